@@ -63,6 +63,8 @@ enum hf_zk_event_type {
     HF_ZK_NODE_DELETED = 2,
     HF_ZK_NODE_DATA_CHANGED = 3,
     HF_ZK_NODE_CHILDREN_CHANGED = 4,
+    /* Made by the client: what happened is not known, so read again. */
+    HF_ZK_RESYNC = -2,
 };
 
 /* Errors of a server: KeeperException.Code.  X(name, number, text); the text

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first watcher of each mode and path is in a tree; further watchers of
  * the same path are linked behind it.  All watchers are also in one list,
- * newest first, for resuming. */
+ * newest first, for resuming.
+ *
+ * An event is reported in two steps.  First all watchers that it concerns are
+ * marked, because callbacks may add watchers.  Then the marked ones are
+ * searched for, one after the other, because callbacks may remove any. */
 #include "zookeeper/watch_set.h"
 
 #include <assert.h>
 #include <string.h>
-
-#include "zookeeper/zk_wire.h"
-
-/* A SetWatches packet ends when it reaches this many bytes.  Servers refuse
- * packets of a megabyte (jute.maxbuffer), and a packet here is at most this
- * plus one path long. */
-#define RESUME_BYTES (128 << 10)
 
 /* The key of the tree: mode and path. */
 struct watch_key {
@@ -58,47 +55,65 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
     return watcher_of(hf_tree_find(&set->paths, &key));
 }
 
-void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
-                         struct hf_zk_watcher *watcher)
+/* What the server has at ${path}, as the watchers there know it. */
+static enum hf_zk_server_mode server_mode_at(const struct hf_zk_watch_set *set,
+                                             const char *path, size_t bytes)
 {
-    const struct watch_key key = {watcher->mode, watcher->path,
-                                  strlen(watcher->path)};
-    struct hf_zk_watcher *first =
-        hf_zk_watch_set_find(set, key.mode, key.path, key.bytes);
+    const struct hf_zk_watcher *watcher = NULL;
 
-    assert(!watcher->in_set);
-    watcher->in_set = true;
-    watcher->to_notify = false;
-    watcher->bytes = key.bytes;
+    for (enum hf_zk_watch_mode mode = 0;
+         set->added && watcher == NULL && mode < HF_ZK_WATCH_MODES; mode++)
+        watcher = hf_zk_watch_set_find(set, mode, path, bytes);
+    return watcher != NULL ? watcher->server_mode : HF_ZK_SERVER_ONE_SHOT;
+}
+
+/* Link ${watcher} behind the first one of ${key}, or make it the first. */
+static void add_at_path(struct hf_zk_watch_set *set,
+                        struct hf_zk_watcher *watcher,
+                        const struct watch_key *key)
+{
+    struct hf_zk_watcher *first =
+        hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
+
     watcher->next_at_path = NULL;
     if (first != NULL) {
         watcher->next_at_path = first->next_at_path;
         first->next_at_path = watcher;
     } else {
-        hf_tree_add(&set->paths, &watcher->by_path, &key);
+        hf_tree_add(&set->paths, &watcher->by_path, key);
     }
+}
+
+void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
+                         struct hf_zk_watcher *watcher)
+{
+    const struct watch_key key = {watcher->mode, watcher->path,
+                                  strlen(watcher->path)};
+
+    assert(!watcher->in_set);
+    watcher->in_set = true;
+    watcher->to_notify = watcher->resync_due = watcher->lost = false;
+    watcher->asked = watcher->only_armed = false;
+    watcher->server_mode = server_mode_at(set, key.path, key.bytes);
+    watcher->bytes = key.bytes;
+    add_at_path(set, watcher, &key);
     watcher->next = set->first;
     watcher->link = &set->first;
     if (watcher->next != NULL)
         watcher->next->link = &watcher->next;
     set->first = watcher;
+    set->counts[watcher->mode]++;
 }
 
-/* If it was the first of its path, the next watcher takes its place in the
+/* If ${watcher} was the first of its path, the next one takes its place in the
  * tree. */
-void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
-                            struct hf_zk_watcher *watcher)
+static void remove_at_path(struct hf_zk_watch_set *set,
+                           struct hf_zk_watcher *watcher)
 {
     const struct watch_key key = {watcher->mode, watcher->path, watcher->bytes};
     struct hf_zk_watcher *at =
         hf_zk_watch_set_find(set, key.mode, key.path, key.bytes);
 
-    if (!watcher->in_set)
-        return;
-    watcher->in_set = false;
-    *watcher->link = watcher->next;
-    if (watcher->next != NULL)
-        watcher->next->link = watcher->link;
     if (at == watcher) {
         hf_tree_remove(&set->paths, &watcher->by_path, &key);
         if (watcher->next_at_path != NULL)
@@ -110,10 +125,90 @@ void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
     at->next_at_path = watcher->next_at_path;
 }
 
+void hf_zk_watch_set_remove(struct hf_zk_watch_set *set,
+                            struct hf_zk_watcher *watcher)
+{
+    if (!watcher->in_set)
+        return;
+    watcher->in_set = false;
+    if (set->cursor == watcher)
+        set->cursor = watcher->next;
+    *watcher->link = watcher->next;
+    if (watcher->next != NULL)
+        watcher->next->link = watcher->link;
+    set->counts[watcher->mode]--;
+    remove_at_path(set, watcher);
+}
+
+bool hf_zk_watch_set_has_persistent(const struct hf_zk_watch_set *set)
+{
+    return set->counts[HF_ZK_WATCH_PERSISTENT] > 0 ||
+           set->counts[HF_ZK_WATCH_RECURSIVE] > 0;
+}
+
+void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
+                                     const struct hf_zk_watcher *watcher,
+                                     enum hf_zk_server_mode server_mode)
+{
+    struct hf_zk_watcher *at;
+
+    set->added |= server_mode != HF_ZK_SERVER_ONE_SHOT;
+    for (enum hf_zk_watch_mode mode = 0; mode < HF_ZK_WATCH_MODES; mode++) {
+        at = hf_zk_watch_set_find(set, mode, watcher->path, watcher->bytes);
+        for (; at != NULL; at = at->next_at_path)
+            at->server_mode = server_mode;
+    }
+}
+
 /* ---------------------------------------------------------------- events -- */
 
-/* The next watcher at the path of ${key} that has not been notified of the
- * current event, or NULL. */
+/* The watchers of one mode and path that an event concerns. */
+struct target {
+    struct watch_key key;
+    /* The event was derived from one of a child of the path, so it concerns
+     * only those whose server does not report it. */
+    bool derived;
+    struct hf_zk_watch_event event;
+};
+
+/* What to do with a target. */
+typedef void act_on(const struct hf_zk_watch_set *set,
+                    const struct target *target);
+
+/* True for the two modes whose watch ends with its first event. */
+static bool is_one_shot(enum hf_zk_watch_mode mode)
+{
+    return mode == HF_ZK_WATCH_DATA || mode == HF_ZK_WATCH_CHILDREN;
+}
+
+/* Is ${watcher} notified of what happens at its path now? */
+static bool is_concerned(const struct hf_zk_watcher *watcher, bool derived)
+{
+    if (derived && watcher->server_mode < HF_ZK_SERVER_WAS_RECURSIVE)
+        return false;
+    if (is_one_shot(watcher->mode) && !watcher->only_armed)
+        return true;
+    return watcher->armed;
+}
+
+/* Mark the watchers that are in the set now.  The event ends the watch of the
+ * one-shot ones. */
+static void mark(const struct hf_zk_watch_set *set, const struct target *target)
+{
+    const struct watch_key *key = &target->key;
+    struct hf_zk_watcher *watcher =
+        hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
+
+    for (; watcher != NULL; watcher = watcher->next_at_path) {
+        if (!is_concerned(watcher, target->derived))
+            continue;
+        watcher->to_notify = true;
+        if (is_one_shot(key->mode))
+            watcher->armed = watcher->missing = watcher->asked = false;
+    }
+}
+
+/* The next marked watcher at the path of ${key}, or NULL. */
 static struct hf_zk_watcher *next_to_notify(const struct hf_zk_watch_set *set,
                                             const struct watch_key *key)
 {
@@ -125,134 +220,120 @@ static struct hf_zk_watcher *next_to_notify(const struct hf_zk_watch_set *set,
     return watcher;
 }
 
-/* Notify the watchers that are in the set now.  A callback may remove any of
- * them and may add others, so the search starts again after each callback. */
-static void notify_all(const struct hf_zk_watch_set *set,
-                       const struct watch_key *key, enum hf_zk_event_type type)
+/* Notify the marked watchers.  A callback may remove any of them and may add
+ * others, so the search starts again after each callback.  A watcher that gets
+ * HF_ZK_RESYNC first is found again, unless its callback has removed it. */
+static void notify(const struct hf_zk_watch_set *set,
+                   const struct target *target)
 {
-    struct hf_zk_watcher *watcher =
-        hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
+    struct hf_zk_watcher *watcher;
 
-    for (; watcher != NULL; watcher = watcher->next_at_path) {
-        watcher->armed = false;
-        watcher->to_notify = true;
-    }
-    while ((watcher = next_to_notify(set, key)) != NULL) {
-        watcher->to_notify = false;
-        watcher->fired(watcher, type);
+    while ((watcher = next_to_notify(set, &target->key)) != NULL) {
+        if (watcher->resync_due) {
+            hf_zk_watcher_resync(watcher);
+        } else {
+            watcher->to_notify = false;
+            watcher->fired(watcher, &target->event);
+        }
     }
 }
 
-/* A deletion fires the watches of both modes. */
+/* Let ${act} act on the watchers of ${mode} at the first ${bytes} of the path
+ * of ${event}. */
+static void act_at(const struct hf_zk_watch_set *set, act_on *act,
+                   enum hf_zk_watch_mode mode, size_t bytes,
+                   const struct hf_zk_watch_event *event)
+{
+    const struct target target = {.key = {mode, event->path, bytes},
+                                  .event = *event};
+
+    act(set, &target);
+}
+
+/* The length of the path of the parent of ${path}; 0 for the root, which has
+ * none. */
+static size_t parent_bytes(const char *path, size_t bytes)
+{
+    size_t end = bytes;
+
+    if (bytes <= 1)
+        return 0;
+    while (end > 0 && path[end - 1] != '/')
+        end--;
+    return end > 1 ? end - 1 : end;
+}
+
+/* Recursive watchers at the path and above it. */
+static void act_on_recursive(const struct hf_zk_watch_set *set, act_on *act,
+                             const struct hf_zk_watch_event *event)
+{
+    size_t bytes = event->bytes;
+
+    if (set->counts[HF_ZK_WATCH_RECURSIVE] == 0)
+        return;
+    for (; bytes > 0; bytes = parent_bytes(event->path, bytes))
+        act_at(set, act, HF_ZK_WATCH_RECURSIVE, bytes, event);
+}
+
+/* The node was created or deleted, so the children of its parent have changed.
+ * Servers do not say so of a path that they watch recursively. */
+static void act_on_parent(const struct hf_zk_watch_set *set, act_on *act,
+                          const struct hf_zk_watch_event *event)
+{
+    static const enum hf_zk_watch_mode modes[] = {HF_ZK_WATCH_CHILDREN,
+                                                  HF_ZK_WATCH_PERSISTENT};
+    const struct hf_zk_watch_event derived = {
+        HF_ZK_NODE_CHILDREN_CHANGED, event->path,
+        parent_bytes(event->path, event->bytes)};
+
+    if (!set->added)
+        return;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        const struct target target = {
+            .key = {modes[i], derived.path, derived.bytes},
+            .derived = true,
+            .event = derived};
+
+        act(set, &target);
+    }
+}
+
+/* Let ${act} act on all watchers that ${event} concerns.  A deletion concerns
+ * the watchers of all modes. */
+static void act_on_all(const struct hf_zk_watch_set *set, act_on *act,
+                       const struct hf_zk_watch_event *event)
+{
+    bool created = event->type == HF_ZK_NODE_CREATED;
+    bool deleted = event->type == HF_ZK_NODE_DELETED;
+    bool children = event->type == HF_ZK_NODE_CHILDREN_CHANGED;
+
+    if (!children)
+        act_at(set, act, HF_ZK_WATCH_DATA, event->bytes, event);
+    if (children || deleted)
+        act_at(set, act, HF_ZK_WATCH_CHILDREN, event->bytes, event);
+    if (set->counts[HF_ZK_WATCH_PERSISTENT] > 0)
+        act_at(set, act, HF_ZK_WATCH_PERSISTENT, event->bytes, event);
+    if (created || deleted || event->type == HF_ZK_NODE_DATA_CHANGED)
+        act_on_recursive(set, act, event);
+    if (created || deleted)
+        act_on_parent(set, act, event);
+}
+
 void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
                            enum hf_zk_event_type type, const char *path,
                            size_t bytes)
 {
-    const struct watch_key data = {HF_ZK_WATCH_DATA, path, bytes};
-    const struct watch_key children = {HF_ZK_WATCH_CHILDREN, path, bytes};
+    const struct hf_zk_watch_event event = {type, path, bytes};
 
-    if (type != HF_ZK_NODE_CHILDREN_CHANGED)
-        notify_all(set, &data, type);
-    if (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED)
-        notify_all(set, &children, type);
+    act_on_all(set, mark, &event);
+    act_on_all(set, notify, &event);
 }
 
-/* ---------------------------------------------------------------- resume -- */
-
-/* A SetWatches packet that is being written: lists of data, exists and child
- * watches. */
-struct packet {
-    struct hf_jute_writer *out;
-    int64_t zxid;
-    bool children; /* the list of child watches is being written */
-    bool open;
-    size_t begin;
-    size_t count_at;
-    int32_t count;
-};
-
-/* Reserve the count of a list of paths; it is filled in when the list ends. */
-static void begin_list(struct packet *packet, bool children)
+void hf_zk_watcher_resync(struct hf_zk_watcher *watcher)
 {
-    packet->children = children;
-    packet->count_at = hf_jute_begin_frame(packet->out);
-    packet->count = 0;
-}
+    const struct hf_zk_watch_event event = {HF_ZK_RESYNC, watcher->path,
+                                            watcher->bytes};
 
-/* Write the header of a SetWatches packet and begin its list of data watches.
- */
-static void begin_packet(struct packet *packet)
-{
-    packet->begin = hf_jute_begin_frame(packet->out);
-    hf_jute_put_int(packet->out, HF_ZK_XID_SET_WATCHES);
-    hf_jute_put_int(packet->out, HF_ZK_SET_WATCHES);
-    hf_jute_put_long(packet->out, packet->zxid);
-    begin_list(packet, false);
-    packet->open = true;
-}
-
-/* End the list of data watches and begin that of child watches. */
-static void begin_children_list(struct packet *packet)
-{
-    hf_jute_set_int(packet->out, packet->count_at, packet->count);
-    hf_jute_put_int(packet->out, 0); /* no exists watches */
-    begin_list(packet, true);
-}
-
-/* Complete the packet; all three lists must be present. */
-static void end_packet(struct packet *packet)
-{
-    if (!packet->children)
-        begin_children_list(packet);
-    hf_jute_set_int(packet->out, packet->count_at, packet->count);
-    hf_jute_end_frame(packet->out, packet->begin);
-    packet->open = false;
-}
-
-/* Add the watcher's path to the packet; begins and ends packets as needed.
- * Data watches must come before child watches. */
-static void put_path(struct packet *packet, const struct hf_zk_watcher *watcher)
-{
-    if (!packet->open)
-        begin_packet(packet);
-    if (!packet->children && watcher->mode == HF_ZK_WATCH_CHILDREN)
-        begin_children_list(packet);
-    hf_jute_put_buffer(packet->out, watcher->path, watcher->bytes);
-    packet->count++;
-    if (packet->out->used - packet->begin >= RESUME_BYTES)
-        end_packet(packet);
-}
-
-/* True for the first armed watcher at its path.  One entry in SetWatches
- * serves all watchers of a path. */
-static bool is_first_armed(const struct hf_zk_watch_set *set,
-                           const struct hf_zk_watcher *watcher)
-{
-    const struct hf_zk_watcher *first =
-        hf_zk_watch_set_find(set, watcher->mode, watcher->path, watcher->bytes);
-
-    while (!first->armed)
-        first = first->next_at_path;
-    return first == watcher;
-}
-
-/* Two passes, because SetWatches has the data watches before the child
- * watches. */
-void hf_zk_watch_set_resume(const struct hf_zk_watch_set *set,
-                            struct hf_jute_writer *out, int64_t zxid)
-{
-    struct packet packet = {.out = out, .zxid = zxid};
-    struct hf_zk_watcher *watcher;
-
-    for (watcher = set->first; watcher != NULL; watcher = watcher->next)
-        watcher->armed &= !watcher->idle;
-    for (enum hf_zk_watch_mode mode = 0; mode < HF_ZK_WATCH_MODES; mode++) {
-        for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
-            if (watcher->mode == mode && watcher->armed &&
-                is_first_armed(set, watcher))
-                put_path(&packet, watcher);
-        }
-    }
-    if (packet.open)
-        end_packet(&packet);
+    watcher->resync_due = false;
+    watcher->fired(watcher, &event);
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The watches of a session.  A server keeps one watch of each mode for a path
- * and connection, no matter how many requests set it, and fires it once.  So
- * this set has the watchers by mode and path.  Each watcher at a path is
- * notified of an event, and a new connection that resumes the session sets
- * each path again once.
+ * and connection, no matter how many requests set it.  So this set has the
+ * watchers by mode and path, and each watcher that an event concerns is
+ * notified of it.
  *
- * The watcher's owner sets the watch itself, with a request that reads the
- * node.  When that request was answered, the owner sets .armed; the next event
- * clears it.
+ * The watcher's owner sets the watch itself: a one-shot one with a request that
+ * reads the node, the others with AddWatch.  When that request was answered,
+ * the owner sets .armed, or calls hf_zk_watch_set_added() after AddWatch.  The
+ * event of a one-shot watch clears it.
+ *
+ * Three files have the rest: watch_set has the watchers and the events,
+ * watch_modes what the server has at a path and what it must be asked for
+ * there, and watch_resume what happens when a connection or the session has
+ * ended.  The set allocates nothing.
  */
 #ifndef HF_ZOOKEEPER_WATCH_SET_H
 #define HF_ZOOKEEPER_WATCH_SET_H
@@ -18,36 +23,78 @@
 #include <stdint.h>
 
 #include "core/tree.h"
-#include "zookeeper/jute.h"
 #include "zookeeper/protocol.h"
 
 enum hf_zk_watch_mode {
-    HF_ZK_WATCH_DATA,     /* set by getData: the node's data change or the node
-                             is deleted */
-    HF_ZK_WATCH_CHILDREN, /* set by getChildren: the children change or the
-                             node is deleted */
+    /* One-shot, set by getData or exists: the node is created or deleted, or
+     * its data change. */
+    HF_ZK_WATCH_DATA,
+    /* One-shot, set by getChildren: the children change or the node is
+     * deleted. */
+    HF_ZK_WATCH_CHILDREN,
+    /* Set by AddWatch: all that the two above report, until it is removed. */
+    HF_ZK_WATCH_PERSISTENT,
+    /* Set by AddWatch: the node or any below it is created or deleted, or its
+     * data change, until it is removed. */
+    HF_ZK_WATCH_RECURSIVE,
     HF_ZK_WATCH_MODES,
+};
+
+/* What AddWatch has made of a path on this connection.  Servers before 3.9 keep
+ * one mode for each path and connection: a read that sets a one-shot watch
+ * takes the place of a persistent watch, and AddWatch that of a one-shot one.
+ */
+enum hf_zk_server_mode {
+    HF_ZK_SERVER_ONE_SHOT, /* no AddWatch was sent for the path */
+    HF_ZK_SERVER_PERSISTENT,
+    /* Persistent after recursive.  The server may have sent events of the
+     * recursive watch before it changed the mode, and servers from 3.9 on keep
+     * both modes. */
+    HF_ZK_SERVER_WAS_RECURSIVE,
+    HF_ZK_SERVER_RECURSIVE, /* such a server does not report that the children
+                               of the path have changed */
+};
+
+/* What a watcher is notified of; valid during the callback. */
+struct hf_zk_watch_event {
+    enum hf_zk_event_type type;
+    const char *path; /* of the node; not NUL-terminated.  A recursive watcher
+                         is notified of nodes below its own path too */
+    size_t bytes;     /* length of .path */
 };
 
 /* One interest in a path, embedded in the struct of its owner.  Zero it, set
  * the first four fields, then add it. */
 struct hf_zk_watcher {
     void *user;
-    /* The watched thing has changed or is gone.  The callback may make calls,
-     * and add and remove watchers.  A watcher added during an event is not
-     * notified of that event. */
-    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
+    /* The watched thing has changed or is gone, or HF_ZK_RESYNC: what happened
+     * to it is not known.  The callback may make calls, add and remove
+     * watchers, and free this one after removing it.  A watcher added during
+     * an event is not notified of that event. */
+    void (*fired)(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event);
     const char *path; /* must stay valid while the watcher is in the set */
     enum hf_zk_watch_mode mode;
 
-    bool armed; /* the server has the watch and will report the next change;
-                   the owner sets it */
-    bool idle;  /* no request waits for it, so a new connection need not set
-                   it; the owner sets it */
+    bool armed;   /* the server has the watch and will report the next change;
+                     the owner sets it.  Other than one-shot watchers are
+                     notified of nothing before */
+    bool missing; /* of a data watcher: it was armed by an exists that found no
+                     node; the owner sets it with .armed, and it is cleared
+                     with it */
+    bool idle;    /* no request waits for it, so a new connection need not set
+                     it; the owner sets it */
     bool in_set;
     /* Written by the set only. */
-    bool to_notify; /* the current event has not been reported to it yet */
-    size_t bytes;   /* length of .path */
+    bool to_notify;  /* the current event has not been reported to it yet */
+    bool resync_due; /* HF_ZK_RESYNC has not been reported to it yet */
+    bool lost;       /* the session of its AddWatch has ended, and the next
+                        session needs one too */
+    /* Of one-shot watchers, see hf_zk_watch_set_wants_flag(). */
+    bool asked;      /* while not armed: the read that arms it is in flight */
+    bool only_armed; /* it is notified of nothing while it is not armed */
+    enum hf_zk_server_mode server_mode; /* the same for all at its path */
+    size_t bytes;                       /* length of .path */
     struct hf_tree_node by_path; /* used by the first watcher at its path */
     /* The next watcher with the same mode and path. */
     struct hf_zk_watcher *next_at_path;
@@ -59,6 +106,11 @@ struct hf_zk_watcher {
 struct hf_zk_watch_set {
     struct hf_tree paths;
     struct hf_zk_watcher *first;
+    size_t counts[HF_ZK_WATCH_MODES]; /* of watchers, by mode */
+    struct hf_zk_watcher *cursor; /* the watcher that is looked at next, while
+                                     all of them are notified */
+    bool added;                   /* AddWatch was sent on this connection */
+    unsigned answers_due; /* of the SetWatches packets of this connection */
 };
 
 /* Initialise an empty set. */
@@ -78,16 +130,23 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
                                            enum hf_zk_watch_mode mode,
                                            const char *path, size_t bytes);
 
-/* The server has reported an event of ${path}: clear .armed of its watchers
- * and call their .fired. */
+/* Are there watchers that are not one-shot? */
+bool hf_zk_watch_set_has_persistent(const struct hf_zk_watch_set *set);
+
+/* Set .server_mode of all watchers at the path of ${watcher}, which need not be
+ * in the set. */
+void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
+                                     const struct hf_zk_watcher *watcher,
+                                     enum hf_zk_server_mode server_mode);
+
+/* The server has reported an event of ${path}: clear .armed of the one-shot
+ * watchers that it concerns, and call .fired of all that it concerns.  A
+ * watcher to which HF_ZK_RESYNC is due is notified of that first. */
 void hf_zk_watch_set_fired(const struct hf_zk_watch_set *set,
                            enum hf_zk_event_type type, const char *path,
                            size_t bytes);
 
-/* A new connection resumes the session, which has seen all events up to the
- * transaction ${zxid}.  Write to ${out} the SetWatches packets for all armed
- * watchers.  Idle watchers are not set again, and are not armed afterwards. */
-void hf_zk_watch_set_resume(const struct hf_zk_watch_set *set,
-                            struct hf_jute_writer *out, int64_t zxid);
+/* Notify ${watcher}, which may be freed by that, of HF_ZK_RESYNC. */
+void hf_zk_watcher_resync(struct hf_zk_watcher *watcher);
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/time_math.h"
+#include "zookeeper/watch_resume.h"
 #include "zookeeper/zk_session_private.h"
 
 bool hf_zk_session_usable(const struct hf_zk_session *session)

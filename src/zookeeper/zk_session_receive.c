@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What arrives on a connection: each frame goes to the call that it answers,
  * to the watchers of an event, or to the session itself. */
+#include "zookeeper/watch_resume.h"
 #include "zookeeper/zk_session_private.h"
 
 /* A watch event: note it for the proof and notify the watchers of its path. */
@@ -180,6 +181,8 @@ static void answer_received(struct hf_zk_session *session,
                                      "the server did not set the watches again "
                                      "(%d)",
                                      (int)reply.error);
+        else
+            hf_zk_watch_set_resume_answered(&session->watches);
         break;
     default:
         call_answered(session, xid, &reply);

@@ -153,13 +153,14 @@ static void on_proven(void *user, uint64_t anchor_ms)
     note_event(user, what);
 }
 
-static void on_fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
+static void on_fired(struct hf_zk_watcher *watcher,
+                     const struct hf_zk_watch_event *event)
 {
     struct test_watcher *observer = (struct test_watcher *)(void *)watcher;
     struct listener_fixture *f = watcher->user;
 
-    assert_false(watcher->armed);
-    fire_event(f, "%s %d", observer->name, (int)type);
+    assert_int_equal(watcher->armed, watcher->mode == HF_ZK_WATCH_PERSISTENT);
+    fire_event(f, "%s %d", observer->name, (int)event->type);
     if (observer->removes != NULL)
         hf_zk_watch_set_remove(&f->session.watches,
                                &observer->removes->watcher);
@@ -349,20 +350,24 @@ static hf_status enter(struct listener_fixture *f, const char *work)
                               (void *)(uintptr_t)work);
 }
 
-/* A watcher that is called "children" watches those, any other the data. */
+/* A watcher that is called "children" watches those, one that is called
+ * "persistent" all, any other the data. */
+static enum hf_zk_watch_mode mode_of(const char *name)
+{
+    return strcmp(name, "children") == 0     ? HF_ZK_WATCH_CHILDREN
+           : strcmp(name, "persistent") == 0 ? HF_ZK_WATCH_PERSISTENT
+                                             : HF_ZK_WATCH_DATA;
+}
+
 static void watch(struct listener_fixture *f, struct test_watcher *observer,
                   const char *name, const char *path)
 {
-    bool children = strcmp(name, "children") == 0;
-
-    *observer = (struct test_watcher){
-        .name = name,
-        .watcher = {.user = f,
-                    .fired = on_fired,
-                    .path = path,
-                    .armed = true,
-                    .mode =
-                        children ? HF_ZK_WATCH_CHILDREN : HF_ZK_WATCH_DATA}};
+    *observer = (struct test_watcher){.name = name,
+                                      .watcher = {.user = f,
+                                                  .fired = on_fired,
+                                                  .path = path,
+                                                  .armed = true,
+                                                  .mode = mode_of(name)}};
     hf_zk_watch_set_add(&f->session.watches, &observer->watcher);
 }
 
@@ -582,6 +587,40 @@ static void a_new_connection_has_each_path_set_again_once(void **state)
     expect_paths(&out, NULL, 0);
     expect_paths(&out, children, 1);
     assert_false(out.failed);
+    end(&f);
+}
+
+/* Resume the session on a new connection. */
+static void resume(struct listener_fixture *f)
+{
+    f->now_ms = hf_zk_session_wake_at_ms(&f->session);
+    hf_zk_session_tick(&f->session, f->now_ms);
+    link_up(f);
+    accept_handshake(f, ID);
+    assert_non_null(strstr(f->expect_events, "RESUMED"));
+    f->expect_events[0] = '\0';
+}
+
+/* The answer to SetWatches2 must come first, and without an error. */
+static void a_resumed_persistent_watcher_is_to_read_again(void **state)
+{
+    struct test_watcher persistent;
+    struct listener_fixture f;
+
+    (void)state;
+    begin(&f, 0);
+    watch(&f, &persistent, "persistent", "/x");
+    cut(&f);
+    resume(&f);
+    expect_events(&f, "");
+    answer(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_THROTTLED);
+    expect_events(&f, "ERROR h:2181: the server did not set the watches again "
+                      "(-127); SUSPENDED");
+    resume(&f);
+    answer(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
+    expect_events(&f, "persistent -2");
+    fire(&f, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
+    expect_events(&f, "persistent 4");
     end(&f);
 }
 
@@ -1048,6 +1087,7 @@ TEST_FILE(zk_listener)
         cmocka_unit_test(an_event_is_reported_to_each_of_its_mode_and_path),
         cmocka_unit_test(a_notified_listener_may_remove_and_add_others),
         cmocka_unit_test(a_new_connection_has_each_path_set_again_once),
+        cmocka_unit_test(a_resumed_persistent_watcher_is_to_read_again),
         cmocka_unit_test(a_write_is_reported_as_proven),
         cmocka_unit_test(the_opcodes_that_write_prove),
         cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),

@@ -7,6 +7,7 @@
 
 #include "cmocka/runner.h"
 #include "zk_fixture.h"
+#include "zookeeper/watch_resume.h"
 
 /* x, y and z are in the queue, and a list has shown them. */
 static void queue_known(struct zk_fixture *f)
@@ -183,10 +184,10 @@ static void only_a_deletion_is_gone(void **state)
 static unsigned received;
 
 static void count_received(struct hf_zk_watcher *watcher,
-                           enum hf_zk_event_type type)
+                           const struct hf_zk_watch_event *event)
 {
     (void)watcher;
-    (void)type;
+    (void)event;
     received++;
 }
 
@@ -640,6 +641,42 @@ static void a_lost_session_ends_watches_in_silence(void **state)
     zk_fixture_close(&f);
 }
 
+/* .lost of another listener, which has watchers of its own. */
+static void lose_watches(void *user, const char *why)
+{
+    (void)why;
+    hf_zk_watch_set_session_lost(user);
+}
+
+/* It was added later, so our watches are gone by then. */
+static void a_lost_session_notifies_only_watchers_of_others(void **state)
+{
+    struct hf_zk_watcher elsewhere = {
+        .fired = count_received, .path = "/z", .armed = true};
+    struct hf_zk_listener other = {.lost = lose_watches};
+    struct hf_zk_session *session;
+    struct zk_fixture f;
+
+    (void)state;
+    queue_known(&f);
+    session = hf_zk_session(f.zk);
+    other.user = &session->watches;
+    hf_zk_listeners_add(&session->listeners, &other);
+    hf_zk_watch_set_add(&session->watches, &elsewhere);
+    ask(&f, HF_REQUEST_WATCH, "x");
+    data(&f, "him", 2, 2);
+    link_down(&f, "reset");
+    wake(&f);
+    link_up(&f);
+    (void)zk_fixture_events(&f);
+    received = 0;
+    refuse_session(&f);
+    assert_string_equal(zk_fixture_events(&f), "LOST");
+    assert_int_equal(received, 1);
+    assert_ptr_equal(session->watches.first, &elsewhere);
+    zk_fixture_close(&f);
+}
+
 #define MANY 10000
 
 static char many_list[MANY * 16];
@@ -718,6 +755,7 @@ TEST_FILE(zk_watches)
         cmocka_unit_test(a_cut_among_the_packets),
         cmocka_unit_test(fn39_fn51_gone_while_away),
         cmocka_unit_test(a_lost_session_ends_watches_in_silence),
+        cmocka_unit_test(a_lost_session_notifies_only_watchers_of_others),
         cmocka_unit_test(many_watches_need_many_packets),
     };
 

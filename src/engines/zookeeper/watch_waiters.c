@@ -36,9 +36,10 @@ struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
 }
 
 /* Allocate a watch and add it to the session's set; NULL for lack of memory. */
-static struct hf_zk_watch *add_watch(
-    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
-    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
+static struct hf_zk_watch *
+add_watch(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+          void (*fired)(struct hf_zk_watcher *watcher,
+                        const struct hf_zk_watch_event *event))
 {
     size_t bytes = strlen(path) + 1;
     struct hf_zk_watch *watch = hf_alloc(sizeof *watch + bytes);
@@ -56,9 +57,11 @@ static struct hf_zk_watch *add_watch(
     return watch;
 }
 
-struct hf_zk_watch *hf_zk_watch_find_or_add(
-    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
-    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type))
+struct hf_zk_watch *
+hf_zk_watch_find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
+                        const char *path,
+                        void (*fired)(struct hf_zk_watcher *watcher,
+                                      const struct hf_zk_watch_event *event))
 {
     struct hf_zk_watch *watch = hf_zk_watch_find(zk, kind, path, strlen(path));
 

@@ -56,9 +56,11 @@ struct hf_zk_watch {
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes);
-struct hf_zk_watch *hf_zk_watch_find_or_add(
-    struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
-    void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type));
+struct hf_zk_watch *
+hf_zk_watch_find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
+                        const char *path,
+                        void (*fired)(struct hf_zk_watcher *watcher,
+                                      const struct hf_zk_watch_event *event));
 
 /* The first watch of the client, and the next after ${watch}; NULL at the end.
  */

@@ -11,7 +11,8 @@
 #include "engines/zookeeper/watch_waiters.h"
 #include "engines/zookeeper/zk_private.h"
 
-static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
+static void fired(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event);
 
 /* The watch of ${path}, made if necessary; NULL for lack of memory. */
 static struct hf_zk_watch *
@@ -395,12 +396,13 @@ static void queue_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 /* ---------------------------------------------------------------- events -- */
 
 /* The session's callback for an event. */
-static void fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
+static void fired(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event)
 {
     struct hf_zk_watch *watch = (struct hf_zk_watch *)(void *)watcher;
 
     if (watch->kind == HF_ZK_WATCH_NODE)
-        node_fired(watcher->user, type, watch);
+        node_fired(watcher->user, event->type, watch);
     else
         queue_fired(watcher->user, watch);
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What becomes of watches when a connection or the session has ended.
+ *
+ * A new connection that resumes the session sets each path again once, with
+ * SetWatches.  The server then reports what one-shot watches have missed.  Of
+ * other watches it reports nothing that was missed, so each of these watchers
+ * is notified once of HF_ZK_RESYNC.
+ *
+ * A new session has no watches.  The watchers that were one-shot end with
+ * HF_ZK_RESYNC.  For the others the owner sends AddWatch again.
+ */
+#ifndef HF_ZOOKEEPER_WATCH_RESUME_H
+#define HF_ZOOKEEPER_WATCH_RESUME_H
+
+#include "zookeeper/jute.h"
+#include "zookeeper/watch_set.h"
+
+/* A new connection resumes the session, which has seen all events up to the
+ * transaction ${zxid}.  Write to ${out} the SetWatches packets for all armed
+ * watchers, and set .answers_due to their number.  Idle watchers are not set
+ * again, and are not armed afterwards. */
+void hf_zk_watch_set_resume(struct hf_zk_watch_set *set,
+                            struct hf_jute_writer *out, int64_t zxid);
+
+/* One of these packets was answered without an error.  After the last of them
+ * the watchers to which HF_ZK_RESYNC is still due are notified of it. */
+void hf_zk_watch_set_resume_answered(struct hf_zk_watch_set *set);
+
+/* The session has ended.  Armed one-shot watchers are not armed any more and
+ * are notified of HF_ZK_RESYNC.  The others stay in the set, as lost.  To be
+ * called from .lost of a listener, or later.  Watchers that must not be
+ * notified have to be removed before, by a listener that was added earlier. */
+void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set);
+
+/* The first lost watcher, or with ${previous}, which must be in the set, the
+ * next one behind it; NULL for none.  Each needs an AddWatch on the new
+ * session. */
+struct hf_zk_watcher *
+hf_zk_watch_set_next_lost(const struct hf_zk_watch_set *set,
+                          const struct hf_zk_watcher *previous);
+
+/* The AddWatch for ${watcher} was answered without an error: it is armed now.
+ * If it was lost, it is notified of HF_ZK_RESYNC. */
+void hf_zk_watch_set_added(struct hf_zk_watcher *watcher);
+
+#endif
