@@ -5,7 +5,6 @@
  * hf_engine_host).
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -20,56 +19,19 @@
 #include "host/client_monitor.h"
 #include "host/effects.h"
 #include "host/engines.h"
+#include "host/monitor_host.h"
 #include "host/opts_compat.h"
 #include "host/queue_op.h"
-
-/* ------------------------------------------------- what the engine asks -- */
 
 /* The .event of the host: an event of the engine goes to the core, with the
  * lock.  A list that a user wants is copied first, because the event owns
  * it. */
 static void host_event(void *host, struct hf_event *event)
 {
+    struct hf_monitor *monitor = host;
+
     hf_queue_op_save_list(event);
-    hf_client_step(host, event);
-}
-
-/* The .now_ms of the host: the clock of the whole library. */
-static uint64_t host_now_ms(void *host)
-{
-    (void)host;
-    return hf_now_ms();
-}
-
-/* The .loop of the host: our own loop, which is created here for engines that
- * need one. */
-static struct uv_loop_s *host_loop(void *host)
-{
-    struct hf_client *client = host;
-
-    return hf_loop_get(&client->monitor.loop);
-}
-
-/* The .tls of the host: from the module for TLS. */
-static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
-                          struct hf_error *error)
-{
-    (void)host;
-    return hf_engines_tls(tls, error);
-}
-
-/* The .log of the host: a line for the user. */
-static void host_log(void *host, enum hf_log_level level, const char *format,
-                     ...)
-{
-    struct hf_client *client = host;
-    char line[HF_LOG_BYTES];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    hf_log_write(&client->monitor.log, level, "%s", line);
+    hf_client_step(monitor->owner, event);
 }
 
 /* ----------------------------------------------------------------- open -- */
@@ -176,19 +138,12 @@ static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
                              uv_loop_t *loop, bool list_only,
                              struct hf_error *error)
 {
-    struct hf_engine_host host = {
-        .event = host_event,
-        .now_ms = host_now_ms,
-        .loop = host_loop,
-        .tls = host_tls,
-        .log = host_log,
-        .reconnect = &client->reconnect,
-        .allocator = hf_allocator_in_use(),
-        .host = client,
-        .list_only = list_only,
-    };
+    struct hf_engine_host host = hf_monitor_host(&client->monitor);
     hf_status status;
 
+    host.event = host_event;
+    host.reconnect = &client->reconnect;
+    host.list_only = list_only;
     if (loop != NULL &&
         (status = hf_monitor_borrow_loop(&client->monitor, loop)) != HF_OK)
         return hf_error_set(error, status,

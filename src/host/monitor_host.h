@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine, or the I/O of a session, asks of the program that it runs in,
+ * where that is a handle with a monitor: the clock, the loop, TLS and log
+ * lines.
+ */
+#ifndef HF_HOST_MONITOR_HOST_H
+#define HF_HOST_MONITOR_HOST_H
+
+#include "core/engine.h"
+#include "monitor/monitor.h"
+
+/* A host whose .host is ${monitor}, with .now_ms, .loop, .tls, .log and
+ * .allocator.  The owner of ${monitor} adds the others. */
+struct hf_engine_host hf_monitor_host(struct hf_monitor *monitor);
+
+#endif
