@@ -18,6 +18,7 @@
 #define HF_HOST_OPTS_COMPAT_H
 
 #include <holdfast/holdfast.h>
+#include <holdfast/zookeeper.h>
 
 /* More than any struct of options will ever have: a greater .size was not
  * set. */
@@ -31,7 +32,8 @@
     X(acquire, ACQUIRE, owner)                                                 \
     X(mutex, MUTEX, on_revoke)                                                 \
     X(rwlock, RWLOCK, on_revoke)                                               \
-    X(election, ELECTION, id)
+    X(election, ELECTION, id)                                                  \
+    X(zookeeper, ZOOKEEPER, max_answer_bytes)
 
 /* One struct of options, as this version has it. */
 struct hf_opts_type {

@@ -74,16 +74,21 @@ void hf_jute_put_long(struct hf_jute_writer *writer, int64_t value)
     put(writer, (uint64_t)value, 8);
 }
 
+void hf_jute_put_bytes(struct hf_jute_writer *writer, const void *bytes,
+                       size_t count)
+{
+    uint8_t *to = count > 0 ? room(writer, count) : NULL;
+
+    if (to != NULL)
+        memcpy(to, bytes, count);
+}
+
 void hf_jute_put_buffer(struct hf_jute_writer *writer, const void *bytes,
                         size_t count)
 {
-    uint8_t *to;
-
     assert(count <= INT32_MAX);
     hf_jute_put_int(writer, (int32_t)count);
-    to = count > 0 ? room(writer, count) : NULL;
-    if (to != NULL)
-        memcpy(to, bytes, count);
+    hf_jute_put_bytes(writer, bytes, count);
 }
 
 void hf_jute_put_null(struct hf_jute_writer *writer)

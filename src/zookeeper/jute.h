@@ -30,6 +30,9 @@ void hf_jute_put_long(struct hf_jute_writer *writer, int64_t value);
  * of UTF-8. */
 void hf_jute_put_buffer(struct hf_jute_writer *writer, const void *bytes,
                         size_t count);
+/* Append ${count} bytes as they are. */
+void hf_jute_put_bytes(struct hf_jute_writer *writer, const void *bytes,
+                       size_t count);
 /* Append a null buffer, which is also a null string or a null vector. */
 void hf_jute_put_null(struct hf_jute_writer *writer);
 /* Append ${text}, which ends with a NUL, as a Jute string. */

@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only record that more than one file reads. */
+/* The only record that more than one file reads, and the texts of errors. */
 #include "zookeeper/protocol.h"
+
+const char *hf_zk_error_text(enum hf_zk_error error)
+{
+    switch (error) {
+#define TEXT_(name, number, text)                                              \
+    case HF_ZK_##name:                                                         \
+        return text;
+        HF_ZK_ERROR_TABLE(TEXT_)
+#undef TEXT_
+    default:
+        break;
+    }
+    return "an error that this version of holdfast does not know";
+}
 
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
 {

@@ -123,6 +123,9 @@ enum hf_zk_error {
 };
 /* clang-format on */
 
+/* The text of ${error} in the table; of others a text that says so. */
+const char *hf_zk_error_text(enum hf_zk_error error);
+
 #define HF_ZK_PASSWORD_BYTES 16
 #define HF_ZK_PERMISSIONS_ALL 31
 

@@ -17,8 +17,7 @@ static bool has_mode(const struct hf_zk_watch_set *set,
 bool hf_zk_watch_set_wants_flag(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher)
 {
-    assert(watcher->in_set && !watcher->armed &&
-           has_mode(set, watcher->mode, watcher));
+    assert(watcher->in_set && has_mode(set, watcher->mode, watcher));
     watcher->asked = watcher->only_armed = true;
     return watcher->server_mode == HF_ZK_SERVER_ONE_SHOT;
 }

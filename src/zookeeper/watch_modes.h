@@ -26,11 +26,12 @@ enum hf_zk_unwatch {
                                    the recursive watchers are gone */
 };
 
-/* Must the read that arms the one-shot ${watcher}, which is in the set and not
- * armed, carry watch=true?  False if AddWatch was sent for its path on this
- * connection. Call it for each read.  From now on ${watcher} is notified only
- * while it is armed, because an event that arrives before the answer is older
- * than what is read. */
+/* Must the read that arms the one-shot ${watcher}, which is in the set, carry
+ * watch=true?  False if AddWatch was sent for its path on this connection.
+ * Call it for each read.  From now on ${watcher} is notified only while it is
+ * armed, because an event that arrives before the answer is older than what is
+ * read.  One that is armed already may be armed again: if an event comes before
+ * the answer, it is notified, and the answer arms it anew. */
 bool hf_zk_watch_set_wants_flag(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher);
 

@@ -181,7 +181,7 @@ static hf_status take_chroot(struct hf_zk_url_config *config, const char *path,
                             "the path of the URL has %zu bytes; expected at "
                             "most %zu",
                             bytes, sizeof(config->chroot) - 1);
-    if ((fault = hf_zk_path_why_refused(path)) != NULL)
+    if ((fault = hf_zk_path_why_refused(path, false)) != NULL)
         return hf_error_set(error, HF_EURL,
                             "the path %s of the URL has %s; expected a path "
                             "that ZooKeeper takes, such as /locks",

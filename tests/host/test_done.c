@@ -275,10 +275,12 @@ static bool is_in_table(const char *name)
     return false;
 }
 
-/* The election has callbacks of its own. */
+/* The election has callbacks of its own, and so have the operations of a
+ * ZooKeeper client. */
 static bool takes_no_done(const char *name)
 {
-    return strcmp(name, "hf_election_campaign_start") == 0;
+    return strcmp(name, "hf_election_campaign_start") == 0 ||
+           strncmp(name, "hf_zookeeper_", strlen("hf_zookeeper_")) == 0;
 }
 
 /* The names that the library exports, one a line. */

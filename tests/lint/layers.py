@@ -29,7 +29,7 @@ LAYERS = {
                   "core/state_machine.h", "core/memory.h", "core/random.h",
                   "core/reconnect_policy.h", "core/tree.h", "core/url.h",
                   "core/url_options.h", "core/pem_files.h", "core/quote.h",
-                  "core/utf8.h", "core/path_character.h"},
+                  "core/utf8.h", "core/path_character.h", "core/heap.h"},
 }
 
 # Files of the core that see nothing of an acquisition, and its headers.

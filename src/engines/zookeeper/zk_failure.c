@@ -36,21 +36,6 @@ void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
     hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
 }
 
-/* The text of an error in HF_ZK_ERROR_TABLE. */
-static const char *error_text(enum hf_zk_error error)
-{
-    switch (error) {
-#define TEXT_(name, number, text)                                              \
-    case HF_ZK_##name:                                                         \
-        return text;
-        HF_ZK_ERROR_TABLE(TEXT_)
-#undef TEXT_
-    default:
-        break;
-    }
-    return "an error that this version of holdfast does not know";
-}
-
 /* The status of errors that no retry helps against, otherwise HF_OK. */
 static hf_status fatal_status(enum hf_zk_error error)
 {
@@ -153,8 +138,8 @@ void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
                    what, path, hf_zk_session_answer_max(&zk->session));
     else
         hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
-                   "cannot %s %s: %s (%d)%s", what, path, error_text(error),
-                   (int)error, advice(zk, fatal));
+                   "cannot %s %s: %s (%d)%s", what, path,
+                   hf_zk_error_text(error), (int)error, advice(zk, fatal));
 }
 
 void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request)

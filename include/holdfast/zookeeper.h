@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client of ZooKeeper: a session with an ensemble, every operation that
+ * servers know, and watches.
+ *
+ *     struct hf_zookeeper *zookeeper;
+ *     struct hf_zookeeper_result *result;
+ *
+ *     if (hf_zookeeper_open("zk://h1,h2/app", NULL, &zookeeper, NULL) == HF_OK)
+ * { if (hf_zookeeper_get(zookeeper, "/config", 5000, &result) == HF_OK)
+ *             use_config(result->data, result->bytes, result->stat.version);
+ *         hf_zookeeper_result_free(result);
+ *         hf_zookeeper_close(zookeeper);
+ *     }
+ *
+ * What <holdfast/holdfast.h> says of threads, callbacks, time, failures, forks
+ * and growth holds here, too.  Besides that:
+ *
+ * Paths      are absolute, below the path of the URL, which results and events
+ *            leave out again.
+ * Order      The servers carry out the operations of one handle in the order in
+ *            which they were started, but for what enum hf_zookeeper_priority
+ *            says.  Callbacks come in the order in which answers and events
+ *            came.  So the event of a watch comes after the answer to the
+ *            operation that set it, and before any answer that shows the
+ *            change.  A call that waits may return before callbacks that were
+ *            queued earlier have run.
+ * Outages    While there is no connection, operations wait, in order.  When a
+ *            connection ends, reads that were sent are repeated on the next
+ *            one.  Writes are never repeated: they end with HF_EUNSURE, because
+ *            they may have been carried out.  When the session ends, all that
+ *            waits ends with HF_ELOST, because what it builds on may be gone;
+ *            operations that are started after that use the new session.
+ * Bounds     An operation that is longer than the servers take is refused here
+ *            (max_request_bytes), because a server would end the connection.
+ *            An answer that is longer than max_answer_bytes fails that
+ *            operation alone.  At most 512 operations are sent and unanswered;
+ *            others wait for them.
+ */
+#ifndef HOLDFAST_ZOOKEEPER_H
+#define HOLDFAST_ZOOKEEPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/client.h>
+#include <holdfast/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opaque: a session with an ensemble; an interest in a node. */
+struct hf_zookeeper;
+struct hf_zookeeper_watch;
+
+/* -------------------------------------------------------------- session -- */
+
+/* A credential, such as {"digest", "user:password", 13}. */
+struct hf_zookeeper_credential {
+    const char *scheme;
+    const void *bytes;
+    size_t count;
+};
+
+#define HF_ZOOKEEPER_PASSWORD_BYTES 16
+
+/* What another client needs to take a session over. */
+struct hf_zookeeper_session {
+    int64_t id; /* 0: none */
+    uint8_t password[HF_ZOOKEEPER_PASSWORD_BYTES];
+    uint64_t timeout_ms; /* as the servers granted it */
+};
+
+struct hf_zookeeper_opts {
+    size_t size; /* set by HF_ZOOKEEPER_OPTS_INIT */
+    enum hf_delivery delivery;
+    /* How long the first connection may take, in milliseconds, before
+     * operations that wait for it end with HF_EUNREACHABLE; as in struct
+     * hf_client_opts. */
+    uint64_t connect_ms;
+    struct hf_on_state on_state;
+    struct hf_on_log on_log;
+    struct hf_reconnect reconnect;
+    /* Sent on each connection before anything else, after the user of the URL.
+     * If a server refuses one, the session is of no use: all operations end
+     * with HF_EDENIED. */
+    const struct hf_zookeeper_credential *credentials;
+    size_t credential_count;
+    /* Not NULL: take this session over, instead of a new one. */
+    const struct hf_zookeeper_session *session;
+    /* The longest operation, in bytes as it is sent: jute.maxbuffer of the
+     * servers, less 1024. */
+    size_t max_request_bytes;
+    size_t max_answer_bytes; /* the longest answer */
+};
+#define HF_ZOOKEEPER_OPTS_INIT                                                 \
+    {                                                                          \
+        sizeof(struct hf_zookeeper_opts), HF_DELIVER_THREAD, 15000,            \
+            {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING},                  \
+            {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL}, NULL,  \
+            0, NULL, 1047552, 16777216                                         \
+    }
+
+/**
+ * hf_zookeeper_open(url, opts, zookeeper, error):
+ * Set ${zookeeper} to a new session with the servers of ${url}, such as
+ * "zk://user:password@h1:2181,h2/app?timeout=10s", or zks:// for TLS
+ * (docs/zookeeper.md).  The session is begun but not waited for.
+ *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${error}
+ *             (may be NULL) is filled on failure.  ${zookeeper} must be closed
+ *             with hf_zookeeper_close().
+ *   Callback  ${opts}->on_state, from then on.
+ *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDENIED HF_ELIMIT HF_ENOMEM;
+ *             ${zookeeper} is then NULL.
+ */
+HF_API hf_status hf_zookeeper_open(const char *url,
+                                   const struct hf_zookeeper_opts *opts,
+                                   struct hf_zookeeper **zookeeper,
+                                   struct hf_error *error)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_close(zookeeper):
+ * End the session, so that its ephemeral nodes are deleted, and free
+ * ${zookeeper} (NULL is fine).  Operations end with HF_ECLOSED, watches bring
+ * nothing any more, and every callback has returned before this does.  Watches
+ * and operations stay valid handles: free them as usual.
+ *   Time      at most a second.
+ *   Fails     HF_EREENTRANT HF_EFORKED; ${zookeeper} is then not closed.
+ */
+HF_API hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper);
+
+/**
+ * hf_zookeeper_close_start(zookeeper, done):
+ * The same without waiting.  ${zookeeper} must not be used again, but for
+ * hf_zookeeper_fd() and hf_zookeeper_dispatch() where these bring ${done}.
+ *   Callback  once, after every other callback of ${zookeeper}.
+ *   Fails     HF_ELIMIT HF_EFORKED; ${zookeeper} is then not closed.
+ */
+HF_API hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
+                                          struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_state(zookeeper):
+ * The state of the session now.
+ *   Thread    any.
+ */
+HF_API enum hf_state hf_zookeeper_state(const struct hf_zookeeper *zookeeper)
+    HF_NONNULL(1);
+
+/**
+ * hf_zookeeper_session(zookeeper, session):
+ * Set ${session} to the session as it is now; .id is 0 while there is none.
+ * Whoever has it can take the session over: keep it as a password is kept.
+ *   Fails     HF_EUNREACHABLE if there is none; HF_EFORKED.
+ */
+HF_API hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
+                                      struct hf_zookeeper_session *session)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_add_listener(zookeeper, on_state, listener),
+ * hf_zookeeper_remove_listener(zookeeper, listener):
+ * As hf_client_add_listener() and hf_client_remove_listener().
+ */
+HF_API hf_status hf_zookeeper_add_listener(struct hf_zookeeper *zookeeper,
+                                           struct hf_on_state on_state,
+                                           struct hf_listener **listener)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+HF_API void hf_zookeeper_remove_listener(struct hf_zookeeper *zookeeper,
+                                         struct hf_listener *listener)
+    HF_NONNULL(1);
+
+/**
+ * hf_zookeeper_error(zookeeper, error):
+ * Copy the last failure of a call on ${zookeeper} to ${error}: HF_OK and "" if
+ * there was none.  The text begins with the name of the call.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
+                               struct hf_error *error) HF_NONNULL(1, 2);
+
+/**
+ * hf_zookeeper_fd(zookeeper), hf_zookeeper_dispatch(zookeeper):
+ * As hf_client_fd() and hf_client_dispatch().
+ */
+HF_API int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper) HF_NONNULL(1);
+HF_API hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
+    HF_NONNULL(1);
+
+/* ----------------------------------------------------------- operations -- */
+
+enum hf_zookeeper_op_kind {
+    HF_ZOOKEEPER_CREATE = 1,
+    HF_ZOOKEEPER_DELETE = 2,
+    HF_ZOOKEEPER_EXISTS = 3,
+    HF_ZOOKEEPER_GET = 4,
+    HF_ZOOKEEPER_SET = 5,
+    HF_ZOOKEEPER_CHECK = 6, /* in a multi only: the node has .version */
+    HF_ZOOKEEPER_CHILDREN = 7,
+    HF_ZOOKEEPER_SYNC = 8, /* what is read after it is at least as new as the
+                              leader's state when the leader got it */
+    HF_ZOOKEEPER_GET_ACL = 9,
+    HF_ZOOKEEPER_SET_ACL = 10,    /* .version is compared to aversion */
+    HF_ZOOKEEPER_MULTI = 11,      /* .ops, all of them or none */
+    HF_ZOOKEEPER_MULTI_READ = 12, /* .ops, GET and CHILDREN only, each with a
+                                     status of its own */
+    HF_ZOOKEEPER_EPHEMERALS = 13, /* the paths of this session's ephemeral nodes
+                                     at and below .path, as .children */
+    HF_ZOOKEEPER_COUNT = 14,      /* how many nodes are below .path */
+    HF_ZOOKEEPER_ADD_WATCH = 15,  /* .watch, a persistent one */
+    HF_ZOOKEEPER_ADD_AUTH = 16,   /* .scheme and .data: from now on, and again
+                                     on each connection */
+    HF_ZOOKEEPER_WHO_AM_I = 17,   /* the identities of this session, as .acls
+                                     without permissions */
+    HF_ZOOKEEPER_GET_CONFIG = 18  /* the configuration of the ensemble, as
+                                     .data */
+};
+
+enum hf_zookeeper_mode {
+    HF_ZOOKEEPER_PERSISTENT = 0,
+    HF_ZOOKEEPER_EPHEMERAL = 1,  /* deleted when this session ends */
+    HF_ZOOKEEPER_SEQUENTIAL = 2, /* the server appends ten digits that rise */
+    HF_ZOOKEEPER_EPHEMERAL_SEQUENTIAL = 3,
+    HF_ZOOKEEPER_CONTAINER = 4, /* deleted some time after its last child */
+    HF_ZOOKEEPER_TTL = 5,       /* deleted some time after .ttl_ms without a
+                                   change and without children */
+    HF_ZOOKEEPER_TTL_SEQUENTIAL = 6
+};
+
+/* Operations wait for one another in three queues; those of a queue are sent in
+ * order.  An urgent one is sent before all normal ones that wait, and bulk ones
+ * are sent when none of the others waits. */
+enum hf_zookeeper_priority {
+    HF_ZOOKEEPER_NORMAL = 0,
+    HF_ZOOKEEPER_URGENT = 1,
+    HF_ZOOKEEPER_BULK = 2
+};
+
+/* Instead of a version: whatever version the node has. */
+#define HF_ZOOKEEPER_ANY_VERSION (-1)
+
+/* Permissions of an access list; a sum of them. */
+#define HF_ZOOKEEPER_PERM_READ 1
+#define HF_ZOOKEEPER_PERM_WRITE 2
+#define HF_ZOOKEEPER_PERM_CREATE 4
+#define HF_ZOOKEEPER_PERM_DELETE 8
+#define HF_ZOOKEEPER_PERM_ADMIN 16
+#define HF_ZOOKEEPER_PERM_ALL 31
+
+/* An entry of an access list, such as {HF_ZOOKEEPER_PERM_ALL, "world",
+ * "anyone"}. */
+struct hf_zookeeper_acl {
+    int32_t permissions;
+    const char *scheme;
+    const char *id;
+};
+
+/* An operation: set .kind and what that needs, and leave the rest at zero. */
+struct hf_zookeeper_op {
+    enum hf_zookeeper_op_kind kind;
+    enum hf_zookeeper_priority priority;
+    const char *path; /* all kinds but MULTI, MULTI_READ, ADD_WATCH, ADD_AUTH,
+                         WHO_AM_I and GET_CONFIG */
+    /* CREATE, SET; ADD_AUTH.  NULL is null, which is not the same as no bytes:
+     * readers get NULL. */
+    const void *data;
+    size_t bytes;
+    int32_t version;                     /* DELETE, SET, CHECK, SET_ACL; or
+                                            HF_ZOOKEEPER_ANY_VERSION */
+    enum hf_zookeeper_mode mode;         /* CREATE */
+    uint64_t ttl_ms;                     /* CREATE of a TTL mode */
+    const struct hf_zookeeper_acl *acls; /* CREATE, SET_ACL.  NULL in a CREATE:
+                                            acl= of the URL */
+    size_t acl_count;
+    const struct hf_zookeeper_op *ops; /* MULTI: CREATE, DELETE, SET, CHECK;
+                                          MULTI_READ: GET, CHILDREN */
+    size_t op_count;
+    const char *scheme; /* ADD_AUTH */
+    /* GET, EXISTS: a DATA watch, CHILDREN: a CHILDREN watch, of the same path:
+     * set it, if the node is read.  An EXISTS sets it also if there is no
+     * node.  ADD_WATCH: a persistent watch.  NULL: none. */
+    struct hf_zookeeper_watch *watch;
+    uint64_t reserved[4];
+};
+
+/* What servers know of a node besides its data.  Times are UTC in
+ * milliseconds, by the clock of some server. */
+struct hf_zookeeper_stat {
+    int64_t czxid; /* the transaction that created it */
+    int64_t mzxid; /* that changed its data last */
+    int64_t pzxid; /* that created or deleted a child last */
+    int64_t created_utc_ms;
+    int64_t modified_utc_ms;
+    int32_t version;         /* counts changes of its data */
+    int32_t cversion;        /* counts creations and deletions of children */
+    int32_t aversion;        /* counts changes of its access list */
+    int64_t ephemeral_owner; /* the session of an ephemeral node; 0 if none */
+    int32_t bytes;           /* of its data */
+    int32_t children;
+};
+
+/* How an operation ended.  Fields that the kind does not bring are zero. */
+struct hf_zookeeper_result {
+    /* HF_OK; HF_EGONE: there is no such node, or none above it; HF_EEXISTS;
+     * HF_EVERSION; HF_ENOTEMPTY; HF_EDENIED; HF_EREADONLY; HF_EUNSUPPORTED: the
+     * server does not know the operation or has it switched off; HF_EINVAL: the
+     * server refused an argument; HF_EFULL: a quota; HF_EUNSURE HF_EUNREACHABLE
+     * HF_ETIMEDOUT HF_ECANCELLED HF_ELOST HF_ECLOSED HF_EPROTOCOL HF_ENOMEM
+     * HF_ELIMIT: an answer that is longer than max_answer_bytes. */
+    hf_status status;
+    int32_t error;    /* what the server answered (KeeperException.Code); 0 if
+                         it answered HF_OK or did not answer */
+    const char *text; /* why it failed; "" if HF_OK */
+    int64_t zxid;     /* of a write: its transaction; of a read: the last one
+                         that the server had seen */
+    const char *path; /* CREATE: of the new node; else NULL */
+    bool has_stat;
+    bool watching; /* the watch of the operation is set */
+    struct hf_zookeeper_stat stat;
+    const void *data; /* NULL: null, or none */
+    size_t bytes;
+    int64_t count;               /* COUNT */
+    const char *const *children; /* CHILDREN: names; EPHEMERALS: paths */
+    size_t child_count;
+    const struct hf_zookeeper_acl *acls; /* GET_ACL, WHO_AM_I */
+    size_t acl_count;
+    /* MULTI, MULTI_READ: one for each operation.  Of a MULTI that failed, the
+     * one that failed has its status, and the others, which were not carried
+     * out, have HF_ECANCELLED. */
+    const struct hf_zookeeper_result *const *results;
+    size_t result_count;
+};
+
+/* Called once when an operation has ended.  ${result} is valid until it
+ * returns. */
+struct hf_zookeeper_done {
+    void (*fn)(void *arg, const struct hf_zookeeper_result *result);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/**
+ * hf_zookeeper_run(zookeeper, op, wait_ms, result):
+ * Carry out ${op} and return its status.  It is waited for at most ${wait_ms}
+ * milliseconds; a write that was sent by then and not answered ends with
+ * HF_EUNSURE, anything else with HF_ETIMEDOUT.
+ *   Ownership ${op} is not needed after the call.  ${result} (may be NULL) is
+ *             set to how it ended, also if it failed, and must be freed with
+ *             hf_zookeeper_result_free(); to NULL if ${op} was refused.
+ *   Fails     as .status of struct hf_zookeeper_result; HF_EINVAL HF_ELIMIT
+ *             HF_ENOMEM HF_EREENTRANT HF_EFORKED if ${op} was refused.
+ */
+HF_API hf_status hf_zookeeper_run(struct hf_zookeeper *zookeeper,
+                                  const struct hf_zookeeper_op *op,
+                                  uint64_t wait_ms,
+                                  struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+
+/**
+ * hf_zookeeper_start(zookeeper, op, wait_ms, done, handle):
+ * The same without waiting.
+ *   Ownership ${op} is not needed after the call.  ${handle} (may be NULL) can
+ *             be passed to hf_op_cancel(), after which a write that was sent
+ *             ends with HF_EUNSURE, and must be freed with hf_op_free().
+ *   Callback  ${done}, once.  .fn may be NULL.
+ *   Fails     HF_EINVAL HF_ELIMIT HF_ENOMEM HF_ECLOSED HF_EFORKED.
+ */
+HF_API hf_status hf_zookeeper_start(struct hf_zookeeper *zookeeper,
+                                    const struct hf_zookeeper_op *op,
+                                    uint64_t wait_ms,
+                                    struct hf_zookeeper_done done,
+                                    struct hf_op **handle)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_result_free(result):
+ * Free ${result} (NULL is fine), with all that it points to.
+ */
+HF_API void hf_zookeeper_result_free(struct hf_zookeeper_result *result);
+
+/* ------------------------------------------- the common ones, with types -- */
+
+/*
+ * Each call is hf_zookeeper_run(), and each with _start hf_zookeeper_start(),
+ * of one operation; what these say of waiting, ownership, callbacks and
+ * failures holds.
+ */
+
+/**
+ * hf_zookeeper_create(zookeeper, path, data, bytes, mode, wait_ms, result),
+ * hf_zookeeper_create_start(zookeeper, path, data, bytes, mode, wait_ms, done):
+ * Create the node ${path} with ${bytes} bytes of ${data} and the access list of
+ * acl= of the URL.
+ *   Fails     HF_EEXISTS; HF_EGONE if its parent is not there; HF_EINVAL if its
+ *             parent is ephemeral; HF_EUNSUPPORTED for a container or a TTL.
+ */
+HF_API hf_status hf_zookeeper_create(struct hf_zookeeper *zookeeper,
+                                     const char *path, const void *data,
+                                     size_t bytes, enum hf_zookeeper_mode mode,
+                                     uint64_t wait_ms,
+                                     struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_create_start(
+    struct hf_zookeeper *zookeeper, const char *path, const void *data,
+    size_t bytes, enum hf_zookeeper_mode mode, uint64_t wait_ms,
+    struct hf_zookeeper_done done) HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_delete(zookeeper, path, version, wait_ms),
+ * hf_zookeeper_delete_start(zookeeper, path, version, wait_ms, done):
+ * Delete the node ${path} if its data have ${version}.
+ *   Fails     HF_EGONE; HF_EVERSION; HF_ENOTEMPTY if it has children.
+ */
+HF_API hf_status hf_zookeeper_delete(struct hf_zookeeper *zookeeper,
+                                     const char *path, int32_t version,
+                                     uint64_t wait_ms) HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_delete_start(struct hf_zookeeper *zookeeper,
+                                           const char *path, int32_t version,
+                                           uint64_t wait_ms,
+                                           struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_exists(zookeeper, path, wait_ms, result),
+ * hf_zookeeper_exists_start(zookeeper, path, wait_ms, done):
+ * Get the Stat of the node ${path}.
+ *   Fails     HF_EGONE if it is not there.
+ */
+HF_API hf_status hf_zookeeper_exists(struct hf_zookeeper *zookeeper,
+                                     const char *path, uint64_t wait_ms,
+                                     struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_exists_start(struct hf_zookeeper *zookeeper,
+                                           const char *path, uint64_t wait_ms,
+                                           struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_get(zookeeper, path, wait_ms, result),
+ * hf_zookeeper_get_start(zookeeper, path, wait_ms, done):
+ * Get the data and the Stat of the node ${path}.
+ *   Fails     HF_EGONE.
+ */
+HF_API hf_status hf_zookeeper_get(struct hf_zookeeper *zookeeper,
+                                  const char *path, uint64_t wait_ms,
+                                  struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_get_start(struct hf_zookeeper *zookeeper,
+                                        const char *path, uint64_t wait_ms,
+                                        struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_set(zookeeper, path, data, bytes, version, wait_ms, result),
+ * hf_zookeeper_set_start(zookeeper, path, data, bytes, version, wait_ms, done):
+ * Replace the data of the node ${path} by ${bytes} bytes of ${data} if they
+ * have
+ * ${version}.  The result has the new Stat.
+ *   Fails     HF_EGONE; HF_EVERSION.
+ */
+HF_API hf_status hf_zookeeper_set(struct hf_zookeeper *zookeeper,
+                                  const char *path, const void *data,
+                                  size_t bytes, int32_t version,
+                                  uint64_t wait_ms,
+                                  struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_set_start(struct hf_zookeeper *zookeeper,
+                                        const char *path, const void *data,
+                                        size_t bytes, int32_t version,
+                                        uint64_t wait_ms,
+                                        struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_children(zookeeper, path, wait_ms, result),
+ * hf_zookeeper_children_start(zookeeper, path, wait_ms, done):
+ * Get the names of the children of the node ${path}, in no order, and its Stat.
+ *   Fails     HF_EGONE.
+ */
+HF_API hf_status hf_zookeeper_children(struct hf_zookeeper *zookeeper,
+                                       const char *path, uint64_t wait_ms,
+                                       struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_children_start(struct hf_zookeeper *zookeeper,
+                                             const char *path, uint64_t wait_ms,
+                                             struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_sync(zookeeper, path, wait_ms),
+ * hf_zookeeper_sync_start(zookeeper, path, wait_ms, done):
+ * Have everything that is read after this, through ${zookeeper}, be at least as
+ * new as what the leader has now.  The node ${path} need not be there.
+ */
+HF_API hf_status hf_zookeeper_sync(struct hf_zookeeper *zookeeper,
+                                   const char *path, uint64_t wait_ms)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_sync_start(struct hf_zookeeper *zookeeper,
+                                         const char *path, uint64_t wait_ms,
+                                         struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_multi(zookeeper, ops, op_count, wait_ms, result),
+ * hf_zookeeper_multi_start(zookeeper, ops, op_count, wait_ms, done):
+ * Carry out all of ${ops} in one transaction, or none: CREATE, DELETE, SET and
+ * CHECK.
+ *   Fails     as the first of them that fails.
+ */
+HF_API hf_status hf_zookeeper_multi(struct hf_zookeeper *zookeeper,
+                                    const struct hf_zookeeper_op *ops,
+                                    size_t op_count, uint64_t wait_ms,
+                                    struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+HF_API hf_status hf_zookeeper_multi_start(struct hf_zookeeper *zookeeper,
+                                          const struct hf_zookeeper_op *ops,
+                                          size_t op_count, uint64_t wait_ms,
+                                          struct hf_zookeeper_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_get_acl(zookeeper, path, wait_ms, result):
+ * Get the access list and the Stat of the node ${path}.
+ *   Fails     HF_EGONE.
+ */
+HF_API hf_status hf_zookeeper_get_acl(struct hf_zookeeper *zookeeper,
+                                      const char *path, uint64_t wait_ms,
+                                      struct hf_zookeeper_result **result)
+    HF_NONNULL(1, 2);
+
+/**
+ * hf_zookeeper_set_acl(zookeeper, path, acls, acl_count, version, wait_ms):
+ * Replace the access list of the node ${path} if its .aversion is ${version}.
+ *   Fails     HF_EGONE; HF_EVERSION; HF_EINVAL if the server does not accept
+ *             ${acls}.
+ */
+HF_API hf_status hf_zookeeper_set_acl(struct hf_zookeeper *zookeeper,
+                                      const char *path,
+                                      const struct hf_zookeeper_acl *acls,
+                                      size_t acl_count, int32_t version,
+                                      uint64_t wait_ms) HF_NONNULL(1, 2, 3);
+
+/**
+ * hf_zookeeper_add_auth(zookeeper, scheme, bytes, count, wait_ms):
+ * Prove an identity to the servers, such as "digest" and "user:password", now
+ * and on each later connection.  If it is refused, the connection ends, and the
+ * next one is made without it.  If the time for it ends first, it stays.
+ *   Fails     HF_EDENIED.
+ */
+HF_API hf_status hf_zookeeper_add_auth(struct hf_zookeeper *zookeeper,
+                                       const char *scheme, const void *bytes,
+                                       size_t count, uint64_t wait_ms)
+    HF_NONNULL(1, 2);
+
+/* -------------------------------------------------------------- watches -- */
+
+enum hf_zookeeper_watch_kind {
+    /* One event, then it has to be set again: the data of the node change, or
+     * it is deleted or created. */
+    HF_ZOOKEEPER_WATCH_DATA = 1,
+    /* One event: a child is created or deleted, or the node is deleted. */
+    HF_ZOOKEEPER_WATCH_CHILDREN = 2,
+    /* Every event of the node, of both kinds.  Servers from 3.6 on. */
+    HF_ZOOKEEPER_WATCH_PERSISTENT = 3,
+    /* Every creation, deletion and change of the node and of all nodes below
+     * it.  Servers from 3.6 on. */
+    HF_ZOOKEEPER_WATCH_RECURSIVE = 4
+};
+
+enum hf_zookeeper_event_kind {
+    HF_ZOOKEEPER_CREATED = 1,
+    HF_ZOOKEEPER_DELETED = 2,
+    HF_ZOOKEEPER_CHANGED = 3,          /* its data */
+    HF_ZOOKEEPER_CHILDREN_CHANGED = 4, /* a child was created or deleted */
+    /* What happened is not known: read again what the watch is about.  A
+     * persistent watch gets this on each new connection, because servers do
+     * not say what happened between two connections; also when there was no
+     * memory for an event.  A one-shot watch gets it when the session has
+     * ended. */
+    HF_ZOOKEEPER_RESYNC = 5
+};
+
+struct hf_zookeeper_event {
+    enum hf_zookeeper_event_kind kind;
+    const char *path; /* of the node it is about; of a RESYNC that of the
+                         watch */
+};
+
+/* Called for the events of a watch.  ${event} is valid until it returns. */
+struct hf_zookeeper_on_event {
+    void (*fn)(void *arg, const struct hf_zookeeper_event *event);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/**
+ * hf_zookeeper_watch_open(zookeeper, path, kind, on_event, watch):
+ * Set ${watch} to a watch of ${path}, which is not set yet: an operation with
+ * that .watch sets it.  A one-shot watch may be set any number of times.  A
+ * persistent one is set once, by HF_ZOOKEEPER_ADD_WATCH, and stays set, in each
+ * later session too.
+ *   Ownership ${path} is copied.  ${watch} must be freed with
+ *             hf_zookeeper_watch_free().
+ *   Callback  ${on_event}, once it is set.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_ENOMEM HF_EFORKED; ${watch} is then NULL.
+ */
+HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
+                                         const char *path,
+                                         enum hf_zookeeper_watch_kind kind,
+                                         struct hf_zookeeper_on_event on_event,
+                                         struct hf_zookeeper_watch **watch)
+    HF_NONNULL(1, 2, 5) HF_MUST_CHECK;
+
+/**
+ * hf_zookeeper_watch_free(watch):
+ * Free ${watch} (NULL is fine).  None of its events comes after this, as with
+ * hf_client_remove_listener().  The servers are asked to forget it, unless
+ * another watch of the handle needs what they keep for it.
+ *   Time      until a call of ${watch} that runs on another thread has
+ *             returned.
+ */
+HF_API void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

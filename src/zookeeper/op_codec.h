@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operations of a ZooKeeper client (holdfast/zookeeper.h) as bytes: an
+ * operation is checked and becomes the record of a request, and an answer
+ * becomes the result that the client's user gets.  Nothing here sends, waits
+ * or locks.
+ *
+ * What was asked is kept as the record that was sent, not as the operation,
+ * whose memory belongs to the user.  To read an answer the record is read
+ * again: it has the paths, and the operations of a multi.
+ */
+#ifndef HF_ZOOKEEPER_OP_CODEC_H
+#define HF_ZOOKEEPER_OP_CODEC_H
+
+#include <holdfast/zookeeper.h>
+
+#include "zookeeper/protocol.h"
+#include "zookeeper/zk_wire.h"
+
+/* What all operations of a handle share. */
+struct hf_zk_op_context {
+    const char *chroot;       /* "" or a path such as "/a/b" */
+    bool private_nodes;       /* a CREATE without .acls gets an access list for
+                                 the creator's credentials, not for everybody */
+    size_t max_request_bytes; /* at most INT32_MAX */
+};
+
+/* HF_OK if ${op} can be sent, otherwise ${error} says what is wrong with it and
+ * what was expected:
+ *   HF_EINVAL        a field that no server takes, or a request of more than
+ *                    .max_request_bytes
+ *   HF_EUNSUPPORTED  a .reserved is not zero
+ * Not checked is whether .watch of a single operation is of the right kind and
+ * path.  .path of an ADD_WATCH is that of its watch, which the user of this
+ * function sets before. */
+hf_status hf_zk_op_check(const struct hf_zookeeper_op *op,
+                         const struct hf_zk_op_context *context,
+                         struct hf_error *error);
+
+/* --------------------------------------------------------------- request -- */
+
+/* The type of the request. */
+enum hf_zk_opcode hf_zk_op_opcode(const struct hf_zookeeper_op *op);
+
+/* Does the server append digits to the path of ${op}? */
+bool hf_zk_op_is_sequential(const struct hf_zookeeper_op *op);
+
+/* The bytes of the request as it is sent, with its length and header; SIZE_MAX
+ * if they cannot be counted. */
+size_t hf_zk_op_bytes(const struct hf_zookeeper_op *op,
+                      const struct hf_zk_op_context *context);
+
+/* Append the record of ${op}, which was checked, to ${record}, without the
+ * header.  The last byte of a GET, an EXISTS or a CHILDREN is its watch flag,
+ * and the last four of an ADD_WATCH are its mode: they are 0 here.  An ADD_AUTH
+ * has no record: the session sends the credentials.  HF_ENOMEM: what is in
+ * ${record} must not be used. */
+hf_status hf_zk_op_encode(const struct hf_zookeeper_op *op,
+                          const struct hf_zk_op_context *context,
+                          struct hf_jute_writer *record,
+                          struct hf_error *error);
+
+/* ---------------------------------------------------------------- result -- */
+
+/* A result without content, made before the operation is sent, so that there
+ * is one even if there is no memory later.  Free it with
+ * hf_zookeeper_result_free().  NULL: no memory. */
+struct hf_zookeeper_result *hf_zk_op_reserve(void);
+
+/* Make ${reserved} the result of an operation that got no answer.  ${status} is
+ * not HF_OK. */
+void hf_zk_op_end(struct hf_zookeeper_result *reserved, hf_status status,
+                  const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The result that ${reply} means for a request of that ${opcode} and
+ * ${record}, as hf_zk_op_encode() wrote it.  Its user frees it with
+ * hf_zookeeper_result_free().  ${reserved} becomes the result, or is freed.
+ *
+ * Any status is possible.  HF_ENOMEM: there is no memory for what the answer
+ * says.  HF_EPROTOCOL: it does not fit the request, has a path outside of
+ * ${chroot}, or a name with a NUL in it.  A write with these, or with
+ * HF_ELIMIT, was carried out; a MULTI may have been, or not.  Bytes behind a
+ * record are ignored, as other clients do.  .watching is left false.
+ *
+ * A MULTI that failed as a whole, so that the server does not say which
+ * operation is to blame, has no .results.
+ *
+ * ${reply} must not be that of a request without an answer
+ * (HF_ZK_DISCONNECTED). */
+struct hf_zookeeper_result *
+hf_zk_op_result(enum hf_zk_opcode opcode, const struct hf_jute_writer *record,
+                const char *chroot, const struct hf_zk_reply *reply,
+                struct hf_zookeeper_result *reserved);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables from a server's errors to statuses and texts.  The errors are
+ * those that the request processors of ZooKeeper answer with. */
+#include "zookeeper/op_failure.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "zookeeper/zk_path.h"
+
+/* The bytes of a path that a text shows, so that the reason is not cut off. */
+#define SHOWN_BYTES 200
+
+/* --------------------------------------------------------------- request -- */
+
+/* Read over an access list. */
+static void pass_acls(struct hf_jute_reader *record)
+{
+    for (size_t left = hf_jute_get_count(record, 12); left > 0; left--) {
+        (void)hf_jute_get_int(record);
+        (void)hf_jute_get_buffer(record);
+        (void)hf_jute_get_buffer(record);
+    }
+}
+
+/* Read over what follows the path of a create. */
+static void pass_create(struct hf_jute_reader *record, bool has_ttl)
+{
+    (void)hf_jute_get_buffer(record);
+    pass_acls(record);
+    (void)hf_jute_get_int(record);
+    if (has_ttl)
+        (void)hf_jute_get_long(record);
+}
+
+struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
+                                     enum hf_zk_opcode opcode)
+{
+    struct hf_zk_op_record read = {opcode, {NULL, 0}, HF_ZK_ANY_VERSION};
+
+    if (opcode == HF_ZK_WHO_AM_I || opcode == HF_ZK_AUTH ||
+        opcode == HF_ZK_MULTI || opcode == HF_ZK_MULTI_READ)
+        return read;
+    read.path = hf_jute_get_buffer(record);
+    switch (opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+    case HF_ZK_CREATE_TTL:
+        pass_create(record, opcode == HF_ZK_CREATE_TTL);
+        break;
+    case HF_ZK_EXISTS:
+    case HF_ZK_GET_DATA:
+    case HF_ZK_GET_CHILDREN:
+    case HF_ZK_GET_CHILDREN2:
+        (void)hf_jute_get_bool(record);
+        break;
+    case HF_ZK_SET_DATA:
+        (void)hf_jute_get_buffer(record);
+        read.version = hf_jute_get_int(record);
+        break;
+    case HF_ZK_SET_ACL:
+        pass_acls(record);
+        read.version = hf_jute_get_int(record);
+        break;
+    case HF_ZK_DELETE:
+    case HF_ZK_CHECK:
+        read.version = hf_jute_get_int(record);
+        break;
+    default: /* a path and no more that matters */
+        break;
+    }
+    assert(!record->failed);
+    return read;
+}
+
+/* ---------------------------------------------------------------- status -- */
+
+static bool creates(enum hf_zk_opcode opcode)
+{
+    return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
+           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_CREATE_TTL;
+}
+
+static bool writes(enum hf_zk_opcode opcode)
+{
+    return creates(opcode) || opcode == HF_ZK_DELETE ||
+           opcode == HF_ZK_SET_DATA || opcode == HF_ZK_SET_ACL ||
+           opcode == HF_ZK_MULTI;
+}
+
+static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
+{
+    switch ((int)code) {
+    case HF_ZK_NO_NODE:
+        return HF_EGONE;
+    case HF_ZK_NODE_EXISTS:
+        return HF_EEXISTS;
+    case HF_ZK_BAD_VERSION:
+        return HF_EVERSION;
+    case HF_ZK_NOT_EMPTY:
+        return HF_ENOTEMPTY;
+    case HF_ZK_NO_AUTH:
+    case HF_ZK_AUTH_FAILED:
+    case HF_ZK_SASL_REQUIRED:
+        return HF_EDENIED;
+    case HF_ZK_NOT_READ_ONLY:
+        return HF_EREADONLY;
+    case HF_ZK_UNIMPLEMENTED:
+    case HF_ZK_RECONFIG_DISABLED:
+        return HF_EUNSUPPORTED;
+    case HF_ZK_INVALID_ACL:
+    case HF_ZK_BAD_ARGUMENTS:
+    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
+    case HF_ZK_EPHEMERAL_ON_LOCAL_SESSION:
+        return HF_EINVAL;
+    case HF_ZK_QUOTA_EXCEEDED:
+        return HF_EFULL;
+    case HF_ZK_SESSION_EXPIRED:
+        return HF_ELOST;
+    case HF_ZK_THROTTLED:
+    case HF_ZK_SESSION_MOVED:
+        return HF_EUNREACHABLE;
+    case HF_ZK_CONNECTION_LOSS:
+    case HF_ZK_OPERATION_TIMEOUT:
+    case HF_ZK_REQUEST_TIMEOUT:
+        return writes(opcode) ? HF_EUNSURE : HF_EUNREACHABLE;
+    /* A server may say so after it has carried out a write, too. */
+    case HF_ZK_MARSHALLING:
+        return writes(opcode) ? HF_EUNSURE : HF_EINVAL;
+    case HF_ZK_OUT_OF_MEMORY:
+        return HF_ENOMEM;
+    case HF_ZK_ANSWER_TOO_LONG:
+        return HF_ELIMIT;
+    default:
+        return HF_EPROTOCOL;
+    }
+}
+
+/* ------------------------------------------------------------------ text -- */
+
+/* What is wrong, to be followed by what to do about it. */
+static const char *what(const struct hf_zk_op_record *record,
+                        enum hf_zk_error code)
+{
+    switch ((int)code) {
+    case HF_ZK_NO_NODE:
+        if (creates(record->opcode))
+            return "there is no node above it";
+        break;
+    case HF_ZK_UNIMPLEMENTED:
+        return record->opcode == HF_ZK_CREATE_TTL
+                   ? "the server does not know nodes with a time to live, or "
+                     "has them switched off"
+                   : "the server does not know this operation";
+    case HF_ZK_OUT_OF_MEMORY:
+        return "no memory for the answer";
+    case HF_ZK_ANSWER_TOO_LONG:
+        return "the answer is longer than max_answer_bytes";
+    case HF_ZK_MALFORMED:
+        return "the answer does not fit the operation";
+    default:
+        break;
+    }
+    return hf_zk_error_text(code);
+}
+
+/* The version of ZooKeeper that an operation came with, for a server that does
+ * not know it. */
+static const char *needed_server(enum hf_zk_opcode opcode)
+{
+    switch (opcode) {
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        return "; expected ZooKeeper 3.5 or later";
+    case HF_ZK_CREATE_TTL:
+        return "; expected ZooKeeper 3.5.3 or later with "
+               "zookeeper.extendedTypesEnabled=true";
+    case HF_ZK_GET_EPHEMERALS:
+    case HF_ZK_GET_ALL_CHILDREN_NUMBER:
+    case HF_ZK_MULTI_READ:
+    case HF_ZK_ADD_WATCH:
+        return "; expected ZooKeeper 3.6 or later";
+    case HF_ZK_WHO_AM_I:
+        return "; expected ZooKeeper 3.7 or later";
+    default:
+        return "; expected a later version of ZooKeeper";
+    }
+}
+
+/* What to do. */
+static const char *advice(const struct hf_zk_op_record *record,
+                          enum hf_zk_error code)
+{
+    switch ((int)code) {
+    case HF_ZK_NO_NODE:
+        return creates(record->opcode) ? "; create that first" : "";
+    case HF_ZK_NOT_EMPTY:
+        return "; delete them first";
+    case HF_ZK_NO_AUTH:
+        return "; see the access list of the node, and the credentials of "
+               "this client";
+    case HF_ZK_INVALID_ACL:
+        return "; expected schemes that it knows, with ids of their form; the "
+               "scheme \"auth\" needs credentials";
+    case HF_ZK_UNIMPLEMENTED:
+        return needed_server(record->opcode);
+    case HF_ZK_QUOTA_EXCEEDED:
+        return "; see the quota in /zookeeper/quota";
+    case HF_ZK_THROTTLED:
+    case HF_ZK_NOT_READ_ONLY:
+        return "; try again later";
+    case HF_ZK_OUT_OF_MEMORY:
+    case HF_ZK_MALFORMED:
+    case HF_ZK_ANSWER_TOO_LONG:
+        if (record->opcode == HF_ZK_MULTI) /* its errors are in the body */
+            return "; the multi may have been carried out";
+        return writes(record->opcode) ? "; the operation was carried out" : "";
+    default:
+        return "";
+    }
+}
+
+/* What the operation is about: its path, or its name if it has none. */
+static struct hf_jute_piece subject(const struct hf_zk_op_record *record,
+                                    const char *chroot)
+{
+    struct hf_jute_piece below =
+        hf_zk_path_below(record->path, hf_zk_path_piece(chroot));
+
+    if (below.bytes != NULL)
+        return below;
+    if (record->path.bytes != NULL)
+        return record->path; /* that of GET_CONFIG */
+    if (record->opcode == HF_ZK_WHO_AM_I)
+        return hf_zk_path_piece("who am I");
+    return hf_zk_path_piece(record->opcode == HF_ZK_AUTH ? "add auth"
+                                                         : "the multi");
+}
+
+hf_status hf_zk_op_failure(const struct hf_zk_op_record *record,
+                           const char *chroot, enum hf_zk_error code,
+                           struct hf_error *error)
+{
+    struct hf_jute_piece about = subject(record, chroot);
+    hf_status status = status_of(code, record->opcode);
+    int shown = about.count > SHOWN_BYTES ? SHOWN_BYTES : (int)about.count;
+    const char *cut = about.count > SHOWN_BYTES ? "..." : "";
+    char detail[64] = "";
+
+    assert(code != HF_ZK_OK && code != HF_ZK_DISCONNECTED);
+    if (code == HF_ZK_BAD_VERSION)
+        (void)snprintf(detail, sizeof detail, "; expected version %d",
+                       (int)record->version);
+    else if (status == HF_EPROTOCOL && (int)code < 0)
+        (void)snprintf(detail, sizeof detail, " (%d)", (int)code);
+    return hf_error_set(error, status, "%.*s%s: %s%s%s", shown, about.bytes,
+                        cut, what(record, code), detail, advice(record, code));
+}

@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each event ends or moves operations first and calls send_waiting() last,
+ * which alone sends. */
+#include "zookeeper/op_queue.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/time_math.h"
+#include "zookeeper/watch_modes.h"
+#include "zookeeper/watch_resume.h"
+#include "zookeeper/zk_calls.h"
+
+/* An operation that travels alone and is cut off this often is one that the
+ * server does not know. */
+#define CUTS_MAX 2
+
+/* ----------------------------------------------------------------- lists -- */
+
+static void list_append(struct hf_zk_op_list *list, struct hf_zk_op *op)
+{
+    op->list = list;
+    op->next = NULL;
+    op->previous = list->last;
+    if (list->last != NULL)
+        list->last->next = op;
+    else
+        list->first = op;
+    list->last = op;
+}
+
+static void list_remove(struct hf_zk_op *op)
+{
+    struct hf_zk_op_list *list = op->list;
+
+    if (op->previous != NULL)
+        op->previous->next = op->next;
+    else
+        list->first = op->next;
+    if (op->next != NULL)
+        op->next->previous = op->previous;
+    else
+        list->last = op->previous;
+    op->list = NULL;
+}
+
+/* Have ${op} wait as the last one of ${list}. */
+static void wait_in(struct hf_zk_op_queue *queue, struct hf_zk_op_list *list,
+                    struct hf_zk_op *op)
+{
+    op->state = HF_ZK_OP_WAITING;
+    list_append(list, op);
+    queue->waiting_count++;
+}
+
+/* ${op} waits no longer. */
+static void leave_list(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    if (op->list == NULL)
+        return;
+    list_remove(op);
+    queue->waiting_count--;
+}
+
+/* The queues in the order in which they are served: urgent, normal, bulk. */
+static const enum hf_zookeeper_priority served[HF_ZK_PRIORITIES] = {
+    HF_ZOOKEEPER_URGENT, HF_ZOOKEEPER_NORMAL, HF_ZOOKEEPER_BULK};
+
+/* The next operation to send, or NULL. */
+static struct hf_zk_op *next_waiting(const struct hf_zk_op_queue *queue)
+{
+    for (size_t i = 0; i < HF_ZK_PRIORITIES; i++) {
+        if (queue->repeated[served[i]].first != NULL)
+            return queue->repeated[served[i]].first;
+        if (queue->waiting[served[i]].first != NULL)
+            return queue->waiting[served[i]].first;
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+/* Would a repetition change something? */
+static bool is_write(const struct hf_zk_op *op)
+{
+    switch (op->kind) {
+    case HF_ZOOKEEPER_CREATE:
+    case HF_ZOOKEEPER_DELETE:
+    case HF_ZOOKEEPER_SET:
+    case HF_ZOOKEEPER_SET_ACL:
+    case HF_ZOOKEEPER_MULTI:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ${op} ends now with ${status}, and its .reserved is what the user gets.  If
+ * it is in flight, its answer will be dropped. */
+static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                     hf_status status)
+{
+    struct hf_zookeeper_result *result = op->reserved;
+    bool sent = op->state == HF_ZK_OP_SENT;
+
+    leave_list(queue, op);
+    hf_heap_remove(&op->wake);
+    if (!op->keeps_record)
+        hf_jute_free(&op->record);
+    op->reserved = NULL;
+    op->state = sent ? HF_ZK_OP_ABANDONED : HF_ZK_OP_ENDED;
+    op->callbacks->ended(op, status, result);
+    if (!sent)
+        op->callbacks->released(op);
+}
+
+/* End ${op} without an answer, with ${status} and a text that begins with its
+ * path. */
+static void end(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                hf_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void end(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                hf_status status, const char *format, ...)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (op->reserved != NULL)
+        hf_zk_op_end(op->reserved, status, "%.200s%s%s", op->path,
+                     op->path[0] != '\0' ? ": " : "", why);
+    end_with(queue, op, status);
+}
+
+/* End ${op} before it was answered: with ${status}, or HF_EUNSURE if it is a
+ * write that was sent. */
+static void end_unanswered(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                           hf_status status, const char *why)
+{
+    if (op->state == HF_ZK_OP_SENT && is_write(op))
+        end(queue, op, HF_EUNSURE,
+            "%s after it was sent; it may have been carried out, or will be: "
+            "read the node to know",
+            why);
+    else
+        end(queue, op, status, "%s", why);
+}
+
+/* End everything that waits. */
+static void end_all_waiting(struct hf_zk_op_queue *queue, hf_status status,
+                            const char *why)
+{
+    struct hf_zk_op *op;
+
+    while ((op = next_waiting(queue)) != NULL)
+        end(queue, op, status, "%s", why);
+}
+
+/* -------------------------------------------------- what servers know -- */
+
+/* The opcodes that servers from 3.5 on may not know, or have switched off. */
+static const enum hf_zk_opcode optional_opcodes[] = {
+    HF_ZK_CREATE_CONTAINER,
+    HF_ZK_CREATE_TTL,
+    HF_ZK_MULTI_READ,
+    HF_ZK_GET_EPHEMERALS,
+    HF_ZK_GET_ALL_CHILDREN_NUMBER,
+    HF_ZK_ADD_WATCH,
+    HF_ZK_WHO_AM_I};
+
+/* The bit of ${opcode}; 0 if every server knows it. */
+static uint32_t bit_of(enum hf_zk_opcode opcode)
+{
+    for (size_t i = 0; i < sizeof optional_opcodes / sizeof *optional_opcodes;
+         i++) {
+        if (optional_opcodes[i] == opcode)
+            return UINT32_C(1) << i;
+    }
+    return 0;
+}
+
+/* Must ${op} travel alone to the current server? */
+static bool travels_alone(const struct hf_zk_op_queue *queue,
+                          const struct hf_zk_op *op)
+{
+    uint32_t bit = bit_of(op->opcode);
+
+    return bit != 0 && (queue->known[queue->session->server] & bit) == 0;
+}
+
+/* Does the current server not know ${op}? */
+static bool is_unknown(const struct hf_zk_op_queue *queue,
+                       const struct hf_zk_op *op)
+{
+    return (queue->unknown[queue->session->server] & bit_of(op->opcode)) != 0;
+}
+
+/* The current server has answered ${op} with ${error}. */
+static void note_support(struct hf_zk_op_queue *queue,
+                         const struct hf_zk_op *op, enum hf_zk_error error)
+{
+    uint32_t *bits =
+        error == HF_ZK_UNIMPLEMENTED ? queue->unknown : queue->known;
+
+    bits[queue->session->server] |= bit_of(op->opcode);
+}
+
+/* ------------------------------------------------------------------ send -- */
+
+static void answered(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply);
+
+/* Write what the record of ${op} says of its watch, which depends on what the
+ * server keeps for that path now. */
+static void put_watch(const struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    struct hf_zk_watch_set *set = &queue->session->watches;
+    struct hf_jute_writer *record = &op->record;
+
+    if (op->watcher == NULL)
+        return;
+    if (!op->watcher->in_set)
+        hf_zk_watch_set_add(set, op->watcher);
+    if (op->kind == HF_ZOOKEEPER_ADD_WATCH)
+        hf_jute_set_int(record, record->used - 4,
+                        hf_zk_watch_set_add_mode(set, op->watcher) ==
+                            HF_ZK_WATCH_RECURSIVE);
+    else
+        record->bytes[record->used - 1] =
+            hf_zk_watch_set_wants_flag(set, op->watcher);
+}
+
+static void send_op(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    size_t begin;
+
+    leave_list(queue, op);
+    put_watch(queue, op);
+    op->state = HF_ZK_OP_SENT;
+    op->call.answered = answered;
+    op->call.user = queue;
+    op->call.owner = op;
+    begin = hf_zk_call_begin(queue->session, &op->call, op->opcode);
+    hf_jute_put_bytes(&queue->session->wire.out, op->record.bytes,
+                      op->record.used);
+    hf_zk_call_end(queue->session, begin);
+}
+
+/* Send what waits, as far as the window has room. */
+static void send_waiting(struct hf_zk_op_queue *queue)
+{
+    struct hf_zk_session *session = queue->session;
+    struct hf_zk_op *op;
+
+    while (hf_zk_session_usable(session) && queue->alone == NULL &&
+           hf_zk_window_has_room(&session->window, session->wire.calls) &&
+           (op = next_waiting(queue)) != NULL) {
+        if (is_unknown(queue, op)) {
+            end(queue, op, HF_EUNSUPPORTED,
+                "the server does not know this operation, or has it switched "
+                "off");
+            continue;
+        }
+        if (travels_alone(queue, op)) {
+            if (session->wire.calls > 0)
+                return;
+            queue->alone = op;
+        }
+        send_op(queue, op);
+    }
+}
+
+/* ---------------------------------------------------------------- answer -- */
+
+/* The watch of ${op} was set, if the answer says so. */
+static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
+{
+    struct hf_zk_watcher *watcher = op->watcher;
+    bool missing = op->kind == HF_ZOOKEEPER_EXISTS && error == HF_ZK_NO_NODE;
+
+    if (watcher == NULL || (error != HF_ZK_OK && !missing))
+        return false;
+    if (op->kind == HF_ZOOKEEPER_ADD_WATCH) {
+        hf_zk_watch_set_added(watcher);
+    } else {
+        watcher->missing = missing;
+        watcher->armed = true;
+    }
+    return true;
+}
+
+/* The connection ended before the answer. */
+static void cut(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    if (queue->session->id == 0) {
+        end_unanswered(queue, op, HF_ELOST, "the session ended");
+    } else if (queue->closing) {
+        end_unanswered(queue, op, HF_ECLOSED, "the session was closed");
+    } else if (is_write(op) || op->only_try) {
+        end_unanswered(queue, op, HF_EUNREACHABLE, "the connection ended");
+    } else if (op->cuts >= CUTS_MAX) {
+        end(queue, op, HF_EUNSUPPORTED,
+            "the connection ended each time that a server got this operation; "
+            "servers that do not know it do that");
+    } else {
+        wait_in(queue, &queue->repeated[op->priority], op);
+    }
+}
+
+/* The server has answered ${op}. */
+static void finish(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                   const struct hf_zk_reply *reply)
+{
+    bool watching = watch_answered(op, reply->error);
+    hf_status status = HF_OK;
+
+    op->state = HF_ZK_OP_ENDED;
+    if (op->reserved != NULL) {
+        op->reserved =
+            hf_zk_op_result(op->opcode, &op->record, queue->context->chroot,
+                            reply, op->reserved);
+        op->reserved->watching = watching;
+        status = op->reserved->status;
+    } else if (reply->error != HF_ZK_OK) {
+        status = HF_EPROTOCOL;
+    }
+    end_with(queue, op, status);
+}
+
+static void answered(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op_queue *queue = user;
+    struct hf_zk_op *op = call->owner;
+    bool cut_off = reply->error == HF_ZK_DISCONNECTED;
+    /* It is not known then what the server has for that path. */
+    bool refused_watch =
+        op->kind == HF_ZOOKEEPER_ADD_WATCH && reply->error != HF_ZK_OK;
+
+    if (queue->alone == op) {
+        queue->alone = NULL;
+        op->cuts += cut_off;
+    }
+    if (!cut_off) {
+        queue->event_unanswered = false;
+        note_support(queue, op, reply->error);
+    }
+    if (op->state == HF_ZK_OP_ABANDONED) {
+        op->state = HF_ZK_OP_ENDED;
+        op->callbacks->released(op);
+    } else if (cut_off) {
+        cut(queue, op);
+    } else {
+        finish(queue, op, reply);
+    }
+    /* After a cut the session is about to report why; nothing can be sent. */
+    if (cut_off)
+        return;
+    if (refused_watch && hf_zk_session_usable(queue->session))
+        hf_zk_session_disconnect(queue->session,
+                                 "the server refused a persistent watch (%d)",
+                                 (int)reply->error);
+    send_waiting(queue);
+}
+
+/* ------------------------------------------------- events of the session -- */
+
+static void sync_answered(void *user, struct hf_zk_call *call,
+                          const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op_queue *queue = user;
+
+    (void)call;
+    queue->sync_sent = false;
+    if (reply->error == HF_ZK_DISCONNECTED)
+        return;
+    queue->sync_due = false;
+    send_waiting(queue);
+}
+
+/* Nothing waits for the answer to the sync: the server carries it out before
+ * the reads behind it. */
+static void send_sync(struct hf_zk_op_queue *queue)
+{
+    queue->sync_call.answered = sync_answered;
+    queue->sync_call.user = queue;
+    queue->sync_call.owner = queue;
+    queue->sync_sent = true;
+    hf_zk_send_sync(queue->session, &queue->sync_call,
+                    queue->context->chroot[0] != '\0' ? queue->context->chroot
+                                                      : "/");
+}
+
+static void up(void *user, bool resumed)
+{
+    struct hf_zk_op_queue *queue = user;
+
+    queue->was_connected = true;
+    queue->given_up = false;
+    queue->event_unanswered = false;
+    if (resumed && queue->sync_due)
+        send_sync(queue);
+    send_waiting(queue);
+}
+
+/* What is left of an earlier connection is younger than what was sent on this
+ * one, which comes back to .repeated after this. */
+static void suspended(void *user)
+{
+    struct hf_zk_op_queue *queue = user;
+
+    queue->sync_due |= queue->event_unanswered;
+    for (size_t i = 0; i < HF_ZK_PRIORITIES; i++) {
+        struct hf_zk_op_list left = queue->repeated[i];
+        struct hf_zk_op_list *waiting = &queue->waiting[i];
+
+        for (struct hf_zk_op *op = left.first; op != NULL; op = op->next)
+            op->list = waiting;
+        if (left.last == NULL)
+            continue;
+        left.last->next = waiting->first;
+        if (waiting->first != NULL)
+            waiting->first->previous = left.last;
+        else
+            waiting->last = left.last;
+        waiting->first = left.first;
+        queue->repeated[i] = (struct hf_zk_op_list){NULL, NULL};
+    }
+}
+
+/* A refusal for good ends what waits, as no later attempt can succeed. */
+static void
+connection_error(void *user,
+                 const struct hf_zk_connection_error *connection_error)
+{
+    struct hf_zk_op_queue *queue = user;
+
+    if (connection_error->final &&
+        (!queue->was_connected || connection_error->status == HF_EDENIED))
+        end_all_waiting(queue, connection_error->status,
+                        connection_error->text);
+}
+
+static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    struct hf_zk_op_queue *queue = user;
+    char why[2 * HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof why,
+                   "no server was reached in %u retries and %llu ms: %s",
+                   (unsigned)retries, (unsigned long long)elapsed_ms,
+                   queue->session->connectivity.error);
+    queue->given_up = true;
+    end_all_waiting(queue, HF_EUNREACHABLE, why);
+}
+
+static void lost(void *user, const char *why)
+{
+    struct hf_zk_op_queue *queue = user;
+
+    queue->sync_due = false;
+    queue->event_unanswered = false;
+    end_all_waiting(queue, HF_ELOST, why);
+}
+
+void hf_zk_op_queue_event(struct hf_zk_op_queue *queue)
+{
+    queue->event_unanswered = true;
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+/* When ${op} has to be looked at. */
+static uint64_t wake_at_ms(const struct hf_zk_op_queue *queue,
+                           const struct hf_zk_op *op)
+{
+    if (queue->was_connected)
+        return op->deadline_at_ms;
+    return hf_min_ms(op->deadline_at_ms, op->connect_by_ms);
+}
+
+static void arm(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    uint64_t at_ms = wake_at_ms(queue, op);
+
+    hf_heap_remove(&op->wake);
+    if (at_ms != HF_FOREVER)
+        hf_heap_add(&queue->wakes, &op->wake, at_ms, 0);
+}
+
+/* The operation that is woken first; NULL if none has a deadline. */
+static struct hf_zk_op *first_to_wake(const struct hf_zk_op_queue *queue)
+{
+    struct hf_heap_node *node = queue->wakes.first;
+    size_t offset = offsetof(struct hf_zk_op, wake);
+
+    return node == NULL ? NULL
+                        : (struct hf_zk_op *)(void *)((char *)node - offset);
+}
+
+/* ${op} was woken: its time is over, or the first connection came in time. */
+static void woken(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                  uint64_t now_ms)
+{
+    const char *why = queue->session->connectivity.error;
+
+    if (wake_at_ms(queue, op) > now_ms)
+        arm(queue, op);
+    else if (op->deadline_at_ms <= now_ms)
+        end_unanswered(queue, op, HF_ETIMEDOUT, "the time for it was over");
+    else
+        end(queue, op, HF_EUNREACHABLE, "no server was reached in time%s%s",
+            why[0] != '\0' ? ": " : "", why);
+}
+
+void hf_zk_op_queue_tick(struct hf_zk_op_queue *queue, uint64_t now_ms)
+{
+    struct hf_zk_op *op;
+
+    while ((op = first_to_wake(queue)) != NULL && op->wake.key <= now_ms)
+        woken(queue, op, now_ms);
+}
+
+uint64_t hf_zk_op_queue_wake_at_ms(const struct hf_zk_op_queue *queue)
+{
+    return queue->wakes.first != NULL ? queue->wakes.first->key : HF_FOREVER;
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+void hf_zk_op_queue_init(struct hf_zk_op_queue *queue,
+                         struct hf_zk_session *session,
+                         const struct hf_zk_op_context *context)
+{
+    *queue = (struct hf_zk_op_queue){.session = session, .context = context};
+    queue->listener =
+        (struct hf_zk_listener){.user = queue,
+                                .connection_error = connection_error,
+                                .gave_up = gave_up,
+                                .up = up,
+                                .suspended = suspended,
+                                .lost = lost};
+    hf_zk_listeners_add(&session->listeners, &queue->listener);
+}
+
+/* A server has answered the credential of ${user}, an ADD_AUTH. */
+static void credential_answered(void *user, enum hf_zk_error error)
+{
+    const struct hf_zk_reply reply = {.error = error};
+    struct hf_zk_op *op = user;
+
+    if (op->state == HF_ZK_OP_ABANDONED) {
+        op->state = HF_ZK_OP_ENDED;
+        op->callbacks->released(op);
+    } else if (error == HF_ZK_DISCONNECTED) {
+        op->state = HF_ZK_OP_ENDED;
+        end(op->queue, op, HF_ECLOSED, "the handle was closed");
+    } else {
+        finish(op->queue, op, &reply);
+    }
+}
+
+/* Start an ADD_AUTH.  The session sends it, now and on each connection. */
+static hf_status add_credential(struct hf_zk_op *op, struct hf_error *error)
+{
+    const struct hf_zookeeper_credential *credential = op->credential;
+    hf_status status;
+
+    op->state = HF_ZK_OP_SENT;
+    status = hf_zk_session_add_credential(
+        op->queue->session, credential->scheme, credential->bytes,
+        credential->count, credential_answered, op);
+    return status == HF_OK ? status
+                           : hf_error_set(error, status, "out of memory");
+}
+
+/* Let ${op} wait for its turn. */
+static void enter(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    const struct hf_zk_session *session = queue->session;
+    const char *why = session->connectivity.error;
+
+    wait_in(queue, &queue->waiting[op->priority], op);
+    if (op->only_try && queue->was_connected && !hf_zk_session_usable(session))
+        end(queue, op, HF_EUNREACHABLE, "there is no connection%s%s",
+            why[0] != '\0' ? ": " : "", why);
+    else
+        send_waiting(queue);
+}
+
+hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                             uint64_t now_ms, struct hf_error *error)
+{
+    hf_status status = HF_OK;
+
+    if (queue->closing)
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    if (queue->waiting_count >= HF_ZK_WAITING_OPS_MAX)
+        return hf_error_set(error, HF_ELIMIT,
+                            "%d operations wait to be sent; expected fewer, "
+                            "wait for some of them",
+                            HF_ZK_WAITING_OPS_MAX);
+    op->queue = queue;
+    hf_zk_session_set_now(queue->session, now_ms);
+    if (queue->given_up)
+        hf_zk_session_reconnect(queue->session, now_ms);
+    queue->given_up = false;
+    if (op->kind == HF_ZOOKEEPER_ADD_AUTH)
+        status = add_credential(op, error);
+    if (status != HF_OK)
+        return status;
+    arm(queue, op);
+    if (op->kind != HF_ZOOKEEPER_ADD_AUTH)
+        enter(queue, op);
+    return HF_OK;
+}
+
+void hf_zk_op_queue_send(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                         uint64_t now_ms)
+{
+    assert(hf_zk_session_usable(queue->session));
+    op->queue = queue;
+    hf_zk_session_set_now(queue->session, now_ms);
+    send_op(queue, op);
+}
+
+void hf_zk_op_queue_cancel(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                           uint64_t now_ms)
+{
+    hf_zk_session_set_now(queue->session, now_ms);
+    if (op->state == HF_ZK_OP_WAITING || op->state == HF_ZK_OP_SENT)
+        end_unanswered(queue, op, HF_ECANCELLED, "it was cancelled");
+    send_waiting(queue);
+}
+
+void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms)
+{
+    hf_zk_session_set_now(queue->session, now_ms);
+    queue->closing = true;
+    end_all_waiting(queue, HF_ECLOSED, "the handle was closed");
+}
+
+bool hf_zk_op_queue_is_busy(const struct hf_zk_op_queue *queue)
+{
+    return queue->waiting_count > 0 || queue->session->wire.calls > 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A handle: remembering failures, and the calls that only read it or pass on to
+ * what a client of locks has, too.
+ */
+#include "zookeeper_client/zookeeper_handle.h"
+
+#include "core/error.h"
+
+hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
+                            struct hf_error *error)
+{
+    hf_error_prefix(error, call);
+    zookeeper->error = *error;
+    return error->status;
+}
+
+hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
+                                     const char *call, struct hf_error *error)
+{
+    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+
+    if (status != HF_OK)
+        return status;
+    status = hf_zookeeper_fail(zookeeper, call, error);
+    hf_monitor_leave(&zookeeper->monitor);
+    return status;
+}
+
+/* It counts as an event of the monitor, so that the loop is run once more. */
+void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
+{
+    zookeeper->monitor.events++;
+    hf_zk_io_run_soon(&zookeeper->io);
+}
+
+/* ---------------------------------------------------------- public calls -- */
+
+enum hf_state hf_zookeeper_state(const struct hf_zookeeper *zookeeper)
+{
+    return hf_state_listeners_state(&zookeeper->listeners);
+}
+
+hf_status hf_zookeeper_add_listener(struct hf_zookeeper *zookeeper,
+                                    struct hf_on_state on_state,
+                                    struct hf_listener **listener)
+{
+    return hf_state_listeners_add(&zookeeper->listeners,
+                                  "hf_zookeeper_add_listener", on_state,
+                                  listener, &zookeeper->error);
+}
+
+void hf_zookeeper_remove_listener(struct hf_zookeeper *zookeeper,
+                                  struct hf_listener *listener)
+{
+    hf_state_listeners_remove(&zookeeper->listeners, listener);
+}
+
+/* It reads under the lock but does nothing that is due, because it must not
+ * change what it reports. */
+void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
+                        struct hf_error *error)
+{
+    struct hf_zookeeper *locked = (struct hf_zookeeper *)zookeeper;
+
+    if (hf_fork_check(&zookeeper->monitor.fork, error) != HF_OK)
+        return;
+    hf_monitor_lock(&locked->monitor);
+    *error = zookeeper->error;
+    pthread_mutex_unlock(&locked->monitor.lock);
+}
+
+int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper)
+{
+    return hf_monitor_dispatch_fd(&zookeeper->monitor);
+}
+
+hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
+{
+    return hf_monitor_dispatch(&zookeeper->monitor, "hf_zookeeper_dispatch",
+                               &zookeeper->error);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A handle of a user on a ZooKeeper session: the session, its I/O, the
+ * operations under way, and the listeners.  A monitor guards all of it, as it
+ * does for a client of locks (host/client.h).
+ */
+#ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_HANDLE_H
+#define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_HANDLE_H
+
+#include <holdfast/zookeeper.h>
+
+#include "host/state_listener.h"
+#include "monitor/monitor.h"
+#include "zookeeper/op_queue.h"
+#include "zookeeper/zk_url.h"
+#include "zookeeper_io/zk_io.h"
+
+/* All fields under the monitor's lock, where nothing else is said. */
+struct hf_zookeeper {
+    struct hf_monitor monitor;
+    struct hf_zk_url_config config; /* the session has a pointer to it */
+    struct hf_zk_session session;
+    struct hf_zk_io io;
+    bool begun;                 /* .session is there */
+    struct hf_engine_host host; /* of .io */
+    char *description;          /* the URL without credentials and options */
+    struct hf_zk_op_queue queue;
+    struct hf_zk_listener listener; /* of .session, after that of .queue */
+    struct hf_state_listeners listeners;
+    struct hf_zk_op_context context;
+    uint64_t connect_ms;
+    struct hf_reconnect reconnect; /* the user's policy */
+    struct hf_done close_done;     /* of hf_zookeeper_close_start() */
+    struct hf_error error;         /* the last one */
+};
+
+/* Remember ${error} as "${call}: ..." and return its status.  With the lock.
+ */
+hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
+                            struct hf_error *error);
+
+/* The same without the lock.  HF_EFORKED in a child. */
+hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
+                                     const char *call, struct hf_error *error);
+
+/* The session was given something to send: have the loop send it.  With the
+ * lock. */
+void hf_zookeeper_changed(struct hf_zookeeper *zookeeper);
+
+/* What the monitor calls. */
+extern const struct hf_monitor_ops hf_zookeeper_monitor_ops;
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a handle: read the options and the URL, and begin the session.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/errno_text.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/monitor_host.h"
+#include "host/opts_compat.h"
+#include "zookeeper_client/zookeeper_handle.h"
+#include "zookeeper_client/zookeeper_session.h"
+#include "zookeeper_io/zk_prepare.h"
+
+/* The least and the greatest limit of an operation and of an answer. */
+#define LIMIT_MIN_BYTES 1024
+#define LIMIT_MAX_BYTES (1 << 30)
+
+/* The values of the options of the URL. */
+struct values {
+    struct hf_zk_url_options shared; /* first, see hf_zk_url_parse() */
+};
+
+static const struct hf_url_option_row rows[] = {
+    HF_ZK_URL_OPTIONS(struct values, shared),
+    HF_PEM_OPTIONS(struct values, shared.files),
+};
+
+/* --------------------------------------------------------------- options -- */
+
+/* Is ${bytes}, the option ${name}, in range? */
+static hf_status check_limit(const char *name, size_t bytes,
+                             struct hf_error *error)
+{
+    if (bytes >= LIMIT_MIN_BYTES && bytes <= LIMIT_MAX_BYTES)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "'%s' is %zu; expected from %d to %d bytes", name,
+                        bytes, LIMIT_MIN_BYTES, LIMIT_MAX_BYTES);
+}
+
+/* Is each of the credentials one? */
+static hf_status check_credentials(const struct hf_zookeeper_opts *opts,
+                                   struct hf_error *error)
+{
+    for (size_t i = 0; i < opts->credential_count; i++) {
+        const struct hf_zookeeper_credential *credential =
+            &opts->credentials[i];
+
+        if (credential->scheme == NULL || credential->scheme[0] == '\0' ||
+            (credential->bytes == NULL && credential->count > 0))
+            return hf_error_set(error, HF_EINVAL,
+                                "credential %zu has no scheme, or no bytes; "
+                                "expected something like \"digest\" and "
+                                "\"user:password\"",
+                                i + 1);
+    }
+    return HF_OK;
+}
+
+/* Set ${opts} to what ${given} says, and check it. */
+static hf_status check_opts(const struct hf_zookeeper_opts *given,
+                            struct hf_zookeeper_opts *opts,
+                            struct hf_error *error)
+{
+    hf_status status =
+        hf_opts_copy(&hf_zookeeper_opts_type, given, opts, error);
+
+    if (status == HF_OK && opts->delivery != HF_DELIVER_THREAD &&
+        opts->delivery != HF_DELIVER_DISPATCH)
+        status = hf_error_set(error, HF_EINVAL,
+                              "the delivery is %d, expected "
+                              "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
+                              (int)opts->delivery);
+    if (status == HF_OK)
+        status =
+            check_limit("max_request_bytes", opts->max_request_bytes, error);
+    if (status == HF_OK)
+        status = check_limit("max_answer_bytes", opts->max_answer_bytes, error);
+    if (status == HF_OK)
+        status = check_credentials(opts, error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ open -- */
+
+/* Set up what needs no I/O. */
+static hf_status init_handle(struct hf_zookeeper *zookeeper,
+                             const struct hf_url *url,
+                             const struct hf_zookeeper_opts *opts,
+                             struct hf_error *error)
+{
+    struct values values = {.shared = {.timeout_ms = 0}};
+    hf_status status =
+        hf_zk_url_parse(&zookeeper->config, url, rows,
+                        sizeof rows / sizeof rows[0], &values, error);
+
+    if (status != HF_OK)
+        return status;
+    zookeeper->config.session.window = HF_ZK_SENT_OPS_MAX;
+    zookeeper->config.session.max_answer_bytes = opts->max_answer_bytes;
+    zookeeper->connect_ms = opts->connect_ms;
+    zookeeper->reconnect = opts->reconnect;
+    hf_state_listeners_init(&zookeeper->listeners, &zookeeper->monitor,
+                            opts->on_state);
+    /* The last step, because a fork may use the handle from here on. */
+    if (!hf_monitor_init(
+            &zookeeper->monitor, &hf_zookeeper_monitor_ops, zookeeper,
+            opts->delivery == HF_DELIVER_DISPATCH ? HF_RUNNER_DISPATCH
+                                                  : HF_RUNNER_THREAD,
+            opts->on_log))
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptor for callbacks: %s; raise the "
+                            "limit on open files",
+                            hf_errno_text(errno));
+    return HF_OK;
+}
+
+/* Begin the session, and start a thread for it.  With the lock. */
+static hf_status open_session(struct hf_zookeeper *zookeeper,
+                              const struct hf_url *url,
+                              const struct hf_zookeeper_opts *opts,
+                              struct hf_error *error)
+{
+    struct hf_zk_session_config *config = &zookeeper->config.session;
+    hf_status status;
+
+    zookeeper->host = hf_monitor_host(&zookeeper->monitor);
+    zookeeper->host.reconnect = &zookeeper->reconnect;
+    status = hf_zk_prepare(&zookeeper->config, url, &zookeeper->host,
+                           &zookeeper->description, error);
+    if (status == HF_OK)
+        status =
+            hf_zk_io_open(&zookeeper->io,
+                          config->tls ? &zookeeper->config.files : NULL, error);
+    if (status == HF_OK)
+        status = hf_zookeeper_session_begin(zookeeper, opts, error);
+    if (status == HF_OK)
+        status = hf_monitor_ensure_poller(&zookeeper->monitor, error);
+    return status;
+}
+
+/* Allocate a handle for ${url} and open it. */
+static hf_status new_handle(const struct hf_url *url,
+                            const struct hf_zookeeper_opts *opts,
+                            struct hf_zookeeper **zookeeper,
+                            struct hf_error *error)
+{
+    struct hf_zookeeper *made = hf_alloc(sizeof *made);
+    hf_status status;
+
+    if (made == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if ((status = init_handle(made, url, opts, error)) != HF_OK) {
+        explicit_bzero(&made->config, sizeof made->config);
+        hf_free(made);
+        return status;
+    }
+    hf_zookeeper_session_init(made);
+    hf_monitor_disable_cancel();
+    hf_monitor_lock(&made->monitor);
+    if ((status = open_session(made, url, opts, error)) != HF_OK) {
+        hf_state_listeners_abandon(&made->listeners);
+        hf_monitor_abandon(&made->monitor, made->begun);
+        return status;
+    }
+    /* A callback may close it while we leave. */
+    hf_monitor_reference(&made->monitor);
+    hf_monitor_leave(&made->monitor);
+    hf_monitor_release(&made->monitor);
+    *zookeeper = made;
+    return HF_OK;
+}
+
+/* Only the schemes of ZooKeeper open a handle. */
+static hf_status check_scheme(const struct hf_url *url, struct hf_error *error)
+{
+    if (strcmp(url->scheme, "zk") == 0 || strcmp(url->scheme, "zks") == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the scheme of the URL is \"%.32s\"; expected \"zk\", "
+                        "or \"zks\" for TLS",
+                        url->scheme);
+}
+
+/* The callbacks in ${given} are dropped on every failure, so that their owner
+ * need not know how far the call came. */
+hf_status hf_zookeeper_open(const char *text,
+                            const struct hf_zookeeper_opts *given,
+                            struct hf_zookeeper **zookeeper,
+                            struct hf_error *error)
+{
+    struct hf_zookeeper_opts opts;
+    struct hf_error ignored;
+    struct hf_url url;
+    hf_status status;
+
+    *zookeeper = NULL;
+    if (error == NULL)
+        error = &ignored;
+    *error = (struct hf_error){.status = HF_OK};
+    status = check_opts(given, &opts, error);
+    if (status == HF_OK)
+        status = hf_url_parse(text, &url, error);
+    if (status == HF_OK) {
+        status = check_scheme(&url, error);
+        if (status == HF_OK)
+            status = new_handle(&url, &opts, zookeeper, error);
+        hf_url_free(&url);
+    }
+    if (status != HF_OK) {
+        hf_error_prefix(error, "hf_zookeeper_open");
+        if (opts.on_state.drop != NULL)
+            opts.on_state.drop(opts.on_state.arg);
+    }
+    return status;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The session of a handle.  What happens to it becomes states for the user, and
+ * the operations and watches are notified, each by its own functions.
+ */
+#include "zookeeper_client/zookeeper_session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "host/done.h"
+#include "zookeeper/watch_resume.h"
+#include "zookeeper_client/zookeeper_watch.h"
+
+/* ------------------------------------------------- events of the session -- */
+
+static void set_state(struct hf_zookeeper *zookeeper, enum hf_state state)
+{
+    zookeeper->monitor.events++;
+    hf_state_listeners_notify(&zookeeper->listeners, state);
+}
+
+static void up(void *user, bool resumed)
+{
+    struct hf_zookeeper *zookeeper = user;
+
+    (void)resumed;
+    set_state(zookeeper, HF_STATE_CONNECTED);
+    hf_zookeeper_watches_set_again(zookeeper);
+}
+
+static void suspended(void *user)
+{
+    set_state(user, HF_STATE_SUSPENDED);
+}
+
+/* A new session is begun at once. */
+static void lost(void *user, const char *why)
+{
+    struct hf_zookeeper *zookeeper = user;
+
+    (void)why;
+    set_state(zookeeper, HF_STATE_LOST);
+    hf_zk_watch_set_session_lost(&zookeeper->session.watches);
+    set_state(zookeeper, HF_STATE_CONNECTING);
+}
+
+static void closed(void *user)
+{
+    struct hf_zookeeper *zookeeper = user;
+
+    set_state(zookeeper, HF_STATE_CLOSED);
+    hf_monitor_closed(&zookeeper->monitor);
+}
+
+/* A line of the session for the user. */
+static void log_line(void *user, enum hf_log_level level, const char *format,
+                     ...)
+{
+    struct hf_zookeeper *zookeeper = user;
+    char text[HF_LOG_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    hf_log_write(&zookeeper->monitor.log, level, "%s", text);
+}
+
+/* ----------------------------------------------------- beginning and end -- */
+
+/* The handles are off the loop.  The memory is that of the handle, which the
+ * monitor frees later. */
+static void io_closed(void *arg)
+{
+    (void)arg;
+}
+
+void hf_zookeeper_session_init(struct hf_zookeeper *zookeeper)
+{
+    const struct hf_zk_io_user user = {io_closed, zookeeper};
+
+    hf_zk_io_init(&zookeeper->io, &zookeeper->host, &user);
+}
+
+/* Give the session the credentials of the options. */
+static hf_status add_credentials(struct hf_zookeeper *zookeeper,
+                                 const struct hf_zookeeper_opts *opts,
+                                 struct hf_error *error)
+{
+    for (size_t i = 0; i < opts->credential_count; i++) {
+        const struct hf_zookeeper_credential *credential =
+            &opts->credentials[i];
+
+        if (hf_zk_session_add_credential(
+                &zookeeper->session, credential->scheme, credential->bytes,
+                credential->count, NULL, NULL) != HF_OK)
+            return hf_error_set(error, HF_ENOMEM, "out of memory");
+    }
+    return HF_OK;
+}
+
+hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
+                                     const struct hf_zookeeper_opts *opts,
+                                     struct hf_error *error)
+{
+    struct hf_zk_session_config *config = &zookeeper->config.session;
+    const struct hf_zk_log log = {zookeeper, log_line};
+
+    if (opts->session != NULL) {
+        config->id = opts->session->id;
+        memcpy(config->password, opts->session->password,
+               sizeof config->password);
+    }
+    hf_zk_session_begin(&zookeeper->session, config, &log, hf_now_ms());
+    zookeeper->begun = true;
+    zookeeper->context =
+        (struct hf_zk_op_context){.chroot = zookeeper->config.chroot,
+                                  .private_nodes = config->private_nodes,
+                                  .max_request_bytes = opts->max_request_bytes};
+    hf_zk_op_queue_init(&zookeeper->queue, &zookeeper->session,
+                        &zookeeper->context);
+    zookeeper->listener = (struct hf_zk_listener){.user = zookeeper,
+                                                  .up = up,
+                                                  .suspended = suspended,
+                                                  .lost = lost,
+                                                  .closed = closed};
+    hf_zk_listeners_add(&zookeeper->session.listeners, &zookeeper->listener);
+    hf_zk_io_start(&zookeeper->io, &zookeeper->session);
+    return add_credentials(zookeeper, opts, error);
+}
+
+/* --------------------------------------------------- calls of the monitor --
+ */
+
+static uint64_t due_at_ms(const void *owner)
+{
+    const struct hf_zookeeper *zookeeper = owner;
+
+    return hf_zk_op_queue_wake_at_ms(&zookeeper->queue);
+}
+
+static void run_due(void *owner)
+{
+    struct hf_zookeeper *zookeeper = owner;
+
+    hf_zk_op_queue_tick(&zookeeper->queue, hf_now_ms());
+}
+
+/* A session lives by what is sent in time. */
+static bool needs_poller(const void *owner)
+{
+    const struct hf_zookeeper *zookeeper = owner;
+
+    return zookeeper->begun &&
+           hf_state_listeners_state(&zookeeper->listeners) != HF_STATE_CLOSED;
+}
+
+/* The session closes when what was sent is answered, or in a second. */
+static void begin_close(void *owner)
+{
+    struct hf_zookeeper *zookeeper = owner;
+
+    hf_zk_op_queue_close(&zookeeper->queue, hf_now_ms());
+    zookeeper->io.ending = true;
+    hf_zk_session_close(&zookeeper->session);
+    hf_zookeeper_changed(zookeeper);
+}
+
+static void ended(void *owner)
+{
+    struct hf_zookeeper *zookeeper = owner;
+    const struct hf_done done = zookeeper->close_done;
+    const struct hf_result result = {.status = HF_OK, .text = ""};
+
+    zookeeper->close_done = (struct hf_done){NULL, NULL, NULL};
+    hf_state_listeners_drop(&zookeeper->listeners);
+    hf_done_call(&zookeeper->monitor, &done, &result);
+}
+
+static void leave_loop(void *owner)
+{
+    struct hf_zookeeper *zookeeper = owner;
+
+    if (zookeeper->begun)
+        hf_zk_session_free(&zookeeper->session);
+    zookeeper->begun = false;
+    hf_zk_io_close(&zookeeper->io);
+}
+
+static void destroy(void *owner)
+{
+    struct hf_zookeeper *zookeeper = owner;
+
+    hf_free(zookeeper->description);
+    /* It has passwords. */
+    explicit_bzero(zookeeper, sizeof *zookeeper);
+    hf_free(zookeeper);
+}
+
+static void after_fork(void *owner)
+{
+    struct hf_zookeeper *zookeeper = owner;
+
+    hf_zk_io_after_fork(&zookeeper->io);
+}
+
+const struct hf_monitor_ops hf_zookeeper_monitor_ops = {
+    .due_at_ms = due_at_ms,
+    .run_due = run_due,
+    .needs_poller = needs_poller,
+    .close = begin_close,
+    .ended = ended,
+    .leave_loop = leave_loop,
+    .destroy = destroy,
+    .after_fork = after_fork,
+};
+
+/* ---------------------------------------------------------- public calls -- */
+
+hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
+{
+    struct hf_error error;
+
+    if (zookeeper == NULL)
+        return HF_OK;
+    if (hf_monitor_may_block(&zookeeper->monitor, &error) != HF_OK)
+        return hf_zookeeper_fail_unlocked(zookeeper, "hf_zookeeper_close",
+                                          &error);
+    return hf_monitor_close(&zookeeper->monitor);
+}
+
+hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
+                                   struct hf_done done)
+{
+    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+
+    if (status != HF_OK) {
+        if (done.drop != NULL)
+            done.drop(done.arg);
+        return status;
+    }
+    zookeeper->close_done = done;
+    hf_monitor_close_start(&zookeeper->monitor);
+    return HF_OK;
+}
+
+hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
+                               struct hf_zookeeper_session *session)
+{
+    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    struct hf_error error;
+
+    *session = (struct hf_zookeeper_session){.id = 0};
+    if (status != HF_OK)
+        return status;
+    if (zookeeper->begun && zookeeper->session.id != 0) {
+        session->id = zookeeper->session.id;
+        session->timeout_ms = zookeeper->session.timeout_ms;
+        memcpy(session->password, zookeeper->session.password,
+               sizeof session->password);
+    } else {
+        status = hf_error_set(&error, HF_EUNREACHABLE,
+                              "there is no session; expected to be called "
+                              "while the state is HF_STATE_CONNECTED");
+        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_session", &error);
+    }
+    hf_monitor_leave(&zookeeper->monitor);
+    return status;
+}

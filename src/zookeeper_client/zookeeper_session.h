@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The session of a handle: its beginning and end, its states, and the calls of
+ * the monitor.
+ */
+#ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_SESSION_H
+#define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_SESSION_H
+
+#include "zookeeper_client/zookeeper_handle.h"
+
+/* Make ${zookeeper} ready for its end.  Before another thread knows it. */
+void hf_zookeeper_session_init(struct hf_zookeeper *zookeeper);
+
+/* Begin the session as ${opts} say and have it driven.  The I/O is open.
+ * HF_ENOMEM.  With the lock. */
+hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
+                                     const struct hf_zookeeper_opts *opts,
+                                     struct hf_error *error);
+
+#endif

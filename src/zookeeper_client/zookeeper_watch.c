@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches of a user: opening and freeing them, and reporting their events.
+ *
+ * A watch may be freed while its function runs, on another thread or in that
+ * function itself.  The free then waits for the function, or leaves the rest to
+ * the thread that runs it.
+ */
+#include "zookeeper_client/zookeeper_watch.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "zookeeper/watch_modes.h"
+#include "zookeeper/watch_resume.h"
+
+/* One event that waits to be reported. */
+struct watch_event {
+    struct hf_callback callback;
+    struct hf_zookeeper_watch *watch;
+    struct hf_zookeeper_event event;
+    char path[];
+};
+
+static bool is_one_shot(enum hf_zookeeper_watch_kind kind)
+{
+    return kind == HF_ZOOKEEPER_WATCH_DATA ||
+           kind == HF_ZOOKEEPER_WATCH_CHILDREN;
+}
+
+/* -------------------------------------------------------------- lifetime -- */
+
+/* Call .drop and free ${watch}.  Without the lock. */
+static void destroy(struct hf_zookeeper_watch *watch)
+{
+    struct hf_monitor *monitor = &watch->zookeeper->monitor;
+
+    hf_callback_enter();
+    if (watch->on_event.drop != NULL)
+        watch->on_event.drop(watch->on_event.arg);
+    hf_callback_leave();
+    hf_jute_free(&watch->set_again.record);
+    hf_free(watch);
+    hf_monitor_release(monitor);
+}
+
+/* Drop a reference.  True if it was the last one: the caller then destroys
+ * ${watch} without the lock. */
+static bool dereference(struct hf_zookeeper_watch *watch)
+{
+    assert(watch->references > 0);
+    return --watch->references == 0;
+}
+
+/* Drop the reference of a callback, which runs with the lock. */
+static void dereference_in_callback(struct hf_zookeeper_watch *watch)
+{
+    struct hf_monitor *monitor = &watch->zookeeper->monitor;
+
+    if (!dereference(watch))
+        return;
+    hf_monitor_reference(monitor);
+    hf_monitor_unlock(monitor);
+    destroy(watch);
+    hf_monitor_lock(monitor);
+    hf_monitor_dereference(monitor);
+}
+
+/* ---------------------------------------------------------------- events -- */
+
+/* Call .fn of ${watch} with ${event}, unless it was freed.  Releases the lock
+ * meanwhile. */
+static void notify(struct hf_zookeeper_watch *watch,
+                   const struct hf_zookeeper_event *event)
+{
+    struct hf_monitor *monitor = &watch->zookeeper->monitor;
+
+    if (watch->freed || watch->on_event.fn == NULL)
+        return;
+    watch->notifying = true;
+    hf_monitor_unlock(monitor);
+    watch->on_event.fn(watch->on_event.arg, event);
+    hf_monitor_lock(monitor);
+    if (hf_fork_is_child(&monitor->fork))
+        return;
+    watch->notifying = false;
+    if (watch->free_waiter != NULL)
+        hf_waiter_answer(monitor, watch->free_waiter, HF_OK);
+}
+
+/* The .run of an event. */
+static void run_event(void *arg)
+{
+    struct watch_event *watch_event = arg;
+    struct hf_zookeeper_watch *watch = watch_event->watch;
+
+    notify(watch, &watch_event->event);
+    if (hf_fork_is_child(&watch->zookeeper->monitor.fork))
+        return;
+    watch->events--;
+    hf_free(watch_event);
+    dereference_in_callback(watch);
+}
+
+/* The .run of a RESYNC. */
+static void run_resync(void *arg)
+{
+    struct hf_zookeeper_watch *watch = arg;
+    const struct hf_zookeeper_event event = {HF_ZOOKEEPER_RESYNC,
+                                             watch->user_path};
+
+    notify(watch, &event);
+    if (!hf_fork_is_child(&watch->zookeeper->monitor.fork))
+        dereference_in_callback(watch);
+}
+
+/* Have a RESYNC reported, which needs no memory. */
+static void queue_resync(struct hf_zookeeper_watch *watch)
+{
+    if (watch->resync.queued)
+        return;
+    watch->references++;
+    hf_monitor_queue(&watch->zookeeper->monitor, &watch->resync);
+}
+
+/* The path of a node of ${event}, as the user knows it; its length is
+ * ${bytes}. */
+static const char *user_path_of(const struct hf_zookeeper_watch *watch,
+                                const struct hf_zk_watch_event *event,
+                                size_t *bytes)
+{
+    size_t chroot_bytes = strlen(watch->zookeeper->config.chroot);
+
+    *bytes = event->bytes - chroot_bytes;
+    if (*bytes > 0)
+        return event->path + chroot_bytes;
+    *bytes = 1;
+    return "/";
+}
+
+/* Have ${event} reported.  False if it cannot be kept. */
+static bool queue_event(struct hf_zookeeper_watch *watch,
+                        const struct hf_zk_watch_event *event)
+{
+    struct watch_event *made;
+    size_t bytes;
+    const char *path = user_path_of(watch, event, &bytes);
+
+    if (watch->events >= HF_ZOOKEEPER_EVENTS_MAX ||
+        (made = hf_alloc(sizeof *made + bytes + 1)) == NULL)
+        return false;
+    memcpy(made->path, path, bytes);
+    made->watch = watch;
+    made->event = (struct hf_zookeeper_event){
+        (enum hf_zookeeper_event_kind)event->type, made->path};
+    made->callback = (struct hf_callback){.run = run_event, .arg = made};
+    watch->references++;
+    watch->events++;
+    hf_monitor_queue(&watch->zookeeper->monitor, &made->callback);
+    return true;
+}
+
+/* The .fired of the watcher.  The numbers of events are those of the servers.
+ */
+static void fired(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event)
+{
+    struct hf_zookeeper_watch *watch = watcher->user;
+
+    watch->zookeeper->monitor.events++;
+    if (event->type != HF_ZK_RESYNC)
+        hf_zk_op_queue_event(&watch->zookeeper->queue);
+    if (watch->resync.queued)
+        return;
+    if (event->type == HF_ZK_RESYNC || !queue_event(watch, event))
+        queue_resync(watch);
+}
+
+/* --------------------------------------------------- a new session, lost -- */
+
+/* The watch that ${op} sets again. */
+static struct hf_zookeeper_watch *of_set_again(struct hf_zk_op *op)
+{
+    size_t offset = offsetof(struct hf_zookeeper_watch, set_again);
+
+    return (struct hf_zookeeper_watch *)(void *)((char *)op - offset);
+}
+
+/* Where it could not be set again, the next connection tries once more. */
+static void set_again_ended(struct hf_zk_op *op, hf_status status,
+                            struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper_watch *watch = of_set_again(op);
+
+    (void)result;
+    if (status != HF_OK && status != HF_ELOST && status != HF_ECLOSED)
+        hf_log_write(&watch->zookeeper->monitor.log, HF_LOG_WARNING,
+                     "the watch of %.200s is not set in the new session: %s",
+                     watch->user_path, hf_status_text(status));
+}
+
+static void set_again_released(struct hf_zk_op *op)
+{
+    struct hf_zookeeper_watch *watch = of_set_again(op);
+
+    watch->setting_again = false;
+    if (dereference(watch))
+        hf_monitor_defer_free(&watch->zookeeper->monitor, &watch->deferred);
+}
+
+static const struct hf_zk_op_callbacks set_again_callbacks = {
+    .ended = set_again_ended,
+    .released = set_again_released,
+};
+
+static void set_again(struct hf_zookeeper_watch *watch)
+{
+    struct hf_zk_op *op = &watch->set_again;
+    struct hf_jute_writer record = op->record;
+    struct hf_error error;
+
+    if (watch->setting_again)
+        return;
+    *op = (struct hf_zk_op){.callbacks = &set_again_callbacks,
+                            .kind = HF_ZOOKEEPER_ADD_WATCH,
+                            .opcode = HF_ZK_ADD_WATCH,
+                            .path = watch->user_path,
+                            .deadline_at_ms = HF_FOREVER,
+                            .connect_by_ms = HF_FOREVER,
+                            .watcher = &watch->watcher,
+                            .keeps_record = true,
+                            .record = record};
+    watch->setting_again = true;
+    watch->references++;
+    if (hf_zk_op_queue_add(&watch->zookeeper->queue, op, hf_now_ms(), &error) !=
+        HF_OK)
+        set_again_released(op);
+}
+
+void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper)
+{
+    const struct hf_zk_watch_set *set = &zookeeper->session.watches;
+    struct hf_zk_watcher *watcher = NULL;
+
+    while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL)
+        set_again(watcher->user);
+}
+
+/* ------------------------------------------------------- being set by ops --
+ */
+
+/* The kinds of watches that an operation may set. */
+static bool sets(enum hf_zookeeper_op_kind op,
+                 enum hf_zookeeper_watch_kind kind)
+{
+    switch (op) {
+    case HF_ZOOKEEPER_GET:
+    case HF_ZOOKEEPER_EXISTS:
+        return kind == HF_ZOOKEEPER_WATCH_DATA;
+    case HF_ZOOKEEPER_CHILDREN:
+        return kind == HF_ZOOKEEPER_WATCH_CHILDREN;
+    case HF_ZOOKEEPER_ADD_WATCH:
+        return !is_one_shot(kind);
+    default:
+        return false;
+    }
+}
+
+hf_status hf_zookeeper_watch_check(const struct hf_zookeeper *zookeeper,
+                                   struct hf_zookeeper_op *op,
+                                   struct hf_error *error)
+{
+    const struct hf_zookeeper_watch *watch = op->watch;
+
+    if (watch->zookeeper != zookeeper)
+        return hf_error_set(error, HF_EINVAL,
+                            "the watch belongs to another handle; expected one "
+                            "that was opened with this one");
+    if (!sets(op->kind, watch->kind))
+        return hf_error_set(error, HF_EINVAL,
+                            "the watch is of a kind that this operation does "
+                            "not set; expected DATA for GET and EXISTS, "
+                            "CHILDREN for CHILDREN, PERSISTENT or RECURSIVE "
+                            "for ADD_WATCH");
+    if (op->kind == HF_ZOOKEEPER_ADD_WATCH)
+        op->path = watch->user_path;
+    else if (op->path == NULL || strcmp(op->path, watch->user_path) != 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "the watch is of the path %.160s, and the "
+                            "operation is not; expected the same path",
+                            watch->user_path);
+    return HF_OK;
+}
+
+void hf_zookeeper_watch_use(struct hf_zookeeper_watch *watch,
+                            struct hf_zookeeper_operation *operation)
+{
+    operation->watch = watch;
+    operation->next = watch->operations;
+    watch->operations = operation;
+    operation->zk_op.watcher = &watch->watcher;
+}
+
+void hf_zookeeper_watch_operation_ended(
+    struct hf_zookeeper_operation *operation)
+{
+    struct hf_zookeeper_operation **link = &operation->watch->operations;
+
+    while (*link != operation)
+        link = &(*link)->next;
+    *link = operation->next;
+    operation->watch = NULL;
+    operation->zk_op.watcher = NULL;
+}
+
+/* ---------------------------------------------------------- open and free --
+ */
+
+static enum hf_zk_watch_mode mode_of(enum hf_zookeeper_watch_kind kind)
+{
+    switch (kind) {
+    case HF_ZOOKEEPER_WATCH_CHILDREN:
+        return HF_ZK_WATCH_CHILDREN;
+    case HF_ZOOKEEPER_WATCH_PERSISTENT:
+        return HF_ZK_WATCH_PERSISTENT;
+    case HF_ZOOKEEPER_WATCH_RECURSIVE:
+        return HF_ZK_WATCH_RECURSIVE;
+    default:
+        return HF_ZK_WATCH_DATA;
+    }
+}
+
+/* Free ${object}, whose last reference was dropped with the lock. */
+static void destroy_deferred(struct hf_deferred_free *object)
+{
+    size_t offset = offsetof(struct hf_zookeeper_watch, deferred);
+
+    destroy((struct hf_zookeeper_watch *)(void *)((char *)object - offset));
+}
+
+/* A watch of ${path}, whose AddWatch is encoded, so that a new session needs no
+ * memory for it.  NULL: no memory. */
+static struct hf_zookeeper_watch *
+new_watch(struct hf_zookeeper *zookeeper, const char *path,
+          enum hf_zookeeper_watch_kind kind,
+          struct hf_zookeeper_on_event on_event)
+{
+    const char *chroot = zookeeper->config.chroot;
+    bool is_chroot = chroot[0] != '\0' && strcmp(path, "/") == 0;
+    size_t chroot_bytes = strlen(chroot);
+    size_t bytes = chroot_bytes + strlen(path) + 1;
+    struct hf_zookeeper_watch *watch = hf_alloc(sizeof *watch + bytes);
+
+    if (watch == NULL)
+        return NULL;
+    memcpy(watch->path, chroot, chroot_bytes);
+    if (!is_chroot)
+        memcpy(watch->path + chroot_bytes, path, strlen(path));
+    watch->user_path = is_chroot ? "/" : watch->path + chroot_bytes;
+    hf_jute_put_string(&watch->set_again.record, watch->path);
+    hf_jute_put_int(&watch->set_again.record, 0); /* the mode */
+    if (watch->set_again.record.failed) {
+        hf_jute_free(&watch->set_again.record);
+        hf_free(watch);
+        return NULL;
+    }
+    watch->zookeeper = zookeeper;
+    watch->kind = kind;
+    watch->on_event = on_event;
+    watch->references = 1;
+    watch->resync = (struct hf_callback){.run = run_resync, .arg = watch};
+    watch->deferred.destroy = destroy_deferred;
+    watch->watcher = (struct hf_zk_watcher){.user = watch,
+                                            .fired = fired,
+                                            .path = watch->path,
+                                            .mode = mode_of(kind)};
+    hf_monitor_reference(&zookeeper->monitor);
+    return watch;
+}
+
+/* Check the arguments and make the watch.  With the lock. */
+static hf_status open_watch(struct hf_zookeeper *zookeeper, const char *path,
+                            enum hf_zookeeper_watch_kind kind,
+                            struct hf_zookeeper_on_event on_event,
+                            struct hf_zookeeper_watch **watch,
+                            struct hf_error *error)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EXISTS,
+                                       .path = path};
+    hf_status status;
+
+    if (zookeeper->monitor.closing)
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    if (kind < HF_ZOOKEEPER_WATCH_DATA || kind > HF_ZOOKEEPER_WATCH_RECURSIVE)
+        return hf_error_set(error, HF_EINVAL,
+                            "the kind is %d; expected "
+                            "HF_ZOOKEEPER_WATCH_DATA, _CHILDREN, _PERSISTENT "
+                            "or _RECURSIVE",
+                            (int)kind);
+    if (on_event.fn == NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "the callback is NULL, and nobody would be "
+                            "notified; pass a function");
+    if ((status = hf_zk_op_check(&op, &zookeeper->context, error)) != HF_OK ||
+        (status = hf_monitor_ensure_poller(&zookeeper->monitor, error)) !=
+            HF_OK)
+        return status;
+    *watch = new_watch(zookeeper, path, kind, on_event);
+    return *watch != NULL ? HF_OK
+                          : hf_error_set(error, HF_ENOMEM, "out of memory");
+}
+
+hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
+                                  const char *path,
+                                  enum hf_zookeeper_watch_kind kind,
+                                  struct hf_zookeeper_on_event on_event,
+                                  struct hf_zookeeper_watch **watch)
+{
+    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    struct hf_error error;
+
+    *watch = NULL;
+    if (status == HF_OK) {
+        status = open_watch(zookeeper, path, kind, on_event, watch, &error);
+        if (status != HF_OK)
+            (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_watch_open",
+                                    &error);
+        hf_monitor_leave(&zookeeper->monitor);
+    }
+    if (status != HF_OK && on_event.drop != NULL)
+        on_event.drop(on_event.arg);
+    return status;
+}
+
+/* A request that nobody waits for: RemoveWatches, or AddWatch with a lower
+ * mode. */
+struct unwatch {
+    struct hf_zk_op zk_op;
+};
+
+static void unwatch_ended(struct hf_zk_op *op, hf_status status,
+                          struct hf_zookeeper_result *result)
+{
+    (void)op;
+    (void)status;
+    (void)result;
+}
+
+static void unwatch_released(struct hf_zk_op *op)
+{
+    hf_free((struct unwatch *)(void *)op);
+}
+
+static const struct hf_zk_op_callbacks unwatch_callbacks = {
+    .ended = unwatch_ended,
+    .released = unwatch_released,
+};
+
+/* Ask the server for ${what} at the path of ${watch}.  Without memory it keeps
+ * a watch that nobody needs, until the connection ends. */
+static void ask_to_forget(struct hf_zookeeper_watch *watch,
+                          enum hf_zk_unwatch what)
+{
+    struct unwatch *unwatch = hf_alloc(sizeof *unwatch);
+    bool lowers = what == HF_ZK_UNWATCH_LOWER;
+
+    if (unwatch == NULL)
+        return;
+    unwatch->zk_op = (struct hf_zk_op){
+        .callbacks = &unwatch_callbacks,
+        .kind = HF_ZOOKEEPER_SYNC, /* the answer brings nothing */
+        .opcode = lowers ? HF_ZK_ADD_WATCH : HF_ZK_REMOVE_WATCHES,
+        .path = "",
+        .only_try = true,
+        .deadline_at_ms = HF_FOREVER};
+    hf_jute_put_string(&unwatch->zk_op.record, watch->path);
+    hf_jute_put_int(&unwatch->zk_op.record, lowers ? 0 : (int32_t)what);
+    if (unwatch->zk_op.record.failed) {
+        hf_jute_free(&unwatch->zk_op.record);
+        hf_free(unwatch);
+        return;
+    }
+    hf_zk_op_queue_send(&watch->zookeeper->queue, &unwatch->zk_op, hf_now_ms());
+    hf_zookeeper_changed(watch->zookeeper);
+}
+
+/* Take ${watch} out of the session. */
+static void leave_session(struct hf_zookeeper_watch *watch)
+{
+    struct hf_zk_session *session = &watch->zookeeper->session;
+    enum hf_zk_unwatch what;
+
+    while (watch->operations != NULL)
+        hf_zookeeper_watch_operation_ended(watch->operations);
+    if (watch->setting_again)
+        hf_zk_op_queue_cancel(&watch->zookeeper->queue, &watch->set_again,
+                              hf_now_ms());
+    if (!watch->watcher.in_set)
+        return;
+    hf_zk_watch_set_remove(&session->watches, &watch->watcher);
+    if (!hf_zk_session_usable(session))
+        return;
+    what = hf_zk_watch_set_after_removal(&session->watches, &watch->watcher);
+    if (what != HF_ZK_UNWATCH_NOTHING)
+        ask_to_forget(watch, what);
+}
+
+/* If .fn runs on another thread, wait until it has returned.  If it runs on
+ * this one, the watch is destroyed when it has. */
+void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
+{
+    struct hf_monitor *monitor;
+    bool last;
+
+    if (watch == NULL)
+        return;
+    monitor = &watch->zookeeper->monitor;
+    if (hf_monitor_enter(monitor) != HF_OK)
+        return;
+    leave_session(watch);
+    watch->freed = true;
+    if (watch->notifying)
+        hf_monitor_await_callback(monitor, &watch->free_waiter);
+    last = dereference(watch);
+    hf_monitor_leave(monitor);
+    if (last)
+        destroy(watch);
+}

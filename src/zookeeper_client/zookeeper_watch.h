@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A watch of a user: a watcher of the session, and the callbacks that report
+ * its events.
+ *
+ * Each event has a callback of its own, which is allocated, so that events are
+ * reported one by one and in the order in which they came among the ends of
+ * operations.  A RESYNC is the callback that is embedded in the watch.  It is
+ * queued where an event cannot be kept, and while it is queued no event is,
+ * because it says that everything has to be read again.
+ */
+#ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
+#define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
+
+#include "zookeeper_client/zookeeper_operation.h"
+
+/* Events of one watch that may wait to be reported. */
+#define HF_ZOOKEEPER_EVENTS_MAX 4096
+
+/* All fields under the monitor's lock. */
+struct hf_zookeeper_watch {
+    struct hf_zk_watcher watcher;
+    struct hf_zookeeper *zookeeper;
+    enum hf_zookeeper_watch_kind kind;
+    struct hf_zookeeper_on_event on_event;
+    struct hf_callback resync;     /* the RESYNC */
+    struct hf_zk_op set_again;     /* the AddWatch in a new session */
+    bool setting_again;            /* .set_again is under way */
+    unsigned references;           /* the user's, and one of each event */
+    size_t events;                 /* that wait to be reported */
+    bool freed;                    /* by the user, perhaps while .notifying */
+    bool notifying;                /* .on_event.fn runs */
+    struct hf_waiter *free_waiter; /* the free that waits until .fn returned */
+    /* Operations under way that are to set it. */
+    struct hf_zookeeper_operation *operations;
+    struct hf_deferred_free deferred;
+    const char *user_path; /* the end of .path: without the chroot */
+    char path[];           /* as servers know it */
+};
+
+/* Can ${op} set its watch?  HF_EINVAL.  Sets .path of an ADD_WATCH.  With the
+ * lock. */
+hf_status hf_zookeeper_watch_check(const struct hf_zookeeper *zookeeper,
+                                   struct hf_zookeeper_op *op,
+                                   struct hf_error *error);
+
+/* ${operation} is to set ${watch}.  With the lock. */
+void hf_zookeeper_watch_use(struct hf_zookeeper_watch *watch,
+                            struct hf_zookeeper_operation *operation);
+
+/* ${operation}, which was to set a watch, has ended, or was not started.  With
+ * the lock. */
+void hf_zookeeper_watch_operation_ended(
+    struct hf_zookeeper_operation *operation);
+
+/* A new session has begun: set the persistent watches in it.  With the lock. */
+void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper);
+
+#endif
