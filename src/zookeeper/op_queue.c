@@ -138,11 +138,11 @@ static void end(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
 }
 
 /* End ${op} before it was answered: with ${status}, or HF_EUNSURE if it is a
- * write that was sent. */
+ * write that was ${sent}. */
 static void end_unanswered(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
-                           hf_status status, const char *why)
+                           bool sent, hf_status status, const char *why)
 {
-    if (op->state == HF_ZK_OP_SENT && is_write(op))
+    if (sent && is_write(op))
         end(queue, op, HF_EUNSURE,
             "%s after it was sent; it may have been carried out, or will be: "
             "read the node to know",
@@ -294,22 +294,23 @@ static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
     return true;
 }
 
-/* The connection ended before the answer. */
+/* The connection ended before the answer, which will not come any more. */
 static void cut(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
-    if (queue->session->id == 0) {
-        end_unanswered(queue, op, HF_ELOST, "the session ended");
-    } else if (queue->closing) {
-        end_unanswered(queue, op, HF_ECLOSED, "the session was closed");
-    } else if (is_write(op) || op->only_try) {
-        end_unanswered(queue, op, HF_EUNREACHABLE, "the connection ended");
-    } else if (op->cuts >= CUTS_MAX) {
+    op->state = HF_ZK_OP_ENDED;
+    if (queue->session->id == 0)
+        end_unanswered(queue, op, true, HF_ELOST, "the session ended");
+    else if (queue->closing)
+        end_unanswered(queue, op, true, HF_ECLOSED, "the session was closed");
+    else if (is_write(op) || op->only_try)
+        end_unanswered(queue, op, true, HF_EUNREACHABLE,
+                       "the connection ended");
+    else if (op->cuts >= CUTS_MAX)
         end(queue, op, HF_EUNSUPPORTED,
             "the connection ended each time that a server got this operation; "
             "servers that do not know it do that");
-    } else {
+    else
         wait_in(queue, &queue->repeated[op->priority], op);
-    }
 }
 
 /* The server has answered ${op}. */
@@ -512,7 +513,8 @@ static void woken(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     if (wake_at_ms(queue, op) > now_ms)
         arm(queue, op);
     else if (op->deadline_at_ms <= now_ms)
-        end_unanswered(queue, op, HF_ETIMEDOUT, "the time for it was over");
+        end_unanswered(queue, op, op->state == HF_ZK_OP_SENT, HF_ETIMEDOUT,
+                       "the time for it was over");
     else
         end(queue, op, HF_EUNREACHABLE, "no server was reached in time%s%s",
             why[0] != '\0' ? ": " : "", why);
@@ -634,7 +636,8 @@ void hf_zk_op_queue_cancel(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
 {
     hf_zk_session_set_now(queue->session, now_ms);
     if (op->state == HF_ZK_OP_WAITING || op->state == HF_ZK_OP_SENT)
-        end_unanswered(queue, op, HF_ECANCELLED, "it was cancelled");
+        end_unanswered(queue, op, op->state == HF_ZK_OP_SENT, HF_ECANCELLED,
+                       "it was cancelled");
     send_waiting(queue);
 }
 
