@@ -166,7 +166,7 @@ static void put_list(struct hf_zk_watch_set *set, struct packet *packet,
         if (!is_listed(set, list, watcher))
             continue;
         put_path(packet, list, watcher);
-        if (list >= PERSISTENT)
+        if (server_modes[list] != HF_ZK_SERVER_ONE_SHOT)
             hf_zk_watch_set_put_server_mode(set, watcher, server_modes[list]);
     }
 }
