@@ -214,33 +214,36 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
     return hf_zk_op_check(op, &zookeeper->context, error);
 }
 
-/* Begin ${op}.  ${waiter} or ${done} gets the end.  With the lock. */
-static hf_status begin(struct hf_zookeeper *zookeeper,
-                       const struct hf_zookeeper_op *given, uint64_t wait_ms,
-                       struct hf_waiter *waiter, struct hf_zookeeper_done done,
-                       struct hf_zookeeper_operation **begun,
-                       struct hf_error *error)
+/* Begin ${given}.  ${waiter} or ${done} gets the end.  The operation, with a
+ * reference of the caller; NULL, and why in ${error}, if it was refused.  With
+ * the lock. */
+static struct hf_zookeeper_operation *
+begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
+      uint64_t wait_ms, struct hf_waiter *waiter, struct hf_zookeeper_done done,
+      struct hf_error *error)
 {
     struct hf_zookeeper_operation *operation;
     struct hf_zookeeper_op op;
-    hf_status status;
 
-    if (zookeeper->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
-    if ((status = check(zookeeper, given, &op, error)) != HF_OK)
-        return status;
-    if ((operation = new_operation(zookeeper, &op, wait_ms)) == NULL)
-        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if (zookeeper->monitor.closing) {
+        (void)hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return NULL;
+    }
+    if (check(zookeeper, given, &op, error) != HF_OK)
+        return NULL;
+    if ((operation = new_operation(zookeeper, &op, wait_ms)) == NULL) {
+        (void)hf_error_set(error, HF_ENOMEM, "out of memory");
+        return NULL;
+    }
     operation->waiter = waiter;
     operation->done = done;
-    *begun = operation;
-    operation->references++; /* of this function's caller */
-    if ((status = start(operation, &op, error)) != HF_OK) {
+    operation->references++; /* of the caller */
+    if (start(operation, &op, error) != HF_OK) {
         abandon(operation);
-        return status;
+        return NULL;
     }
     hf_zookeeper_changed(zookeeper);
-    return HF_OK;
+    return operation;
 }
 
 /* ------------------------------------------------------------- interface -- */
@@ -285,9 +288,9 @@ hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
         return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
     if ((status = hf_monitor_enter(monitor)) != HF_OK)
         return status;
-    status =
-        begin(zookeeper, op, wait_ms, &waiter, no_done, &operation, &error);
-    if (status == HF_OK) {
+    operation = begin(zookeeper, op, wait_ms, &waiter, no_done, &error);
+    status = error.status;
+    if (operation != NULL) {
         status = await(operation, &waiter, result, &error);
         dereference(operation);
     }
@@ -311,13 +314,14 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
         *handle = NULL;
     if (status != HF_OK)
         goto drop;
-    status = begin(zookeeper, op, wait_ms, NULL, done, &operation, &error);
-    if (status == HF_OK && handle != NULL)
-        *handle = &operation->op;
-    else if (status == HF_OK)
-        dereference(operation);
-    else
+    operation = begin(zookeeper, op, wait_ms, NULL, done, &error);
+    status = error.status;
+    if (operation == NULL)
         (void)hf_zookeeper_fail(zookeeper, call, &error);
+    else if (handle != NULL)
+        *handle = &operation->op;
+    else
+        dereference(operation);
     hf_monitor_leave(monitor);
     if (status == HF_OK)
         return HF_OK;
