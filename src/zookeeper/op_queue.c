@@ -377,7 +377,6 @@ static void sync_answered(void *user, struct hf_zk_call *call,
     struct hf_zk_op_queue *queue = user;
 
     (void)call;
-    queue->sync_sent = false;
     if (reply->error == HF_ZK_DISCONNECTED)
         return;
     queue->sync_due = false;
@@ -391,7 +390,6 @@ static void send_sync(struct hf_zk_op_queue *queue)
     queue->sync_call.answered = sync_answered;
     queue->sync_call.user = queue;
     queue->sync_call.owner = queue;
-    queue->sync_sent = true;
     hf_zk_send_sync(queue->session, &queue->sync_call,
                     queue->context->chroot[0] != '\0' ? queue->context->chroot
                                                       : "/");
@@ -646,9 +644,4 @@ void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms)
     hf_zk_session_set_now(queue->session, now_ms);
     queue->closing = true;
     end_all_waiting(queue, HF_ECLOSED, "the handle was closed");
-}
-
-bool hf_zk_op_queue_is_busy(const struct hf_zk_op_queue *queue)
-{
-    return queue->waiting_count > 0 || queue->session->wire.calls > 0;
 }

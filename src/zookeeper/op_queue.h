@@ -116,7 +116,6 @@ struct hf_zk_op_queue {
     /* That was so when a connection ended: a sync goes ahead of all reads,
      * because the next server may not have what the event announced. */
     bool sync_due;
-    bool sync_sent;
     struct hf_zk_call sync_call;
 };
 
@@ -154,8 +153,5 @@ void hf_zk_op_queue_event(struct hf_zk_op_queue *queue);
  */
 void hf_zk_op_queue_tick(struct hf_zk_op_queue *queue, uint64_t now_ms);
 uint64_t hf_zk_op_queue_wake_at_ms(const struct hf_zk_op_queue *queue);
-
-/* Are there operations that have not ended? */
-bool hf_zk_op_queue_is_busy(const struct hf_zk_op_queue *queue);
 
 #endif
