@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zk_op_fixture.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka/runner.h"
+
+/* Append a text to ${to}, with "; " between two. */
+__attribute__((format(printf, 2, 3))) static void
+note(char to[OP_FIXTURE_TEXT_BYTES], const char *format, ...)
+{
+    size_t used = strlen(to);
+    va_list args;
+
+    if (used > 0)
+        used += (size_t)snprintf(to + used, OP_FIXTURE_TEXT_BYTES - used, "; ");
+    va_start(args, format);
+    (void)vsnprintf(to + used, OP_FIXTURE_TEXT_BYTES - used, format, args);
+    va_end(args);
+    assert_true(strlen(to) + 1 < OP_FIXTURE_TEXT_BYTES);
+}
+
+void op_fixture_expect_sent(struct zk_op_fixture *f, const char *expected)
+{
+    op_fixture_read(f);
+    assert_string_equal(f->sent, expected);
+    f->sent[0] = '\0';
+}
+
+void op_fixture_expect_events(struct zk_op_fixture *f, const char *expected)
+{
+    assert_string_equal(f->events, expected);
+    f->events[0] = '\0';
+}
+
+/* ----------------------------------------------------------------- begin -- */
+
+static void on_log(void *user, enum hf_log_level level, const char *format, ...)
+{
+    (void)user;
+    (void)level;
+    (void)format;
+}
+
+void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window)
+{
+    const struct hf_zk_log log = {f, on_log};
+
+    *f = (struct zk_op_fixture){.now_ms = 1000, .zxid = 100};
+    f->config = (struct hf_zk_session_config){
+        .servers = {{"h", 2181}, {"i", 2181}},
+        .server_count = servers,
+        .reconnect = hf_reconnect_default,
+        .timeout_ms = OP_FIXTURE_TIMEOUT_MS,
+        .window = window,
+    };
+    hf_random_seed(&f->config.random, 1);
+    f->context =
+        (struct hf_zk_op_context){.chroot = "", .max_request_bytes = 1 << 20};
+    hf_zk_session_begin(&f->session, &f->config, &log, f->now_ms);
+    hf_zk_op_queue_init(&f->queue, &f->session, &f->context);
+}
+
+void op_fixture_end(struct zk_op_fixture *f)
+{
+    hf_zk_op_queue_close(&f->queue, f->now_ms);
+    if (!f->session.close_requested)
+        hf_zk_session_close(&f->session);
+    hf_zk_session_free(&f->session);
+    hf_jute_free(&f->server);
+    for (const struct test_op *o = f->ops; o != NULL; o = o->next) {
+        assert_int_equal(o->ended, 1);
+        assert_int_equal(o->released, 1);
+    }
+    assert_int_equal(f->queue.waiting_count, 0);
+    assert_null(f->queue.wakes.first);
+    assert_null(f->queue.alone);
+}
+
+/* ------------------------------------------------------------ operations -- */
+
+static void on_ended(struct hf_zk_op *op, hf_status status,
+                     struct hf_zookeeper_result *result)
+{
+    struct test_op *o = (struct test_op *)(void *)op;
+
+    assert_int_equal(o->ended, 0);
+    assert_int_equal(o->released, 0);
+    o->ended++;
+    o->status = status;
+    op->watcher = NULL; /* its owner may free it from now on */
+    if (result != NULL) {
+        assert_int_equal(result->status, status);
+        assert_int_equal(status == HF_OK, result->text[0] == '\0');
+        o->watching = result->watching;
+        (void)snprintf(o->text, sizeof o->text, "%s", result->text);
+    }
+    hf_zookeeper_result_free(result);
+    note(o->f->events, "%s %s", op->path, hf_status_name(status));
+}
+
+static void on_released(struct hf_zk_op *op)
+{
+    struct test_op *o = (struct test_op *)(void *)op;
+
+    assert_int_equal(o->ended, 1);
+    assert_int_equal(o->released, 0);
+    o->released++;
+}
+
+static const struct hf_zk_op_callbacks callbacks = {on_ended, on_released};
+
+void op_fixture_prepare_as(struct zk_op_fixture *f, struct test_op *o,
+                           const struct hf_zookeeper_op *op)
+{
+    struct hf_error error;
+
+    *o = (struct test_op){.f = f,
+                          .op = {.callbacks = &callbacks,
+                                 .kind = op->kind,
+                                 .priority = op->priority,
+                                 .opcode = hf_zk_op_opcode(op),
+                                 .path = op->path != NULL ? op->path : "",
+                                 .deadline_at_ms = HF_FOREVER,
+                                 .connect_by_ms = HF_FOREVER,
+                                 .reserved = hf_zk_op_reserve()},
+                          .credential = {op->scheme, op->data, op->bytes}};
+    o->op.credential = &o->credential;
+    assert_non_null(o->op.reserved);
+    assert_int_equal(hf_zk_op_check(op, &f->context, &error), HF_OK);
+    assert_int_equal(hf_zk_op_encode(op, &f->context, &o->op.record, &error),
+                     HF_OK);
+}
+
+void op_fixture_prepare(struct zk_op_fixture *f, struct test_op *o,
+                        enum hf_zookeeper_op_kind kind, const char *path)
+{
+    static const struct hf_zookeeper_acl acl = {31, "world", "anyone"};
+    const struct hf_zookeeper_op part = {.kind = HF_ZOOKEEPER_DELETE,
+                                         .path = path};
+    struct hf_zookeeper_op op = {.kind = kind, .path = path};
+
+    if (kind == HF_ZOOKEEPER_SET_ACL) {
+        op.acls = &acl;
+        op.acl_count = 1;
+    } else if (kind == HF_ZOOKEEPER_MULTI) {
+        op.path = NULL;
+        op.ops = &part;
+        op.op_count = 1;
+    }
+    op_fixture_prepare_as(f, o, &op);
+    o->op.path = path;
+}
+
+hf_status op_fixture_add(struct zk_op_fixture *f, struct test_op *o,
+                         struct hf_error *error)
+{
+    return hf_zk_op_queue_add(&f->queue, &o->op, f->now_ms, error);
+}
+
+void op_fixture_start_prepared(struct zk_op_fixture *f, struct test_op *o)
+{
+    struct hf_error error;
+
+    o->next = f->ops;
+    f->ops = o;
+    assert_int_equal(op_fixture_add(f, o, &error), HF_OK);
+}
+
+void op_fixture_start(struct zk_op_fixture *f, struct test_op *o,
+                      enum hf_zookeeper_op_kind kind, const char *path)
+{
+    op_fixture_prepare(f, o, kind, path);
+    op_fixture_start_prepared(f, o);
+}
+
+void op_fixture_cancel(struct zk_op_fixture *f, struct test_op *o)
+{
+    hf_zk_op_queue_cancel(&f->queue, &o->op, f->now_ms);
+}
+
+/* ---------------------------------------------------------- what was sent --
+ */
+
+static const char *name_of(int32_t opcode)
+{
+    switch (opcode) {
+    case HF_ZK_CREATE2:
+        return "create";
+    case HF_ZK_DELETE:
+        return "delete";
+    case HF_ZK_EXISTS:
+        return "exists";
+    case HF_ZK_GET_DATA:
+        return "get";
+    case HF_ZK_SET_DATA:
+        return "set";
+    case HF_ZK_SET_ACL:
+        return "setacl";
+    case HF_ZK_GET_CHILDREN2:
+        return "children";
+    case HF_ZK_SYNC:
+        return "sync";
+    case HF_ZK_MULTI:
+        return "multi";
+    case HF_ZK_REMOVE_WATCHES:
+        return "unwatch";
+    case HF_ZK_CREATE_CONTAINER:
+        return "container";
+    case HF_ZK_GET_ALL_CHILDREN_NUMBER:
+        return "count";
+    case HF_ZK_GET_EPHEMERALS:
+        return "ephemerals";
+    case HF_ZK_ADD_WATCH:
+        return "addwatch";
+    case HF_ZK_WHO_AM_I:
+        return "whoami";
+    case HF_ZK_CLOSE_SESSION:
+        return "close";
+    default:
+        return "unknown";
+    }
+}
+
+/* What the last byte of the record of a read says, or the mode of an
+ * AddWatch. */
+static const char *watch_text(int32_t opcode, const struct hf_jute_reader *end)
+{
+    uint8_t last = end->left > 0 ? end->bytes[end->left - 1] : 0;
+
+    if (opcode == HF_ZK_ADD_WATCH)
+        return last == 1 ? " recursive" : " persistent";
+    if (opcode != HF_ZK_EXISTS && opcode != HF_ZK_GET_DATA &&
+        opcode != HF_ZK_GET_CHILDREN2)
+        return "";
+    return last == 1 ? " watch" : "";
+}
+
+/* A request that is a call: keep it, and note it as text. */
+static void read_call(struct zk_op_fixture *f, int32_t xid, int32_t opcode,
+                      struct hf_jute_reader *record)
+{
+    bool has_path = opcode != HF_ZK_MULTI && opcode != HF_ZK_WHO_AM_I &&
+                    opcode != HF_ZK_CLOSE_SESSION;
+    size_t at = (f->first_call + f->call_count++) % OP_FIXTURE_CALLS_MAX;
+    struct test_call *call = &f->calls[at];
+    struct hf_jute_reader end = *record;
+    struct hf_jute_piece path = {"", 0};
+
+    assert_true(f->call_count <= OP_FIXTURE_CALLS_MAX);
+    if (has_path)
+        path = hf_jute_get_buffer(record);
+    assert_false(record->failed);
+    *call = (struct test_call){.xid = xid, .opcode = opcode};
+    (void)snprintf(call->path, sizeof call->path, "%.*s", (int)path.count,
+                   path.bytes);
+    note(f->sent, "%s%s%s%s", name_of(opcode), has_path ? " " : "", call->path,
+         watch_text(opcode, &end));
+}
+
+static void read_frame(struct zk_op_fixture *f, struct hf_jute_reader *frame)
+{
+    int32_t xid = hf_jute_get_int(frame);
+    int32_t opcode = hf_jute_get_int(frame);
+    struct hf_jute_piece scheme;
+
+    if (xid == HF_ZK_XID_AUTH) {
+        (void)hf_jute_get_int(frame);
+        scheme = hf_jute_get_buffer(frame);
+        note(f->sent, "auth %.*s", (int)scheme.count, scheme.bytes);
+    } else if (xid == HF_ZK_XID_SET_WATCHES) {
+        note(f->sent, "setwatches %lld", (long long)hf_jute_get_long(frame));
+    } else if (xid != HF_ZK_XID_PING) {
+        read_call(f, xid, opcode, frame);
+    }
+}
+
+void op_fixture_read(struct zk_op_fixture *f)
+{
+    struct hf_jute_reader out = {0}, frame;
+    size_t count;
+
+    out.bytes = hf_zk_session_output(&f->session, &count);
+    out.left = count;
+    while (out.left > 0) {
+        frame = (struct hf_jute_reader){.left = (size_t)hf_jute_get_int(&out)};
+        frame.bytes = out.bytes;
+        out.bytes += frame.left;
+        out.left -= frame.left;
+        read_frame(f, &frame);
+    }
+    hf_zk_session_written(&f->session, count);
+}
+
+/* ---------------------------------------------------------------- server -- */
+
+/* Send what the server says. */
+static void say(struct zk_op_fixture *f)
+{
+    hf_zk_session_receive(&f->session, f->connection_number, f->now_ms,
+                          f->server.bytes, f->server.used);
+    f->server.used = 0;
+}
+
+void op_fixture_pass(struct zk_op_fixture *f, uint64_t ms)
+{
+    f->now_ms += ms;
+    hf_zk_session_tick(&f->session, f->now_ms);
+    hf_zk_op_queue_tick(&f->queue, f->now_ms);
+}
+
+void op_fixture_link_up(struct zk_op_fixture *f)
+{
+    struct hf_jute_reader request = {0};
+    uint64_t number, wake_at_ms;
+
+    while (hf_zk_session_wanted_server(&f->session, &number) == NULL) {
+        wake_at_ms = hf_zk_session_wake_at_ms(&f->session);
+        assert_true(wake_at_ms != HF_FOREVER);
+        op_fixture_pass(f, wake_at_ms > f->now_ms ? wake_at_ms - f->now_ms : 0);
+    }
+    f->connection_number = number;
+    f->first_call = f->call_count = 0;
+    hf_zk_session_connection_up(&f->session, number, f->now_ms);
+    request.bytes = hf_zk_session_output(&f->session, &request.left);
+    (void)hf_jute_get_long(&request); /* the length, and the version */
+    f->handshake_zxid = hf_jute_get_long(&request);
+    (void)hf_jute_get_int(&request); /* the timeout */
+    f->handshake_id = hf_jute_get_long(&request);
+    assert_false(request.failed);
+    (void)hf_zk_session_output(&f->session, &request.left);
+    hf_zk_session_written(&f->session, request.left);
+}
+
+void op_fixture_accept(struct zk_op_fixture *f, int64_t id)
+{
+    static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
+    size_t begin = hf_jute_begin_frame(&f->server);
+
+    hf_jute_put_int(&f->server, 0);
+    hf_jute_put_int(&f->server, id == 0 ? 0 : OP_FIXTURE_TIMEOUT_MS);
+    hf_jute_put_long(&f->server, id);
+    hf_jute_put_buffer(&f->server, password, sizeof password);
+    hf_jute_end_frame(&f->server, begin);
+    say(f);
+}
+
+void op_fixture_connect(struct zk_op_fixture *f)
+{
+    op_fixture_link_up(f);
+    op_fixture_accept(f, f->handshake_id != 0 ? f->handshake_id
+                                              : OP_FIXTURE_SESSION);
+}
+
+void op_fixture_cut(struct zk_op_fixture *f)
+{
+    op_fixture_read(f);
+    hf_zk_session_connection_down(&f->session, f->connection_number, f->now_ms,
+                                  HF_EUNREACHABLE, "reset");
+}
+
+static size_t begin_answer(struct zk_op_fixture *f, int32_t xid,
+                           enum hf_zk_error error)
+{
+    size_t begin = hf_jute_begin_frame(&f->server);
+
+    hf_jute_put_int(&f->server, xid);
+    hf_jute_put_long(&f->server, f->zxid++);
+    hf_jute_put_int(&f->server, (int32_t)error);
+    return begin;
+}
+
+static void put_stat(struct hf_jute_writer *to)
+{
+    static const uint8_t stat[HF_ZK_STAT_BYTES];
+
+    hf_jute_put_bytes(to, stat, sizeof stat);
+}
+
+/* The record of a success. */
+static void put_record(struct zk_op_fixture *f, const struct test_call *call)
+{
+    struct hf_jute_writer *to = &f->server;
+
+    switch (call->opcode) {
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        hf_jute_put_string(to, call->path);
+        put_stat(to);
+        break;
+    case HF_ZK_GET_DATA:
+        hf_jute_put_null(to);
+        put_stat(to);
+        break;
+    case HF_ZK_GET_CHILDREN2:
+        hf_jute_put_int(to, 0);
+        put_stat(to);
+        break;
+    case HF_ZK_EXISTS:
+    case HF_ZK_SET_DATA:
+    case HF_ZK_SET_ACL:
+        put_stat(to);
+        break;
+    case HF_ZK_GET_ALL_CHILDREN_NUMBER:
+    case HF_ZK_GET_EPHEMERALS:
+    case HF_ZK_WHO_AM_I:
+        hf_jute_put_int(to, 0);
+        break;
+    case HF_ZK_SYNC:
+        hf_jute_put_string(to, call->path);
+        break;
+    case HF_ZK_MULTI: /* of one delete */
+        hf_jute_put_int(to, HF_ZK_DELETE);
+        hf_jute_put_bool(to, false);
+        hf_jute_put_int(to, 0);
+        hf_jute_put_int(to, -1);
+        hf_jute_put_bool(to, true);
+        hf_jute_put_int(to, -1);
+        break;
+    default:
+        break;
+    }
+}
+
+void op_fixture_answer(struct zk_op_fixture *f, enum hf_zk_error error)
+{
+    const struct test_call *call;
+    size_t begin;
+
+    op_fixture_read(f);
+    assert_true(f->call_count > 0);
+    call = &f->calls[f->first_call];
+    f->first_call = (f->first_call + 1) % OP_FIXTURE_CALLS_MAX;
+    f->call_count--;
+    begin = begin_answer(f, call->xid, error);
+    if (error == HF_ZK_OK)
+        put_record(f, call);
+    hf_jute_end_frame(&f->server, begin);
+    say(f);
+}
+
+void op_fixture_answer_all(struct zk_op_fixture *f)
+{
+    op_fixture_read(f);
+    while (f->call_count > 0) {
+        op_fixture_answer(f, HF_ZK_OK);
+        op_fixture_read(f);
+    }
+}
+
+void op_fixture_answer_auth(struct zk_op_fixture *f, enum hf_zk_error error)
+{
+    op_fixture_read(f);
+    hf_jute_end_frame(&f->server, begin_answer(f, HF_ZK_XID_AUTH, error));
+    say(f);
+}
+
+void op_fixture_answer_set_watches(struct zk_op_fixture *f)
+{
+    op_fixture_read(f);
+    hf_jute_end_frame(&f->server,
+                      begin_answer(f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK));
+    say(f);
+}
+
+void op_fixture_fire(struct zk_op_fixture *f, enum hf_zk_event_type type,
+                     const char *path)
+{
+    size_t begin = hf_jute_begin_frame(&f->server);
+
+    hf_jute_put_int(&f->server, HF_ZK_XID_EVENT);
+    hf_jute_put_long(&f->server, -1);
+    hf_jute_put_int(&f->server, 0);
+    hf_jute_put_int(&f->server, (int32_t)type);
+    hf_jute_put_int(&f->server, 3);
+    hf_jute_put_string(&f->server, path);
+    hf_jute_end_frame(&f->server, begin);
+    say(f);
+}

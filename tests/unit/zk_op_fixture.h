@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue of operations (zookeeper/op_queue.h) on a session whose server the
+ * test plays, frame by frame, in virtual time.
+ *
+ * What the queue sends and how operations end is kept as text: "get /a; set /b"
+ * and "/a HF_OK; /b HF_EUNSURE".  At the end each operation that was started
+ * must have ended once, and have been released once after that.
+ */
+#ifndef HF_TESTS_UNIT_ZK_OP_FIXTURE_H
+#define HF_TESTS_UNIT_ZK_OP_FIXTURE_H
+
+#include "zookeeper/op_queue.h"
+
+#define OP_FIXTURE_TIMEOUT_MS 10000
+#define OP_FIXTURE_SESSION 0x1234
+#define OP_FIXTURE_CALLS_MAX 1024
+#define OP_FIXTURE_TEXT_BYTES 32768
+
+struct zk_op_fixture;
+
+/* An operation of the test. */
+struct test_op {
+    struct hf_zk_op op; /* first */
+    struct zk_op_fixture *f;
+    struct hf_zookeeper_credential credential;
+    struct test_op *next; /* of those that were started */
+    unsigned ended;
+    unsigned released;
+    hf_status status; /* how it ended */
+    bool watching;
+    char text[256];
+};
+
+/* A call that the server has got and not answered. */
+struct test_call {
+    int32_t xid;
+    int32_t opcode;
+    char path[64];
+};
+
+struct zk_op_fixture {
+    struct hf_zk_session_config config;
+    struct hf_zk_session session;
+    struct hf_zk_op_context context;
+    struct hf_zk_op_queue queue;
+    struct hf_jute_writer server; /* what it says next */
+    uint64_t connection_number;
+    uint64_t now_ms;
+    int64_t zxid;         /* of the next answer */
+    int64_t handshake_id; /* the last ConnectRequest asked for */
+    int64_t handshake_zxid;
+    struct test_call calls[OP_FIXTURE_CALLS_MAX];
+    size_t first_call;
+    size_t call_count;
+    struct test_op *ops; /* all that were started */
+    char sent[OP_FIXTURE_TEXT_BYTES];
+    char events[OP_FIXTURE_TEXT_BYTES];
+};
+
+/* ----------------------------------------------------------------- begin -- */
+
+/* A session that wants its first connection, to one of ${servers}, and has at
+ * most ${window} calls in flight. */
+void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window);
+void op_fixture_end(struct zk_op_fixture *f);
+
+/* ------------------------------------------------------------ operations -- */
+
+/* Set ${o} to an operation on ${path}, without a deadline; then fields may be
+ * changed, and it is started. */
+void op_fixture_prepare(struct zk_op_fixture *f, struct test_op *o,
+                        enum hf_zookeeper_op_kind kind, const char *path);
+/* The same of any operation. */
+void op_fixture_prepare_as(struct zk_op_fixture *f, struct test_op *o,
+                           const struct hf_zookeeper_op *op);
+hf_status op_fixture_add(struct zk_op_fixture *f, struct test_op *o,
+                         struct hf_error *error);
+/* Both, and it must be started. */
+void op_fixture_start(struct zk_op_fixture *f, struct test_op *o,
+                      enum hf_zookeeper_op_kind kind, const char *path);
+void op_fixture_start_prepared(struct zk_op_fixture *f, struct test_op *o);
+void op_fixture_cancel(struct zk_op_fixture *f, struct test_op *o);
+
+/* ---------------------------------------------------------------- server -- */
+
+/* Go on to the next attempt and accept its TCP connection; read the
+ * ConnectRequest. */
+void op_fixture_link_up(struct zk_op_fixture *f);
+/* Answer the handshake: ${id} 0: the session has ended. */
+void op_fixture_accept(struct zk_op_fixture *f, int64_t id);
+/* Both, with the session that the client asks for, or a new one. */
+void op_fixture_connect(struct zk_op_fixture *f);
+/* Read what was sent; the calls among it can then be answered. */
+void op_fixture_read(struct zk_op_fixture *f);
+/* Answer the oldest call. */
+void op_fixture_answer(struct zk_op_fixture *f, enum hf_zk_error error);
+/* Answer all that come, with success. */
+void op_fixture_answer_all(struct zk_op_fixture *f);
+/* Answer the oldest credential. */
+void op_fixture_answer_auth(struct zk_op_fixture *f, enum hf_zk_error error);
+void op_fixture_answer_set_watches(struct zk_op_fixture *f);
+void op_fixture_fire(struct zk_op_fixture *f, enum hf_zk_event_type type,
+                     const char *path);
+void op_fixture_cut(struct zk_op_fixture *f);
+/* The time passes, and what is due is done. */
+void op_fixture_pass(struct zk_op_fixture *f, uint64_t ms);
+
+/* ---------------------------------------------------------------- checks -- */
+
+/* What was sent, and how operations ended, since the last call. */
+void op_fixture_expect_sent(struct zk_op_fixture *f, const char *expected);
+void op_fixture_expect_events(struct zk_op_fixture *f, const char *expected);
+
+#endif
