@@ -341,7 +341,7 @@ static void answered(void *user, struct hf_zk_call *call,
     bool cut_off = reply->error == HF_ZK_DISCONNECTED;
     /* It is not known then what the server has for that path. */
     bool refused_watch =
-        op->kind == HF_ZOOKEEPER_ADD_WATCH && reply->error != HF_ZK_OK;
+        op->opcode == HF_ZK_ADD_WATCH && reply->error != HF_ZK_OK;
 
     if (queue->alone == op) {
         queue->alone = NULL;

@@ -975,6 +975,36 @@ static void a_refused_add_watch_ends_the_connection(void **state)
     op_fixture_end(&f);
 }
 
+/* The AddWatch that lowers the mode, after a recursive watch was freed, is
+ * refused. */
+static void a_refused_lower_mode_ends_the_connection(void **state)
+{
+    struct hf_zk_watcher persistent, recursive;
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    persistent = watcher_of(&f, HF_ZK_WATCH_PERSISTENT);
+    recursive = watcher_of(&f, HF_ZK_WATCH_RECURSIVE);
+    start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &persistent);
+    start_watch(&f, &o[1], HF_ZOOKEEPER_ADD_WATCH, &recursive);
+    op_fixture_answer_all(&f);
+    hf_zk_watch_set_remove(&f.session.watches, &recursive);
+    assert_int_equal(
+        hf_zk_watch_set_after_removal(&f.session.watches, &recursive),
+        HF_ZK_UNWATCH_LOWER);
+    op_fixture_prepare(&f, &o[2], HF_ZOOKEEPER_ADD_WATCH, "/w");
+    o[2].op.kind = HF_ZOOKEEPER_SYNC; /* as the client sends it */
+    o[2].next = f.ops;
+    f.ops = &o[2];
+    hf_zk_op_queue_send(&f.queue, &o[2].op, f.now_ms);
+    op_fixture_answer(&f, HF_ZK_THROTTLED);
+    assert_false(hf_zk_session_usable(&f.session));
+    hf_zk_watch_set_remove(&f.session.watches, &persistent);
+    op_fixture_end(&f);
+}
+
 /* On a new connection a persistent watch has missed something, perhaps. */
 static void a_persistent_watch_is_resynced_once_per_connection(void **state)
 {
@@ -1247,6 +1277,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(the_flag_is_that_of_the_connection),
         cmocka_unit_test(only_an_answer_that_sets_it_arms_a_watch),
         cmocka_unit_test(a_refused_add_watch_ends_the_connection),
+        cmocka_unit_test(a_refused_lower_mode_ends_the_connection),
         cmocka_unit_test(a_persistent_watch_is_resynced_once_per_connection),
         cmocka_unit_test(an_event_does_not_move_the_zxid_of_a_resume),
         cmocka_unit_test(an_added_credential_is_sent_on_each_connection),
