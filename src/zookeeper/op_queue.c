@@ -347,10 +347,12 @@ static void answered(void *user, struct hf_zk_call *call,
         queue->alone = NULL;
         op->cuts += cut_off;
     }
-    if (!cut_off) {
-        queue->event_unanswered = false;
+    if (!cut_off)
         note_support(queue, op, reply->error);
-    }
+    /* An unknown operation is refused out of turn, before answers that would
+     * include the event. */
+    if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED)
+        queue->event_unanswered = false;
     if (op->state == HF_ZK_OP_ABANDONED) {
         op->state = HF_ZK_OP_ENDED;
         op->callbacks->released(op);
@@ -379,8 +381,14 @@ static void sync_answered(void *user, struct hf_zk_call *call,
     (void)call;
     if (reply->error == HF_ZK_DISCONNECTED)
         return;
-    queue->sync_due = false;
-    send_waiting(queue);
+    queue->event_unanswered = false;
+    queue->sync_due = reply->error != HF_ZK_OK;
+    if (queue->sync_due && hf_zk_session_usable(queue->session))
+        hf_zk_session_disconnect(queue->session,
+                                 "the server refused a sync (%d)",
+                                 (int)reply->error);
+    else
+        send_waiting(queue);
 }
 
 /* Nothing waits for the answer to the sync: the server carries it out before

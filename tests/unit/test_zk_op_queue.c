@@ -845,6 +845,71 @@ static void the_sync_of_no_chroot_is_of_the_root(void **state)
     op_fixture_end(&f);
 }
 
+/* An answer that follows the event has a zxid that includes it. */
+static void no_sync_is_needed_after_an_answer(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_answer_all(&f);
+    f.sent[0] = '\0';
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* The same of the answer to a sync of the queue, */
+    hf_zk_op_queue_event(&f.queue);
+    reconnect(&f);
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_answer_all(&f);
+    f.sent[0] = '\0';
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* and of one that nobody waits for any more. */
+    hf_zk_op_queue_event(&f.queue);
+    start_until(&f, &o[1], GET, "/b", 1);
+    op_fixture_read(&f);
+    op_fixture_pass(&f, 1);
+    op_fixture_answer_all(&f);
+    f.sent[0] = '\0';
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* But the refusal of an unknown operation comes out of turn. */
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start(&f, &o[2], COUNT, "/c");
+    op_fixture_answer(&f, HF_ZK_UNIMPLEMENTED);
+    f.sent[0] = '\0';
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "sync /");
+    op_fixture_end(&f);
+}
+
+/* The reads behind it could be too old.  Another server is asked. */
+static void a_refused_sync_ends_the_connection(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[1];
+
+    (void)state;
+    begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_cut(&f);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "sync /; get /a");
+    op_fixture_answer(&f, HF_ZK_THROTTLED);
+    assert_false(hf_zk_session_usable(&f.session));
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "sync /; get /a");
+    op_fixture_answer_all(&f);
+    op_fixture_expect_events(&f, "/a HF_OK");
+    op_fixture_end(&f);
+}
+
 /* Whatever was seen, a new session starts anew. */
 static void no_sync_is_needed_in_a_new_session(void **state)
 {
@@ -1272,6 +1337,8 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(what_waits_ends_when_the_policy_gives_up),
         cmocka_unit_test(a_sync_goes_ahead_of_reads_after_an_old_event),
         cmocka_unit_test(the_sync_of_no_chroot_is_of_the_root),
+        cmocka_unit_test(no_sync_is_needed_after_an_answer),
+        cmocka_unit_test(a_refused_sync_ends_the_connection),
         cmocka_unit_test(no_sync_is_needed_in_a_new_session),
         cmocka_unit_test(a_read_has_the_flag_where_no_persistent_watch_serves),
         cmocka_unit_test(the_flag_is_that_of_the_connection),
