@@ -151,7 +151,7 @@ static void end_unanswered(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
         end(queue, op, status, "%s", why);
 }
 
-/* End everything that waits. */
+/* End everything that waits to be sent. */
 static void end_all_waiting(struct hf_zk_op_queue *queue, hf_status status,
                             const char *why)
 {
@@ -159,6 +159,15 @@ static void end_all_waiting(struct hf_zk_op_queue *queue, hf_status status,
 
     while ((op = next_waiting(queue)) != NULL)
         end(queue, op, status, "%s", why);
+}
+
+/* There will be no connection: end everything that needs one. */
+static void end_all(struct hf_zk_op_queue *queue, hf_status status,
+                    const char *why)
+{
+    end_all_waiting(queue, status, why);
+    while (queue->credentials.first != NULL)
+        end(queue, queue->credentials.first, status, "%s", why);
 }
 
 /* -------------------------------------------------- what servers know -- */
@@ -440,30 +449,41 @@ static void suspended(void *user)
     }
 }
 
-/* A refusal for good ends what waits, as no later attempt can succeed. */
+/* Is a refusal with ${status} the end of what waits, because no later attempt
+ * can succeed? */
+static bool ends_all(const struct hf_zk_op_queue *queue, bool final,
+                     hf_status status)
+{
+    return final && (!queue->was_connected || status == HF_EDENIED);
+}
+
 static void
 connection_error(void *user,
                  const struct hf_zk_connection_error *connection_error)
 {
     struct hf_zk_op_queue *queue = user;
 
-    if (connection_error->final &&
-        (!queue->was_connected || connection_error->status == HF_EDENIED))
-        end_all_waiting(queue, connection_error->status,
-                        connection_error->text);
+    if (ends_all(queue, connection_error->final, connection_error->status))
+        end_all(queue, connection_error->status, connection_error->text);
 }
 
 static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 {
     struct hf_zk_op_queue *queue = user;
+    const struct hf_connectivity *connectivity = &queue->session->connectivity;
+    hf_status status = hf_connectivity_status(connectivity);
     char why[2 * HF_ERROR_TEXT_BYTES];
 
-    (void)snprintf(why, sizeof why,
-                   "no server was reached in %u retries and %llu ms: %s",
-                   (unsigned)retries, (unsigned long long)elapsed_ms,
-                   queue->session->connectivity.error);
     queue->given_up = true;
-    end_all_waiting(queue, HF_EUNREACHABLE, why);
+    /* Reads that had been sent wait only since .connection_error. */
+    if (ends_all(queue, hf_connectivity_is_final(connectivity), status)) {
+        end_all(queue, status, connectivity->error);
+        return;
+    }
+    (void)snprintf(
+        why, sizeof why, "no server was reached in %u retries and %llu ms: %s",
+        (unsigned)retries, (unsigned long long)elapsed_ms, connectivity->error);
+    end_all(queue, HF_EUNREACHABLE, why);
 }
 
 static void lost(void *user, const char *why)
@@ -579,12 +599,14 @@ static hf_status add_credential(struct hf_zk_op *op, struct hf_error *error)
     const struct hf_zookeeper_credential *credential = op->credential;
     hf_status status;
 
-    op->state = HF_ZK_OP_SENT;
     status = hf_zk_session_add_credential(
         op->queue->session, credential->scheme, credential->bytes,
         credential->count, credential_answered, op);
-    return status == HF_OK ? status
-                           : hf_error_set(error, status, "out of memory");
+    if (status != HF_OK)
+        return hf_error_set(error, status, "out of memory");
+    wait_in(op->queue, &op->queue->credentials, op);
+    op->state = HF_ZK_OP_SENT;
+    return HF_OK;
 }
 
 /* Let ${op} wait for its turn. */

@@ -83,7 +83,7 @@ struct hf_zk_op {
     struct hf_zk_op_queue *queue;
     enum hf_zk_op_state state;
     unsigned cuts; /* connections that ended while it travelled alone */
-    struct hf_zk_op_list *list; /* that it waits in; NULL: none */
+    struct hf_zk_op_list *list; /* that it is in; NULL: none */
     struct hf_zk_op *next;
     struct hf_zk_op *previous;
     struct hf_heap_node wake; /* in .wakes of the queue */
@@ -100,6 +100,9 @@ struct hf_zk_op_queue {
      * sent, by priority.  The former is older and is sent first. */
     struct hf_zk_op_list repeated[HF_ZK_PRIORITIES];
     struct hf_zk_op_list waiting[HF_ZK_PRIORITIES];
+    /* Each ADD_AUTH whose credential was not answered.  The session has the
+     * credential, so these count as sent. */
+    struct hf_zk_op_list credentials;
     size_t waiting_count;   /* in all of these */
     struct hf_heap wakes;   /* operations by their next deadline */
     struct hf_zk_op *alone; /* the operation that travels alone; NULL: none */

@@ -769,6 +769,32 @@ static void what_waits_ends_when_the_policy_gives_up(void **state)
     op_fixture_end(&f);
 }
 
+/* All servers refuse the user of the URL. */
+static void a_final_refusal_ends_what_waits(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    op_fixture_begin(&f, 1, 1);
+    hf_zk_session_free(&f.session);
+    strcpy(f.config.auth, "u:p");
+    hf_zk_session_begin(&f.session, &f.config, &f.session.log, f.now_ms);
+    hf_zk_op_queue_init(&f.queue, &f.session, &f.context);
+    op_fixture_connect(&f);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_start(&f, &o[1], SET, "/b");
+    op_fixture_expect_sent(&f, "auth digest; get /a");
+    op_fixture_answer_auth(&f, HF_ZK_AUTH_FAILED);
+    op_fixture_expect_events(&f, "/b HF_EDENIED; /a HF_EDENIED");
+    op_fixture_start(&f, &o[2], GET, "/c");
+    op_fixture_connect(&f);
+    op_fixture_answer_auth(&f, HF_ZK_OK);
+    op_fixture_answer_all(&f);
+    op_fixture_expect_events(&f, "/c HF_OK");
+    op_fixture_end(&f);
+}
+
 /* ---------------------------------------------------------- old events -- */
 
 static void on_fired(struct hf_zk_watcher *watcher,
@@ -1239,6 +1265,28 @@ static void a_close_ends_an_unanswered_credential(void **state)
     op_fixture_end(&f);
 }
 
+/* It waits for a connection, as other operations do. */
+static void giving_up_ends_an_unanswered_credential(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[2];
+
+    (void)state;
+    op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
+    hf_zk_session_free(&f.session);
+    f.config.reconnect.retries = 0;
+    hf_zk_session_begin(&f.session, &f.config, &f.session.log, f.now_ms);
+    hf_zk_op_queue_init(&f.queue, &f.session, &f.context);
+    start_auth(&f, &o[0]);
+    op_fixture_link_up(&f);
+    op_fixture_cut(&f);
+    op_fixture_expect_events(&f, "auth HF_EUNREACHABLE");
+    op_fixture_start(&f, &o[1], GET, "/a");
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "auth digest; get /a");
+    op_fixture_end(&f);
+}
+
 /* ---------------------------------------------------------------- limits -- */
 
 /* As many as may wait would need memory that a test should not take. */
@@ -1335,6 +1383,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(a_close_without_answers_ends_all),
         cmocka_unit_test(a_close_without_a_connection_ends_all),
         cmocka_unit_test(what_waits_ends_when_the_policy_gives_up),
+        cmocka_unit_test(a_final_refusal_ends_what_waits),
         cmocka_unit_test(a_sync_goes_ahead_of_reads_after_an_old_event),
         cmocka_unit_test(the_sync_of_no_chroot_is_of_the_root),
         cmocka_unit_test(no_sync_is_needed_after_an_answer),
@@ -1352,6 +1401,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(a_credential_outlives_its_operation),
         cmocka_unit_test(a_credential_has_its_deadlines),
         cmocka_unit_test(a_close_ends_an_unanswered_credential),
+        cmocka_unit_test(giving_up_ends_an_unanswered_credential),
         cmocka_unit_test(no_more_than_a_million_wait),
         cmocka_unit_test(an_operation_without_memory_is_not_started),
         cmocka_unit_test(a_request_without_memory_is_repeated),
