@@ -170,6 +170,32 @@ static void end_all(struct hf_zk_op_queue *queue, hf_status status,
         end(queue, queue->credentials.first, status, "%s", why);
 }
 
+/* Move those of ${list} that are only tried to ${tries}. */
+static void move_tries(struct hf_zk_op_list *list, struct hf_zk_op_list *tries)
+{
+    struct hf_zk_op *next;
+
+    for (struct hf_zk_op *op = list->first; op != NULL; op = next) {
+        next = op->next;
+        if (!op->only_try)
+            continue;
+        list_remove(op);
+        list_append(tries, op);
+    }
+}
+
+/* The connection has ended: end what does not wait for another one. */
+static void end_tries(struct hf_zk_op_queue *queue)
+{
+    struct hf_zk_op_list tries = {NULL, NULL};
+
+    for (size_t i = 0; i < HF_ZK_PRIORITIES; i++)
+        move_tries(&queue->waiting[served[i]], &tries);
+    move_tries(&queue->credentials, &tries);
+    while (tries.first != NULL)
+        end(queue, tries.first, HF_EUNREACHABLE, "the connection ended");
+}
+
 /* -------------------------------------------------- what servers know -- */
 
 /* The opcodes that servers from 3.5 on may not know, or have switched off. */
@@ -431,6 +457,7 @@ static void suspended(void *user)
     struct hf_zk_op_queue *queue = user;
 
     queue->sync_due |= queue->event_unanswered;
+    end_tries(queue);
     for (size_t i = 0; i < HF_ZK_PRIORITIES; i++) {
         struct hf_zk_op_list left = queue->repeated[i];
         struct hf_zk_op_list *waiting = &queue->waiting[i];
@@ -493,6 +520,7 @@ static void lost(void *user, const char *why)
     queue->sync_due = false;
     queue->event_unanswered = false;
     end_all_waiting(queue, HF_ELOST, why);
+    end_tries(queue);
 }
 
 void hf_zk_op_queue_event(struct hf_zk_op_queue *queue)
@@ -609,13 +637,13 @@ static hf_status add_credential(struct hf_zk_op *op, struct hf_error *error)
     return HF_OK;
 }
 
-/* Let ${op} wait for its turn. */
-static void enter(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+/* ${op} was added: it is sent, waits, or ends because there is no connection
+ * now. */
+static void begin(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     const struct hf_zk_session *session = queue->session;
     const char *why = session->connectivity.error;
 
-    wait_in(queue, &queue->waiting[op->priority], op);
     if (op->only_try && queue->was_connected && !hf_zk_session_usable(session))
         end(queue, op, HF_EUNREACHABLE, "there is no connection%s%s",
             why[0] != '\0' ? ": " : "", why);
@@ -642,11 +670,12 @@ hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     queue->given_up = false;
     if (op->kind == HF_ZOOKEEPER_ADD_AUTH)
         status = add_credential(op, error);
+    else
+        wait_in(queue, &queue->waiting[op->priority], op);
     if (status != HF_OK)
         return status;
     arm(queue, op);
-    if (op->kind != HF_ZOOKEEPER_ADD_AUTH)
-        enter(queue, op);
+    begin(queue, op);
     return HF_OK;
 }
 

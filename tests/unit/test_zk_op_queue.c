@@ -607,6 +607,41 @@ static void the_first_connection_has_its_own_deadline(void **state)
     op_fixture_end(&f);
 }
 
+/* --------------------------------------------------------------- one try -- */
+
+static void try(struct zk_op_fixture *f, struct test_op *o, const char *path)
+{
+    op_fixture_prepare(f, o, GET, path);
+    o->op.only_try = true;
+    op_fixture_start_prepared(f, o);
+}
+
+/* It waits for the first connection, and for the window, but for no later
+ * connection. */
+static void a_try_waits_for_no_later_connection(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[5];
+
+    (void)state;
+    op_fixture_begin(&f, 1, 2);
+    try(&f, &o[0], "/a");
+    op_fixture_expect_events(&f, "");
+    op_fixture_connect(&f);
+    op_fixture_start(&f, &o[1], GET, "/b");
+    try(&f, &o[2], "/c");
+    op_fixture_start(&f, &o[3], GET, "/d");
+    op_fixture_expect_sent(&f, "get /a; get /b");
+    op_fixture_cut(&f);
+    op_fixture_expect_events(&f, "/c HF_EUNREACHABLE; /a HF_EUNREACHABLE");
+    try(&f, &o[4], "/e");
+    op_fixture_expect_events(&f, "/e HF_EUNREACHABLE");
+    assert_string_equal(o[4].text, "/e: there is no connection: h:2181: reset");
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "get /b; get /d");
+    op_fixture_end(&f);
+}
+
 /* ---------------------------------------------------------------- cancel -- */
 
 static void an_operation_can_be_cancelled_in_each_state(void **state)
@@ -1287,6 +1322,30 @@ static void giving_up_ends_an_unanswered_credential(void **state)
     op_fixture_end(&f);
 }
 
+/* A try does not wait for a later connection. */
+static void a_try_to_add_a_credential_ends_without_a_connection(void **state)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
+                                       .scheme = "digest"};
+    struct zk_op_fixture f;
+    struct test_op o[2];
+
+    (void)state;
+    begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    op_fixture_prepare_as(&f, &o[0], &op);
+    o[0].op.path = "first";
+    o[0].op.only_try = true;
+    op_fixture_start_prepared(&f, &o[0]);
+    op_fixture_cut(&f);
+    op_fixture_prepare_as(&f, &o[1], &op);
+    o[1].op.path = "second";
+    o[1].op.only_try = true;
+    op_fixture_start_prepared(&f, &o[1]);
+    op_fixture_expect_events(&f,
+                             "first HF_EUNREACHABLE; second HF_EUNREACHABLE");
+    op_fixture_end(&f);
+}
+
 /* ---------------------------------------------------------------- limits -- */
 
 /* As many as may wait would need memory that a test should not take. */
@@ -1376,6 +1435,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(what_ended_by_its_deadline_is_not_repeated),
         cmocka_unit_test(a_deadline_holds_over_a_cut),
         cmocka_unit_test(the_first_connection_has_its_own_deadline),
+        cmocka_unit_test(a_try_waits_for_no_later_connection),
         cmocka_unit_test(an_operation_can_be_cancelled_in_each_state),
         cmocka_unit_test(a_repeated_operation_can_be_cancelled),
         cmocka_unit_test(a_cancelled_operation_lets_those_behind_it_go),
@@ -1402,6 +1462,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(a_credential_has_its_deadlines),
         cmocka_unit_test(a_close_ends_an_unanswered_credential),
         cmocka_unit_test(giving_up_ends_an_unanswered_credential),
+        cmocka_unit_test(a_try_to_add_a_credential_ends_without_a_connection),
         cmocka_unit_test(no_more_than_a_million_wait),
         cmocka_unit_test(an_operation_without_memory_is_not_started),
         cmocka_unit_test(a_request_without_memory_is_repeated),
