@@ -70,7 +70,7 @@ struct hf_zookeeper_credential {
 struct hf_zookeeper_session {
     int64_t id; /* 0: none */
     uint8_t password[HF_ZOOKEEPER_PASSWORD_BYTES];
-    uint64_t timeout_ms; /* as the servers granted it */
+    uint64_t timeout_ms; /* as the servers granted it; 0: that of the URL */
 };
 
 struct hf_zookeeper_opts {

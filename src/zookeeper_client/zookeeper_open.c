@@ -42,6 +42,18 @@ static hf_status check_limit(const char *name, size_t bytes,
                         bytes, LIMIT_MIN_BYTES, LIMIT_MAX_BYTES);
 }
 
+/* Can the session be taken over?  Servers grant what fits into 31 bits. */
+static hf_status check_session(const struct hf_zookeeper_opts *opts,
+                               struct hf_error *error)
+{
+    if (opts->session == NULL || opts->session->timeout_ms <= INT32_MAX)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "the timeout of 'session' is %llu ms; expected what "
+                        "hf_zookeeper_session() has set, or 0",
+                        (unsigned long long)opts->session->timeout_ms);
+}
+
 /* Is each of the credentials one? */
 static hf_status check_credentials(const struct hf_zookeeper_opts *opts,
                                    struct hf_error *error)
@@ -80,6 +92,8 @@ static hf_status check_opts(const struct hf_zookeeper_opts *given,
             check_limit("max_request_bytes", opts->max_request_bytes, error);
     if (status == HF_OK)
         status = check_limit("max_answer_bytes", opts->max_answer_bytes, error);
+    if (status == HF_OK)
+        status = check_session(opts, error);
     if (status == HF_OK)
         status = check_credentials(opts, error);
     return status;

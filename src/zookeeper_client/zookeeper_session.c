@@ -104,6 +104,17 @@ static hf_status add_credentials(struct hf_zookeeper *zookeeper,
     return HF_OK;
 }
 
+/* Have the first connection take ${session} over.  It asks for the timeout that
+ * the session was granted, because another one would change that. */
+static void take_over(struct hf_zk_session_config *config,
+                      const struct hf_zookeeper_session *session)
+{
+    config->id = session->id;
+    memcpy(config->password, session->password, sizeof config->password);
+    if (session->timeout_ms > 0)
+        config->timeout_ms = session->timeout_ms;
+}
+
 hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
                                      const struct hf_zookeeper_opts *opts,
                                      struct hf_error *error)
@@ -111,11 +122,8 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
     struct hf_zk_session_config *config = &zookeeper->config.session;
     const struct hf_zk_log log = {zookeeper, log_line};
 
-    if (opts->session != NULL) {
-        config->id = opts->session->id;
-        memcpy(config->password, opts->session->password,
-               sizeof config->password);
-    }
+    if (opts->session != NULL && opts->session->id != 0)
+        take_over(config, opts->session);
     hf_zk_session_begin(&zookeeper->session, config, &log, hf_now_ms());
     zookeeper->begun = true;
     zookeeper->context =
