@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fake ZooKeeper on a thread of its own, for tests of the public client: it
+ * accepts one connection at a time, and every session, and says that each
+ * operation succeeded.  It uses no memory of the library, whose allocations a
+ * test makes fail.
+ */
+#ifndef HF_TESTS_UNIT_ZOOKEEPER_FAKE_SERVER_H
+#define HF_TESTS_UNIT_ZOOKEEPER_FAKE_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct zookeeper_fake_server {
+    int listener;
+    int wake[2]; /* a pipe that ends the thread */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of .fd, when something is written to it */
+    int fd;               /* the connection; -1: none */
+    bool accepted;        /* a session, on it */
+    uint8_t in[1 << 16];
+    size_t used;
+    char url[64];
+    /* What the last connection asked for. */
+    atomic_int session_id;
+    atomic_int timeout_ms;
+    atomic_bool silent;  /* it reads, and answers nothing */
+    atomic_uint calls;   /* that it has got, but the end of a session */
+    atomic_uint answers; /* that it has sent to these */
+};
+
+/* Start it.  Its .url has a user of the scheme digest. */
+void zookeeper_fake_start(struct zookeeper_fake_server *server);
+void zookeeper_fake_stop(struct zookeeper_fake_server *server);
+
+/* Report an event of ${path}; see enum hf_zk_event_type. */
+void zookeeper_fake_fire(struct zookeeper_fake_server *server, int32_t type,
+                         const char *path);
+
+#endif
