@@ -444,7 +444,6 @@ static void up(void *user, bool resumed)
 
     queue->was_connected = true;
     queue->given_up = false;
-    queue->event_unanswered = false;
     if (resumed && queue->sync_due)
         send_sync(queue);
     send_waiting(queue);

@@ -975,6 +975,7 @@ static void a_refused_sync_ends_the_connection(void **state)
 static void no_sync_is_needed_in_a_new_session(void **state)
 {
     struct zk_op_fixture f;
+    struct test_op o[1];
 
     (void)state;
     begin_connected(&f, HF_ZK_SENT_OPS_MAX);
@@ -984,6 +985,14 @@ static void no_sync_is_needed_in_a_new_session(void **state)
     op_fixture_accept(&f, 0);
     op_fixture_connect(&f);
     op_fixture_expect_sent(&f, "");
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* It ends while the connection is up. */
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_answer(&f, HF_ZK_SESSION_EXPIRED);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
     reconnect(&f);
     op_fixture_expect_sent(&f, "");
     op_fixture_end(&f);
@@ -1218,6 +1227,27 @@ static void an_added_credential_is_sent_on_each_connection(void **state)
     op_fixture_end(&f);
 }
 
+/* A watch of what only this user may read is set again too late otherwise. */
+static void credentials_are_sent_before_watches(void **state)
+{
+    struct hf_zk_watcher watcher;
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    watcher = watcher_of(&f, HF_ZK_WATCH_DATA);
+    start_auth(&f, &o[0]);
+    op_fixture_answer_auth(&f, HF_ZK_OK);
+    start_watch(&f, &o[1], GET, &watcher);
+    op_fixture_answer_all(&f);
+    op_fixture_start(&f, &o[2], GET, "/a");
+    reconnect(&f);
+    op_fixture_expect_sent(&f, "auth digest; setwatches 101; get /a");
+    hf_zk_watch_set_remove(&f.session.watches, &watcher);
+    op_fixture_end(&f);
+}
+
 static void a_refused_credential_is_not_sent_again(void **state)
 {
     struct zk_op_fixture f;
@@ -1328,21 +1358,24 @@ static void a_try_to_add_a_credential_ends_without_a_connection(void **state)
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                        .scheme = "digest"};
     struct zk_op_fixture f;
-    struct test_op o[2];
+    struct test_op o[4];
 
     (void)state;
     begin_connected(&f, HF_ZK_SENT_OPS_MAX);
-    op_fixture_prepare_as(&f, &o[0], &op);
-    o[0].op.path = "first";
-    o[0].op.only_try = true;
+    for (size_t i = 0; i < 3; i++) {
+        op_fixture_prepare_as(&f, &o[i], &op);
+        o[i].op.only_try = true;
+    }
     op_fixture_start_prepared(&f, &o[0]);
     op_fixture_cut(&f);
-    op_fixture_prepare_as(&f, &o[1], &op);
-    o[1].op.path = "second";
-    o[1].op.only_try = true;
+    op_fixture_expect_events(&f, " HF_EUNREACHABLE");
     op_fixture_start_prepared(&f, &o[1]);
-    op_fixture_expect_events(&f,
-                             "first HF_EUNREACHABLE; second HF_EUNREACHABLE");
+    op_fixture_expect_events(&f, " HF_EUNREACHABLE");
+    op_fixture_connect(&f);
+    op_fixture_start_prepared(&f, &o[2]);
+    op_fixture_start(&f, &o[3], GET, "/a");
+    op_fixture_answer(&f, HF_ZK_SESSION_EXPIRED);
+    op_fixture_expect_events(&f, "/a HF_ELOST;  HF_EUNREACHABLE");
     op_fixture_end(&f);
 }
 
@@ -1457,6 +1490,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(a_persistent_watch_is_resynced_once_per_connection),
         cmocka_unit_test(an_event_does_not_move_the_zxid_of_a_resume),
         cmocka_unit_test(an_added_credential_is_sent_on_each_connection),
+        cmocka_unit_test(credentials_are_sent_before_watches),
         cmocka_unit_test(a_refused_credential_is_not_sent_again),
         cmocka_unit_test(a_credential_outlives_its_operation),
         cmocka_unit_test(a_credential_has_its_deadlines),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "heap/heap.h"
 
 /* Append a text to ${to}, with "; " between two. */
 __attribute__((format(printf, 2, 3))) static void
@@ -77,6 +78,7 @@ void op_fixture_end(struct zk_op_fixture *f)
     assert_int_equal(f->queue.waiting_count, 0);
     assert_null(f->queue.wakes.first);
     assert_null(f->queue.alone);
+    assert_int_equal(heap_live(), 0);
 }
 
 /* ------------------------------------------------------------ operations -- */
@@ -471,7 +473,7 @@ void op_fixture_fire(struct zk_op_fixture *f, enum hf_zk_event_type type,
     size_t begin = hf_jute_begin_frame(&f->server);
 
     hf_jute_put_int(&f->server, HF_ZK_XID_EVENT);
-    hf_jute_put_long(&f->server, -1);
+    hf_jute_put_long(&f->server, f->zxid++); /* as servers from 3.9 on */
     hf_jute_put_int(&f->server, 0);
     hf_jute_put_int(&f->server, (int32_t)type);
     hf_jute_put_int(&f->server, 3);
