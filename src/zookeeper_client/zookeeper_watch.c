@@ -120,10 +120,18 @@ static void run_resync(void *arg)
 /* Have a RESYNC reported, which needs no memory. */
 static void queue_resync(struct hf_zookeeper_watch *watch)
 {
-    if (watch->resync.queued)
-        return;
     watch->references++;
     hf_monitor_queue(&watch->zookeeper->monitor, &watch->resync);
+}
+
+/* The kind of ${event}.  The numbers of those that servers report are theirs.
+ */
+static enum hf_zookeeper_event_kind
+kind_of(const struct hf_zk_watch_event *event)
+{
+    return event->type == HF_ZK_RESYNC
+               ? HF_ZOOKEEPER_RESYNC
+               : (enum hf_zookeeper_event_kind)event->type;
 }
 
 /* The path of a node of ${event}, as the user knows it; its length is
@@ -154,8 +162,7 @@ static bool queue_event(struct hf_zookeeper_watch *watch,
         return false;
     memcpy(made->path, path, bytes);
     made->watch = watch;
-    made->event = (struct hf_zookeeper_event){
-        (enum hf_zookeeper_event_kind)event->type, made->path};
+    made->event = (struct hf_zookeeper_event){kind_of(event), made->path};
     made->callback = (struct hf_callback){.run = run_event, .arg = made};
     watch->references++;
     watch->events++;
@@ -163,8 +170,10 @@ static bool queue_event(struct hf_zookeeper_watch *watch,
     return true;
 }
 
-/* The .fired of the watcher.  The numbers of events are those of the servers.
- */
+/* The .fired of the watcher.  A RESYNC takes its position among the events and
+ * answers like every event, because answers that are queued behind it may show
+ * changes that have events of their own.  Only one that stands for events for
+ * which there was no memory stands for all later ones too. */
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event)
 {
@@ -173,9 +182,7 @@ static void fired(struct hf_zk_watcher *watcher,
     watch->zookeeper->monitor.events++;
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&watch->zookeeper->queue);
-    if (watch->resync.queued)
-        return;
-    if (event->type == HF_ZK_RESYNC || !queue_event(watch, event))
+    if (!watch->resync.queued && !queue_event(watch, event))
         queue_resync(watch);
 }
 

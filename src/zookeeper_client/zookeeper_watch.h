@@ -23,7 +23,7 @@ struct hf_zookeeper_watch {
     struct hf_zookeeper *zookeeper;
     enum hf_zookeeper_watch_kind kind;
     struct hf_zookeeper_on_event on_event;
-    struct hf_callback resync;     /* the RESYNC */
+    struct hf_callback resync;     /* the RESYNC for lack of memory */
     struct hf_zk_op set_again;     /* the AddWatch in a new session */
     bool setting_again;            /* .set_again is under way */
     unsigned references;           /* the user's, and one of each event */
