@@ -6,12 +6,14 @@
  *     struct hf_zookeeper *zookeeper;
  *     struct hf_zookeeper_result *result;
  *
- *     if (hf_zookeeper_open("zk://h1,h2/app", NULL, &zookeeper, NULL) == HF_OK)
- * { if (hf_zookeeper_get(zookeeper, "/config", 5000, &result) == HF_OK)
- *             use_config(result->data, result->bytes, result->stat.version);
- *         hf_zookeeper_result_free(result);
- *         hf_zookeeper_close(zookeeper);
- *     }
+ *     if (hf_zookeeper_open("zk://h1,h2/app", NULL, &zookeeper, NULL) != HF_OK)
+ *         return;
+ *     if (hf_zookeeper_get(zookeeper, "/config", 5000, &result) == HF_OK)
+ *         use_config(result->data, result->bytes, result->stat.version);
+ *     hf_zookeeper_result_free(result);
+ *     hf_zookeeper_close(zookeeper);
+ *
+ * docs/zookeeper.md is the guide: what to do after an outage, with code.
  *
  * What <holdfast/holdfast.h> says of threads, callbacks, time, failures, forks
  * and growth holds here, too.  Besides that:
@@ -19,23 +21,25 @@
  * Paths      are absolute, below the path of the URL, which results and events
  *            leave out again.
  * Order      The servers carry out the operations of one handle in the order in
- *            which they were started, but for what enum hf_zookeeper_priority
- *            says.  Callbacks come in the order in which answers and events
- *            came.  So the event of a watch comes after the answer to the
- *            operation that set it, and before any answer that shows the
- *            change.  A call that waits may return before callbacks that were
- *            queued earlier have run.
+ *            which they were started, except that each priority has an order of
+ *            its own, and that an ADD_AUTH is sent at once.  Callbacks come in
+ *            the order in which answers and events came.  So the event of a
+ *            watch comes after the answer to the operation that set it, and
+ *            before any answer that shows the change.  A call that waits may
+ *            return before callbacks that were queued earlier have run.
  * Outages    While there is no connection, operations wait, in order.  When a
  *            connection ends, reads that were sent are repeated on the next
  *            one.  Writes are never repeated: they end with HF_EUNSURE, because
  *            they may have been carried out.  When the session ends, all that
  *            waits ends with HF_ELOST, because what it builds on may be gone;
- *            operations that are started after that use the new session.
+ *            operations that are started after that use the new session.  An
+ *            ADD_AUTH does not end with a connection or a session, because it
+ *            is sent again on the next one.
  * Bounds     An operation that is longer than the servers take is refused here
  *            (max_request_bytes), because a server would end the connection.
  *            An answer that is longer than max_answer_bytes fails that
  *            operation alone.  At most 512 operations are sent and unanswered;
- *            others wait for them.
+ *            up to a million others wait for them.
  */
 #ifndef HOLDFAST_ZOOKEEPER_H
 #define HOLDFAST_ZOOKEEPER_H
@@ -66,7 +70,8 @@ struct hf_zookeeper_credential {
 
 #define HF_ZOOKEEPER_PASSWORD_BYTES 16
 
-/* What another client needs to take a session over. */
+/* What another client needs to take a session over: all of it.  The servers may
+ * count with .timeout_ms later, whatever is requested then. */
 struct hf_zookeeper_session {
     int64_t id; /* 0: none */
     uint8_t password[HF_ZOOKEEPER_PASSWORD_BYTES];
@@ -84,16 +89,18 @@ struct hf_zookeeper_opts {
     struct hf_on_log on_log;
     struct hf_reconnect reconnect;
     /* Sent on each connection before anything else, after the user of the URL.
-     * If a server refuses one, the session is of no use: all operations end
-     * with HF_EDENIED. */
+     * While all servers refuse one of them, operations end with HF_EDENIED. */
     const struct hf_zookeeper_credential *credentials;
     size_t credential_count;
-    /* Not NULL: take this session over, instead of a new one. */
+    /* Not NULL, and .id not 0: take this session over, see
+     * hf_zookeeper_session().  Its .timeout_ms, if it is not 0, counts instead
+     * of timeout= of the URL, also for sessions that follow. */
     const struct hf_zookeeper_session *session;
     /* The longest operation, in bytes as it is sent: jute.maxbuffer of the
-     * servers, less 1024. */
+     * servers (1 MiB by default), less 1024 that they need themselves. */
     size_t max_request_bytes;
-    size_t max_answer_bytes; /* the longest answer */
+    size_t max_answer_bytes; /* the longest answer, in bytes as it is sent;
+                                both from 1 KiB to 1 GiB */
 };
 #define HF_ZOOKEEPER_OPTS_INIT                                                 \
     {                                                                          \
@@ -108,10 +115,11 @@ struct hf_zookeeper_opts {
  * Set ${zookeeper} to a new session with the servers of ${url}, such as
  * "zk://user:password@h1:2181,h2/app?timeout=10s", or zks:// for TLS
  * (docs/zookeeper.md).  The session is begun but not waited for.
- *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${error}
- *             (may be NULL) is filled on failure.  ${zookeeper} must be closed
- *             with hf_zookeeper_close().
- *   Callback  ${opts}->on_state, from then on.
+ *   Ownership ${url} and ${opts} (NULL: all defaults) are copied, with their
+ *             credentials and session.  ${error} (may be NULL) is filled on
+ *             failure.  ${zookeeper} must be closed with hf_zookeeper_close().
+ *   Callback  ${opts}->on_state, from then on: perhaps before this returns and
+ *             ${zookeeper} is set.
  *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDENIED HF_ELIMIT HF_ENOMEM;
  *             ${zookeeper} is then NULL.
  */
@@ -124,9 +132,11 @@ HF_API hf_status hf_zookeeper_open(const char *url,
 /**
  * hf_zookeeper_close(zookeeper):
  * End the session, so that its ephemeral nodes are deleted, and free
- * ${zookeeper} (NULL is fine).  Operations end with HF_ECLOSED, watches bring
- * nothing any more, and every callback has returned before this does.  Watches
- * and operations stay valid handles: free them as usual.
+ * ${zookeeper} (NULL is fine).  Operations that were not sent end with
+ * HF_ECLOSED.  Those that were sent end with their answers; without an answer a
+ * write ends with HF_EUNSURE.  Watches bring nothing any more, and every
+ * callback has returned before this does.  Watches and operations stay valid
+ * handles: free them as usual.
  *   Time      at most a second.
  *   Fails     HF_EREENTRANT HF_EFORKED; ${zookeeper} is then not closed.
  */
@@ -153,8 +163,16 @@ HF_API enum hf_state hf_zookeeper_state(const struct hf_zookeeper *zookeeper)
 
 /**
  * hf_zookeeper_session(zookeeper, session):
- * Set ${session} to the session as it is now; .id is 0 while there is none.
- * Whoever has it can take the session over: keep it as a password is kept.
+ * Set ${session} to the session as it is now; .id is 0 while there is none.  It
+ * is another one after each HF_STATE_LOST.
+ *
+ * Another process can take the session over, and with it its ephemeral nodes,
+ * but neither watches nor credentials: it passes ${session}, all of it, in the
+ * options of hf_zookeeper_open() before .timeout_ms are over.  This handle must
+ * be gone without hf_zookeeper_close(), which ends the session: its process has
+ * ended.  If the servers do not know the session any more, the state of the
+ * other handle is HF_STATE_LOST, and a new session follows.  Keep ${session} as
+ * a password is kept, because it is all that this takes.
  *   Fails     HF_EUNREACHABLE if there is none; HF_EFORKED.
  */
 HF_API hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
@@ -176,8 +194,9 @@ HF_API void hf_zookeeper_remove_listener(struct hf_zookeeper *zookeeper,
 
 /**
  * hf_zookeeper_error(zookeeper, error):
- * Copy the last failure of a call on ${zookeeper} to ${error}: HF_OK and "" if
- * there was none.  The text begins with the name of the call.
+ * Copy the last failure of a call on ${zookeeper}, on any thread, to ${error}:
+ * HF_OK and "" if there was none.  The text begins with the name of the call.
+ * How a started operation ended is in its result only.
  *   Ownership ${error} is yours.
  */
 HF_API void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
@@ -212,8 +231,8 @@ enum hf_zookeeper_op_kind {
                                      at and below .path, as .children */
     HF_ZOOKEEPER_COUNT = 14,      /* how many nodes are below .path */
     HF_ZOOKEEPER_ADD_WATCH = 15,  /* .watch, a persistent one */
-    HF_ZOOKEEPER_ADD_AUTH = 16,   /* .scheme and .data: from now on, and again
-                                     on each connection */
+    HF_ZOOKEEPER_ADD_AUTH = 16,   /* .scheme and .data: sent at once, ahead of
+                                     all that waits, and on each connection */
     HF_ZOOKEEPER_WHO_AM_I = 17,   /* the identities of this session, as .acls
                                      without permissions */
     HF_ZOOKEEPER_GET_CONFIG = 18  /* the configuration of the ensemble, as
@@ -269,7 +288,8 @@ struct hf_zookeeper_op {
      * readers get NULL. */
     const void *data;
     size_t bytes;
-    int32_t version;                     /* DELETE, SET, CHECK, SET_ACL; or
+    int32_t version;                     /* DELETE, SET, CHECK, SET_ACL: the one
+                                            it must have (0 is one), or
                                             HF_ZOOKEEPER_ANY_VERSION */
     enum hf_zookeeper_mode mode;         /* CREATE */
     uint64_t ttl_ms;                     /* CREATE of a TTL mode */
@@ -280,9 +300,10 @@ struct hf_zookeeper_op {
                                           MULTI_READ: GET, CHILDREN */
     size_t op_count;
     const char *scheme; /* ADD_AUTH */
-    /* GET, EXISTS: a DATA watch, CHILDREN: a CHILDREN watch, of the same path:
-     * set it, if the node is read.  An EXISTS sets it also if there is no
-     * node.  ADD_WATCH: a persistent watch.  NULL: none. */
+    /* GET, EXISTS: a DATA watch, CHILDREN: a CHILDREN watch, opened with the
+     * same handle and path: set it, if the node is read.  An EXISTS sets it
+     * also if there is no node.  ADD_WATCH: a persistent or recursive watch.
+     * NULL: none. */
     struct hf_zookeeper_watch *watch;
     uint64_t reserved[4];
 };
@@ -328,9 +349,10 @@ struct hf_zookeeper_result {
     size_t child_count;
     const struct hf_zookeeper_acl *acls; /* GET_ACL, WHO_AM_I */
     size_t acl_count;
-    /* MULTI, MULTI_READ: one for each operation.  Of a MULTI that failed, the
-     * one that failed has its status, and the others, which were not carried
-     * out, have HF_ECANCELLED. */
+    /* MULTI, MULTI_READ: one for each operation, freed with this one.  Of a
+     * MULTI that failed because one of .ops did, that one has its status, and
+     * the others, which were not carried out, have HF_ECANCELLED.  A MULTI that
+     * was refused as a whole, or not answered, has none: .result_count is 0. */
     const struct hf_zookeeper_result *const *results;
     size_t result_count;
 };
@@ -346,13 +368,15 @@ struct hf_zookeeper_done {
 /**
  * hf_zookeeper_run(zookeeper, op, wait_ms, result):
  * Carry out ${op} and return its status.  It is waited for at most ${wait_ms}
- * milliseconds; a write that was sent by then and not answered ends with
- * HF_EUNSURE, anything else with HF_ETIMEDOUT.
+ * milliseconds, or HF_FOREVER; a write that was sent by then and not answered
+ * ends with HF_EUNSURE, anything else with HF_ETIMEDOUT.  0: it does not wait
+ * for a connection that was lost, and ends with HF_EUNREACHABLE instead.
  *   Ownership ${op} is not needed after the call.  ${result} (may be NULL) is
  *             set to how it ended, also if it failed, and must be freed with
  *             hf_zookeeper_result_free(); to NULL if ${op} was refused.
  *   Fails     as .status of struct hf_zookeeper_result; HF_EINVAL HF_ELIMIT
- *             HF_ENOMEM HF_EREENTRANT HF_EFORKED if ${op} was refused.
+ *             HF_ENOMEM HF_EUNSUPPORTED HF_ECLOSED HF_EREENTRANT HF_EFORKED if
+ *             ${op} was refused.
  */
 HF_API hf_status hf_zookeeper_run(struct hf_zookeeper *zookeeper,
                                   const struct hf_zookeeper_op *op,
@@ -367,7 +391,8 @@ HF_API hf_status hf_zookeeper_run(struct hf_zookeeper *zookeeper,
  *             be passed to hf_op_cancel(), after which a write that was sent
  *             ends with HF_EUNSURE, and must be freed with hf_op_free().
  *   Callback  ${done}, once.  .fn may be NULL.
- *   Fails     HF_EINVAL HF_ELIMIT HF_ENOMEM HF_ECLOSED HF_EFORKED.
+ *   Fails     HF_EINVAL HF_ELIMIT HF_ENOMEM HF_EUNSUPPORTED HF_ECLOSED
+ *             HF_EFORKED.
  */
 HF_API hf_status hf_zookeeper_start(struct hf_zookeeper *zookeeper,
                                     const struct hf_zookeeper_op *op,
@@ -395,8 +420,10 @@ HF_API void hf_zookeeper_result_free(struct hf_zookeeper_result *result);
  * hf_zookeeper_create_start(zookeeper, path, data, bytes, mode, wait_ms, done):
  * Create the node ${path} with ${bytes} bytes of ${data} and the access list of
  * acl= of the URL.
+ * A node with a TTL needs .ttl_ms, and so hf_zookeeper_run().
  *   Fails     HF_EEXISTS; HF_EGONE if its parent is not there; HF_EINVAL if its
- *             parent is ephemeral; HF_EUNSUPPORTED for a container or a TTL.
+ *             parent is ephemeral, or for a TTL mode; HF_EUNSUPPORTED if the
+ *             server does not know containers.
  */
 HF_API hf_status hf_zookeeper_create(struct hf_zookeeper *zookeeper,
                                      const char *path, const void *data,
@@ -412,7 +439,7 @@ HF_API hf_status hf_zookeeper_create_start(
 /**
  * hf_zookeeper_delete(zookeeper, path, version, wait_ms),
  * hf_zookeeper_delete_start(zookeeper, path, version, wait_ms, done):
- * Delete the node ${path} if its data have ${version}.
+ * Delete the node ${path}, if the version of its data is ${version}.
  *   Fails     HF_EGONE; HF_EVERSION; HF_ENOTEMPTY if it has children.
  */
 HF_API hf_status hf_zookeeper_delete(struct hf_zookeeper *zookeeper,
@@ -457,9 +484,8 @@ HF_API hf_status hf_zookeeper_get_start(struct hf_zookeeper *zookeeper,
 /**
  * hf_zookeeper_set(zookeeper, path, data, bytes, version, wait_ms, result),
  * hf_zookeeper_set_start(zookeeper, path, data, bytes, version, wait_ms, done):
- * Replace the data of the node ${path} by ${bytes} bytes of ${data} if they
- * have
- * ${version}.  The result has the new Stat.
+ * Replace the data of the node ${path} by ${bytes} bytes of ${data}, if their
+ * version is ${version}.  The result has the new Stat.
  *   Fails     HF_EGONE; HF_EVERSION.
  */
 HF_API hf_status hf_zookeeper_set(struct hf_zookeeper *zookeeper,
@@ -494,7 +520,8 @@ HF_API hf_status hf_zookeeper_children_start(struct hf_zookeeper *zookeeper,
  * hf_zookeeper_sync(zookeeper, path, wait_ms),
  * hf_zookeeper_sync_start(zookeeper, path, wait_ms, done):
  * Have everything that is read after this, through ${zookeeper}, be at least as
- * new as what the leader has now.  The node ${path} need not be there.
+ * new as what the leader has now.  It is for all nodes; ${path} need not be
+ * there.  A read may be started right after it, without waiting for its end.
  */
 HF_API hf_status hf_zookeeper_sync(struct hf_zookeeper *zookeeper,
                                    const char *path, uint64_t wait_ms)
@@ -546,9 +573,12 @@ HF_API hf_status hf_zookeeper_set_acl(struct hf_zookeeper *zookeeper,
 
 /**
  * hf_zookeeper_add_auth(zookeeper, scheme, bytes, count, wait_ms):
- * Prove an identity to the servers, such as "digest" and "user:password", now
- * and on each later connection.  If it is refused, the connection ends, and the
- * next one is made without it.  If the time for it ends first, it stays.
+ * Prove an identity to the servers, such as "digest" and "user:password", at
+ * once and on each later connection, in each later session too.  Operations
+ * that were sent before do not have it.  If it is refused, the connection ends,
+ * with what that means for operations, and the next one is made without it.  If
+ * the time for it ends first, it stays.
+ *   Ownership ${bytes} are copied, and overwritten before they are freed.
  *   Fails     HF_EDENIED.
  */
 HF_API hf_status hf_zookeeper_add_auth(struct hf_zookeeper *zookeeper,
@@ -577,10 +607,11 @@ enum hf_zookeeper_event_kind {
     HF_ZOOKEEPER_CHANGED = 3,          /* its data */
     HF_ZOOKEEPER_CHILDREN_CHANGED = 4, /* a child was created or deleted */
     /* What happened is not known: read again what the watch is about.  A
-     * persistent watch gets this on each new connection, because servers do
-     * not say what happened between two connections; also when there was no
-     * memory for an event.  A one-shot watch gets it when the session has
-     * ended. */
+     * persistent or recursive watch gets this once on each new connection,
+     * before later events, because servers do not say what happened between
+     * two connections.  A one-shot watch gets it when the session ends while it
+     * is set; it is not set any more then.  Any watch gets it in place of
+     * events for which there was no memory, or of which 4096 waited. */
     HF_ZOOKEEPER_RESYNC = 5
 };
 
@@ -590,7 +621,8 @@ struct hf_zookeeper_event {
                          watch */
 };
 
-/* Called for the events of a watch.  ${event} is valid until it returns. */
+/* Called for the events of a watch, one at a time.  ${event} is valid until it
+ * returns.  .drop is called when the watch was freed, or not opened. */
 struct hf_zookeeper_on_event {
     void (*fn)(void *arg, const struct hf_zookeeper_event *event);
     void *arg;
@@ -600,12 +632,14 @@ struct hf_zookeeper_on_event {
 /**
  * hf_zookeeper_watch_open(zookeeper, path, kind, on_event, watch):
  * Set ${watch} to a watch of ${path}, which is not set yet: an operation with
- * that .watch sets it.  A one-shot watch may be set any number of times.  A
- * persistent one is set once, by HF_ZOOKEEPER_ADD_WATCH, and stays set, in each
- * later session too.
+ * that .watch sets it.  A DATA or CHILDREN watch is set by each read, any
+ * number of times; set twice before its event, it brings one.  A persistent or
+ * recursive watch is set by HF_ZOOKEEPER_ADD_WATCH and stays set, in each later
+ * session too; setting it again changes nothing.  If a server refuses an
+ * ADD_WATCH, the connection ends and another one is made.
  *   Ownership ${path} is copied.  ${watch} must be freed with
  *             hf_zookeeper_watch_free().
- *   Callback  ${on_event}, once it is set.
+ *   Callback  ${on_event}, from when it is set, in the order of the events.
  *   Fails     HF_EINVAL HF_ECLOSED HF_ENOMEM HF_EFORKED; ${watch} is then NULL.
  */
 HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
@@ -618,8 +652,9 @@ HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
 /**
  * hf_zookeeper_watch_free(watch):
  * Free ${watch} (NULL is fine).  None of its events comes after this, as with
- * hf_client_remove_listener().  The servers are asked to forget it, unless
- * another watch of the handle needs what they keep for it.
+ * hf_client_remove_listener().  An operation under way that was to set it goes
+ * on without it.  The server is asked to forget it, unless another watch of the
+ * handle needs what the server keeps for it.
  *   Time      until a call of ${watch} that runs on another thread has
  *             returned.
  */
