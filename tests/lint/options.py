@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every option of a URL that an engine's table has is in the engine's document,
-and the document names no other one.
+"""Every option of a URL that a table has, an engine's or that of the ZooKeeper
+client, is in its document, and the document names no other one.
 
 A document has a table with a row "| `KEY=...` | ..." for each option; where one
 row is about several, each is in backquotes in its first column.
@@ -11,12 +11,13 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ENGINES = {
+DOCUMENTS = {
     "engine-file.md": ["src/engines/file/root_settings.c"],
     "engine-zookeeper.md": ["src/engines/zookeeper/zk_config.c"],
     "engine-redis.md": ["src/engines/redis/config.c"],
     "engine-quorum.md": ["src/engines/redis/quorum_open.c"],
     "engine-postgres.md": ["src/engines/postgres/config.c"],
+    "zookeeper.md": ["src/zookeeper_client/zookeeper_open.c"],
 }
 # What stands for rows or for a key in a table, and the file that defines it.
 MACROS = {"HF_RECONNECT_OPTION": "src/core/reconnect_policy.h",
@@ -59,7 +60,7 @@ def in_document(name):
 
 def main():
     wrong = False
-    for name, paths in ENGINES.items():
+    for name, paths in DOCUMENTS.items():
         code, document = in_code(paths), in_document(name)
         for key in sorted(code - document):
             print("docs/%s: expected a row for %s=, an option of %s"

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs the functions of docs/zookeeper.md on a server: guide.h has them, which
+ * test_guide.py makes of the document.
+ *
+ *     zookeeper_guide SERVERS
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <holdfast/zookeeper.h>
+
+#include "guide.h"
+
+#define CHECK(condition)                                                       \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__,       \
+                    #condition);                                               \
+            exit(1);                                                           \
+        }                                                                      \
+    } while (0)
+
+#define WAIT_MS 30000
+
+static char url[256];
+
+static struct hf_zookeeper *opened(const struct hf_zookeeper_opts *opts)
+{
+    struct hf_zookeeper *zookeeper;
+    struct hf_error error;
+
+    if (hf_zookeeper_open(url, opts, &zookeeper, &error) == HF_OK)
+        return zookeeper;
+    fprintf(stderr, "%s\n", error.text);
+    exit(1);
+}
+
+/* ----------------------------------------------------- HF_EUNSURE, LOST -- */
+
+static void sets_once(struct hf_zookeeper *zookeeper)
+{
+    CHECK(hf_zookeeper_create(zookeeper, "/set", NULL, 0,
+                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
+    CHECK(set_once(zookeeper, "/set", "a", 1, 0) == HF_OK);
+    CHECK(set_once(zookeeper, "/set", "b", 1, 0) == HF_EVERSION);
+    CHECK(set_once(zookeeper, "/nothing", "b", 1, 0) == HF_EGONE);
+}
+
+static void shows_always(struct hf_zookeeper *zookeeper)
+{
+    struct hf_listener *listener;
+
+    CHECK(show_always(zookeeper, &listener) == HF_OK);
+    CHECK(hf_zookeeper_exists(zookeeper, "/worker-1", WAIT_MS, NULL) == HF_OK);
+    hf_zookeeper_remove_listener(zookeeper, listener);
+}
+
+/* --------------------------------------------------------------- watches -- */
+
+/* The last copy; under its lock. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char data[16];
+} copy = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, ""};
+
+static void on_read(void *arg, const struct hf_zookeeper_result *result)
+{
+    (void)arg;
+    CHECK(result->status == HF_OK);
+    pthread_mutex_lock(&copy.lock);
+    (void)snprintf(copy.data, sizeof copy.data, "%.*s", (int)result->bytes,
+                   (const char *)result->data);
+    pthread_cond_signal(&copy.changed);
+    pthread_mutex_unlock(&copy.lock);
+}
+
+static void await_copy(const char *data)
+{
+    pthread_mutex_lock(&copy.lock);
+    while (strcmp(copy.data, data) != 0)
+        pthread_cond_wait(&copy.changed, &copy.lock);
+    pthread_mutex_unlock(&copy.lock);
+}
+
+static void keeps_a_copy(struct hf_zookeeper *zookeeper)
+{
+    struct cache cache = {zookeeper, NULL, {on_read, NULL, NULL}};
+
+    CHECK(hf_zookeeper_create(zookeeper, "/kept", "1", 1,
+                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
+    CHECK(keep(&cache, "/kept") == HF_OK);
+    await_copy("1");
+    for (int i = 2; i < 5; i++) {
+        char text[2] = {(char)('0' + i), '\0'};
+
+        CHECK(hf_zookeeper_set(zookeeper, "/kept", text, 1,
+                               HF_ZOOKEEPER_ANY_VERSION, WAIT_MS,
+                               NULL) == HF_OK);
+        await_copy(text);
+    }
+    hf_zookeeper_watch_free(cache.watch);
+}
+
+/* ------------------------------------------------------ loops, sessions -- */
+
+static void on_done(void *arg, const struct hf_zookeeper_result *result)
+{
+    CHECK(result->status == HF_OK);
+    *(bool *)arg = true;
+}
+
+static void runs_callbacks(void)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_zookeeper *zookeeper;
+    bool done = false;
+
+    opts.delivery = HF_DELIVER_DISPATCH;
+    zookeeper = opened(&opts);
+    CHECK(hf_zookeeper_exists_start(
+              zookeeper, "/", WAIT_MS,
+              (struct hf_zookeeper_done){on_done, &done, NULL}) == HF_OK);
+    run_callbacks(zookeeper, &done);
+    CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
+}
+
+/* In a process of its own, which ends without a close. */
+static void leave_session(int file)
+{
+    struct hf_zookeeper *zookeeper = opened(NULL);
+
+    CHECK(hf_zookeeper_create(zookeeper, "/stays", NULL, 0,
+                              HF_ZOOKEEPER_EPHEMERAL, WAIT_MS, NULL) == HF_OK);
+    CHECK(save_session(zookeeper, file));
+    _exit(0);
+}
+
+/* The next process requests another timeout, but the servers may count with
+ * that of the first one. */
+static void takes_over(const char *servers, int file)
+{
+    struct hf_zookeeper_session session;
+    struct hf_zookeeper *zookeeper;
+    struct hf_error error;
+
+    (void)snprintf(url, sizeof url, "zk://%s?timeout=9s", servers);
+    CHECK(open_saved(url, file, &zookeeper, &error) == HF_OK);
+    CHECK(hf_zookeeper_exists(zookeeper, "/stays", WAIT_MS, NULL) == HF_OK);
+    CHECK(hf_zookeeper_session(zookeeper, &session) == HF_OK);
+    CHECK(session.timeout_ms == 4000);
+    CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
+}
+
+/* A session without the timeout that it was granted is refused. */
+static void refuses_half_a_session(void)
+{
+    const struct hf_zookeeper_session session = {.id = 1};
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_zookeeper *zookeeper;
+    struct hf_error error;
+
+    opts.session = &session;
+    CHECK(hf_zookeeper_open(url, &opts, &zookeeper, &error) == HF_EINVAL);
+    CHECK(strstr(error.text, "hf_zookeeper_session()") != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct hf_zookeeper *zookeeper;
+    FILE *kept = tmpfile();
+    int status;
+    pid_t child;
+
+    CHECK(argc == 2 && kept != NULL);
+    (void)snprintf(url, sizeof url, "zk://%s?timeout=4s", argv[1]);
+    if ((child = fork()) == 0)
+        leave_session(fileno(kept));
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    takes_over(argv[1], fileno(kept));
+    refuses_half_a_session();
+    zookeeper = opened(NULL);
+    sets_once(zookeeper);
+    shows_always(zookeeper);
+    keeps_a_copy(zookeeper);
+    CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
+    runs_callbacks();
+    fclose(kept);
+    return 0;
+}
