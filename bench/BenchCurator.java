@@ -6,15 +6,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.api.BackgroundCallback;
+import org.apache.curator.framework.api.CuratorEvent;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.RetryNTimes;
+import org.apache.zookeeper.CreateMode;
 
 /**
  * BenchCurator SERVERS PATH [TIMEOUT_MS]: Apache Curator's InterProcessMutex,
- * asked and answering as bench/library.c and bench/hold.c.
+ * asked and answering as bench/library.c and bench/hold.c; and its operations,
+ * as bench/operations.h.
  */
 public final class BenchCurator {
     private static final int WARM_UP = 50;
@@ -101,19 +106,64 @@ public final class BenchCurator {
         return thread;
     }
 
-    private static void pairs(InterProcessMutex mutex, int count)
+    private static void oneAfterTheOther(Work work, int count)
             throws Exception {
-        for (int i = 0; i < WARM_UP; i++) {
-            mutex.acquire();
-            mutex.release();
-        }
+        for (int i = 0; i < WARM_UP; i++)
+            work.run();
         begin();
         for (int i = 0; i < count; i++) {
             long before = System.nanoTime();
-            mutex.acquire();
-            mutex.release();
+            work.run();
             sample(System.nanoTime() - before);
         }
+        end(count);
+    }
+
+    private static final byte[] data = "0123456789".repeat(10).getBytes();
+
+    private static void one(CuratorFramework client, String operation)
+            throws Exception {
+        if (operation.equals("get"))
+            client.getData().forPath(path);
+        else if (operation.equals("set"))
+            client.setData().forPath(path, data);
+        else
+            client.create().withMode(CreateMode.PERSISTENT_SEQUENTIAL)
+                .forPath(path + "/n-", data);
+    }
+
+    private static void start(CuratorFramework client, String operation,
+            BackgroundCallback done) throws Exception {
+        if (operation.equals("get"))
+            client.getData().inBackground(done).forPath(path);
+        else if (operation.equals("set"))
+            client.setData().inBackground(done).forPath(path, data);
+        else
+            client.create().withMode(CreateMode.PERSISTENT_SEQUENTIAL)
+                .inBackground(done).forPath(path + "/n-", data);
+    }
+
+    private static void many(CuratorFramework client, String operation,
+            int count, int underway) throws Exception {
+        AtomicInteger started = new AtomicInteger(underway);
+        Semaphore ended = new Semaphore(0);
+        BackgroundCallback done = new BackgroundCallback() {
+            @Override
+            public void processResult(CuratorFramework of,
+                    CuratorEvent event)
+                    throws Exception {
+                if (event.getResultCode() != 0)
+                    System.exit(1);
+                if (started.getAndIncrement() < count)
+                    start(client, operation, this);
+                ended.release();
+            }
+        };
+
+        begin();
+        for (int i = 0; i < underway; i++)
+            start(client, operation, done);
+        ended.acquire(count);
         end(count);
     }
 
@@ -227,7 +277,17 @@ public final class BenchCurator {
             while ((line = in.readLine()) != null) {
                 String[] words = line.split(" ");
                 if (words[0].equals("pair"))
-                    pairs(mutex, Integer.parseInt(words[1]));
+                    oneAfterTheOther(() -> {
+                        mutex.acquire();
+                        mutex.release();
+                    }, Integer.parseInt(words[1]));
+                else if (words[0].matches("get|set|create")
+                        && words.length == 2)
+                    oneAfterTheOther(() -> one(client, words[0]),
+                            Integer.parseInt(words[1]));
+                else if (words[0].matches("get|set|create"))
+                    many(client, words[0], Integer.parseInt(words[1]),
+                            Integer.parseInt(words[2]));
                 else if (words[0].equals("contend"))
                     contest(Integer.parseInt(words[1]),
                             Integer.parseInt(words[2]));

@@ -67,6 +67,16 @@ class Contender:
             self.process.kill()
 
 
+CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
+    zookeeper-jute guava slf4j-api slf4j-nop""".split()
+
+
+def curator(jvm, *arguments):
+    """The command of BenchCurator, with options of the JVM."""
+    jars = ":".join("/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS)
+    return ["java", *jvm, "-cp", jars, HERE + "/BenchCurator.java", *arguments]
+
+
 # ---- iterations
 
 def interleave(iterations, works):

@@ -21,7 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
 import waiting  # noqa: E402
-from contest import Contender, table, print_facts, print_load  # noqa: E402
+from contest import (  # noqa: E402
+    Contender, curator, table, print_facts, print_load)
 from zookeeper import Standalone  # noqa: E402
 
 COUNTS = "100,400"
@@ -32,24 +33,20 @@ WARM_UP_PAIRS = 8000
 # For so long the server is measured while the sessions hold.
 LOOK_S = 3
 
-CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
-    zookeeper-jute guava slf4j-api slf4j-nop""".split()
 PACKAGES = """libzookeeper-java libcurator-recipes-java openjdk-17-jre-headless
     libuv1""".split()
 
 
 def start_contenders(server, build):
-    jars = ":".join("/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS)
     url = "zk://%s?timeout=%dms&proof=" % (server.address(), TIMEOUT_MS)
     return [
         Contender("holdfast", [build + "/bench/bench-hold", url + "eager",
                                "bench/eager"]),
         Contender("holdfast, proof=lazy", [
             build + "/bench/bench-hold", url + "lazy", "bench/lazy"]),
-        Contender("Curator", [
-            "java", "-Xmx1g", "-Xss256k", "-cp", jars,
-            HERE + "/BenchCurator.java", server.address(), "/bench/curator",
-            str(TIMEOUT_MS)]),
+        Contender("Curator", curator(
+            ["-Xmx1g", "-Xss256k"], server.address(), "/bench/curator",
+            str(TIMEOUT_MS))),
     ]
 
 

@@ -23,7 +23,8 @@ sys.dont_write_bytecode = True
 
 import waiting  # noqa: E402
 from contest import (  # noqa: E402
-    Contender, interleave, ratio, spread, table, print_facts, print_load)
+    Contender, curator, interleave, ratio, spread, table, print_facts,
+    print_load)
 from zookeeper import Standalone  # noqa: E402
 
 PAIRS = 1000
@@ -38,16 +39,12 @@ BASELINE = "wire"
 # Enough for the compilers of a server and of Curator to have done their work.
 WARM_UP_PAIRS = 8000
 
-CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
-    zookeeper-jute guava slf4j-api slf4j-nop""".split()
-
 # Whose versions matter.
 PACKAGES = """libzookeeper-java libcurator-recipes-java python3-kazoo
     openjdk-17-jre-headless libuv1""".split()
 
 
 def start_contenders(server, build):
-    jars = ":".join("/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS)
     return {
         "wire": Contender("bare wire client", [
             build + "/bench/bench-wire", str(server.port), "/bench/wire"]),
@@ -55,9 +52,8 @@ def start_contenders(server, build):
             build + "/bench/bench-library",
             "zk://%s?timeout=10s" % server.address(), "bench/holdfast"],
             "/bench/holdfast"),
-        "curator": Contender("Curator", [
-            "java", "-Xmx512m", "-cp", jars, HERE + "/BenchCurator.java",
-            server.address(), "/bench/curator"], "/bench/curator"),
+        "curator": Contender("Curator", curator(
+            ["-Xmx512m"], server.address(), "/bench/curator"), "/bench/curator"),
         "kazoo": Contender("kazoo", [
             "/usr/bin/python3", HERE + "/bench_kazoo.py", server.address(),
             "/bench/kazoo"]),
