@@ -33,7 +33,7 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path,
         (void)sem_post(&connected);
 }
 
-static void open_handle(int port)
+static void open_handle(int port, bool answers)
 {
     char servers[SERVERS_BYTES];
 
@@ -46,7 +46,8 @@ static void open_handle(int port)
         bench_fail("no handle could be opened");
     if (cached && zoo_set_servers_resolution_delay(zookeeper, -1) != ZOK)
         bench_fail("it does not stop to look names up");
-    (void)sem_wait(&connected);
+    if (answers)
+        (void)sem_wait(&connected);
 }
 
 static void close_handle(void)
@@ -85,6 +86,8 @@ static void start(struct operations *operations);
 
 static void on_done(int status, struct operations *operations)
 {
+    if (atomic_load(&operations->abandoned))
+        return;
     if (status != ZOK)
         bench_fail("an operation failed");
     if (operations_next(operations))
@@ -138,18 +141,15 @@ static void start(struct operations *operations)
         bench_fail("an operation could not be started");
 }
 
-static void many(struct operations *operations)
+static void await(struct operations *operations)
 {
-    for (unsigned i = 0; i < operations->underway; i++) {
-        if (operations_next(operations))
-            start(operations);
-    }
+    (void)operations;
     (void)sem_wait(&all_ended);
 }
 
 int main(int count, char **arguments)
 {
-    const struct operations_client client = {open_handle, one, many,
+    const struct operations_client client = {open_handle, one, start, await,
                                              close_handle};
 
     cached = count == 4 && strcmp(arguments[3], "cached") == 0;

@@ -27,12 +27,14 @@ extern char operation_node[OPERATION_PATH_BYTES];
 extern char operation_child[OPERATION_PATH_BYTES];
 
 /* Operations of which ${underway} are under way.  The client calls
- * operations_next() for each that it starts. */
+ * operations_next() before it starts another one, and operations_ended() for
+ * each that has ended. */
 struct operations {
     enum operation operation;
     unsigned count;
     unsigned underway;
     atomic_uint started, ended;
+    atomic_bool abandoned; /* the session is being closed: they fail */
 };
 
 /* May another one be started?  Then it counts as started. */
@@ -41,12 +43,15 @@ bool operations_next(struct operations *operations);
 /* Count one that has ended.  Was it the last one? */
 bool operations_ended(struct operations *operations);
 
-/* A client: one operation, which is waited for; many of them; and a session
- * with the server of 127.0.0.1:${port}, from .open to .close. */
+/* A client: a session with the server of 127.0.0.1:${port}, from .open to
+ * .close, which may be one that never answers; one operation, which is waited
+ * for; and many of them: .start starts one, and .await waits until all have
+ * ended, each of which starts the next. */
 struct operations_client {
-    void (*open)(int port);
+    void (*open)(int port, bool answers);
     void (*one)(enum operation operation);
-    void (*many)(struct operations *operations);
+    void (*start)(struct operations *operations);
+    void (*await)(struct operations *operations);
     void (*close)(void);
 };
 
@@ -54,6 +59,9 @@ struct operations_client {
  *
  *   get|set|create COUNT            one after the other; a sample for each
  *   get|set|create COUNT UNDERWAY   with so many under way
+ *   memory COUNT                    get, COUNT times, from a server that never
+ *                                   answers; the sample is the memory that
+ *                                   all of them take, in bytes
  */
 int operations_main(int count, char **arguments,
                     const struct operations_client *client);

@@ -27,6 +27,10 @@ COUNT_UNDERWAY = 5000
 # Enough for the compiler of the server to have done its work.
 WARM_UP = 8000
 
+# Those that wait for a connection; enough for what else the process allocates
+# not to count.
+WAITING = 50000
+
 BASELINE = "wire"
 # Whose versions matter.
 PACKAGES = """libzookeeper-java libzookeeper-mt2 libcurator-framework-java
@@ -110,6 +114,15 @@ def print_underway(contenders, results, operation, underway):
            for name in contenders])
 
 
+def print_memory(contenders):
+    """Of many, so that the memory that was freed before counts little."""
+    table("An operation that is under way: bytes of memory", ["", "get"],
+          [[contenders[name].name, "%.0f" % (
+              contenders[name].ask("memory", WAITING).samples[0] * 1000 /
+              WAITING)]
+           for name in ("holdfast", "cached")])
+
+
 def measure(server, build, iterations):
     contenders = start_contenders(server, build)
     try:
@@ -126,6 +139,7 @@ def measure(server, build, iterations):
                                run(contenders, iterations, operation,
                                    COUNT_UNDERWAY, underway),
                                operation, underway)
+        print_memory(contenders)
     finally:
         for contender in contenders.values():
             contender.close()

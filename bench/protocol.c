@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define SAMPLES_MAX 200000
 
@@ -83,6 +84,17 @@ void bench_end(uint64_t grants)
     for (unsigned i = 0; i < atomic_load(&taken); i++)
         printf(" %" PRIu64, samples[i]);
     printf("\n");
+}
+
+uint64_t bench_resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+
+    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
+        bench_fail("/proc/self/statm cannot be read");
+    (void)fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 void bench_fail(const char *what)

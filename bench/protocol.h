@@ -34,6 +34,9 @@ uint64_t bench_mean(void);
  * that passed, ${grants}, and the samples.  All times are in ns. */
 void bench_end(uint64_t grants);
 
+/* The memory of this process, in whole pages. */
+uint64_t bench_resident_bytes(void);
+
 /* Print ${what} and end. */
 _Noreturn void bench_fail(const char *what);
 

@@ -76,17 +76,6 @@ static uint64_t us_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
 }
 
-static uint64_t resident_bytes(void)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long pages = 0;
-
-    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
-        bench_fail("/proc/self/statm cannot be read");
-    (void)fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static struct usage usage_now(void)
 {
     struct rusage usage;
@@ -96,7 +85,7 @@ static struct usage usage_now(void)
         .at_ns = bench_now_ns(),
         .cpu_us = us_of(usage.ru_utime) + us_of(usage.ru_stime),
         .switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw,
-        .bytes = resident_bytes(),
+        .bytes = bench_resident_bytes(),
     };
 }
 

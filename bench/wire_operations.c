@@ -11,8 +11,9 @@
 
 static struct wire *wire;
 
-static void open_session(int port)
+static void open_session(int port, bool answers)
 {
+    (void)answers;
     wire = wire_open(port);
 }
 
@@ -43,15 +44,16 @@ static void one(enum operation operation)
     (void)wire_answer(wire, wire->xid);
 }
 
-static void many(struct operations *operations)
+static void start(struct operations *operations)
 {
-    int32_t xid = wire->xid;
+    put(operations->operation);
+}
+
+static void await(struct operations *operations)
+{
+    int32_t xid = wire->xid - (int32_t)operations->underway;
     bool last = false;
 
-    for (unsigned i = 0; i < operations->underway; i++) {
-        if (operations_next(operations))
-            put(operations->operation);
-    }
     while (!last) {
         wire_send(wire);
         do {
@@ -65,7 +67,7 @@ static void many(struct operations *operations)
 
 int main(int count, char **arguments)
 {
-    const struct operations_client client = {open_session, one, many,
+    const struct operations_client client = {open_session, one, start, await,
                                              close_session};
 
     return operations_main(count, arguments, &client);
