@@ -73,7 +73,6 @@ static void ended(struct hf_zk_op *op, hf_status status,
     struct hf_waiter *waiter = operation->waiter;
     const struct hf_zookeeper_done *done = &operation->done;
 
-    zookeeper->monitor.events++;
     operation->result = result;
     operation->waiter = NULL;
     if (operation->watch != NULL)
