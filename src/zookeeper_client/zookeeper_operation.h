@@ -18,7 +18,6 @@ struct hf_zookeeper_operation {
     struct hf_zookeeper *zookeeper;
     struct hf_op op;                    /* the user's handle */
     unsigned references;                /* see above */
-    struct hf_error outcome;            /* where there is no .result */
     struct hf_zookeeper_result *result; /* until the user gets it */
     struct hf_waiter *waiter;           /* the call that waits, or NULL */
     struct hf_zookeeper_done done;
