@@ -38,40 +38,44 @@ static uint8_t *room(struct hf_jute_writer *writer, size_t count)
     return bytes;
 }
 
-/* Write the low ${count} bytes of ${value} to ${bytes}, big-endian. */
-static void store(uint8_t *bytes, uint64_t value, size_t count)
+/* Write ${value} to ${bytes}, big-endian. */
+static void store_int(uint8_t *bytes, uint32_t value)
 {
-    for (size_t i = 0; i < count; i++)
-        bytes[i] = (uint8_t)(value >> 8 * (count - 1 - i));
-}
-
-/* Append ${value} as a big-endian integer of ${count} bytes. */
-static void put(struct hf_jute_writer *writer, uint64_t value, size_t count)
-{
-    uint8_t *bytes = room(writer, count);
-
-    if (bytes != NULL)
-        store(bytes, value, count);
+    bytes[0] = (uint8_t)(value >> 24);
+    bytes[1] = (uint8_t)(value >> 16);
+    bytes[2] = (uint8_t)(value >> 8);
+    bytes[3] = (uint8_t)value;
 }
 
 void hf_jute_put_byte(struct hf_jute_writer *writer, uint8_t value)
 {
-    put(writer, value, 1);
+    uint8_t *bytes = room(writer, 1);
+
+    if (bytes != NULL)
+        *bytes = value;
 }
 
 void hf_jute_put_bool(struct hf_jute_writer *writer, bool value)
 {
-    put(writer, value, 1);
+    hf_jute_put_byte(writer, value);
 }
 
 void hf_jute_put_int(struct hf_jute_writer *writer, int32_t value)
 {
-    put(writer, (uint32_t)value, 4);
+    uint8_t *bytes = room(writer, 4);
+
+    if (bytes != NULL)
+        store_int(bytes, (uint32_t)value);
 }
 
 void hf_jute_put_long(struct hf_jute_writer *writer, int64_t value)
 {
-    put(writer, (uint64_t)value, 8);
+    uint8_t *bytes = room(writer, 8);
+
+    if (bytes == NULL)
+        return;
+    store_int(bytes, (uint32_t)((uint64_t)value >> 32));
+    store_int(bytes + 4, (uint32_t)(uint64_t)value);
 }
 
 void hf_jute_put_bytes(struct hf_jute_writer *writer, const void *bytes,
@@ -114,7 +118,7 @@ void hf_jute_set_int(struct hf_jute_writer *writer, size_t at, int32_t value)
     if (writer->failed)
         return;
     assert(writer->used >= at + 4);
-    store(writer->bytes + at, (uint32_t)value, 4);
+    store_int(writer->bytes + at, (uint32_t)value);
 }
 
 void hf_jute_end_frame(struct hf_jute_writer *writer, size_t begin)
@@ -155,37 +159,39 @@ static const uint8_t *take(struct hf_jute_reader *reader, size_t count)
     return bytes;
 }
 
-/* Consume a big-endian integer of ${count} bytes; 0 if there are fewer. */
-static uint64_t get(struct hf_jute_reader *reader, size_t count)
+/* The big-endian integer at ${bytes}. */
+static uint32_t load_int(const uint8_t *bytes)
 {
-    const uint8_t *bytes = take(reader, count);
-    uint64_t value = 0;
-
-    if (bytes == NULL)
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        value = value << 8 | bytes[i];
-    return value;
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
+           (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
 uint8_t hf_jute_get_byte(struct hf_jute_reader *reader)
 {
-    return (uint8_t)get(reader, 1);
+    const uint8_t *bytes = take(reader, 1);
+
+    return bytes != NULL ? *bytes : 0;
 }
 
 bool hf_jute_get_bool(struct hf_jute_reader *reader)
 {
-    return get(reader, 1) != 0;
+    return hf_jute_get_byte(reader) != 0;
 }
 
 int32_t hf_jute_get_int(struct hf_jute_reader *reader)
 {
-    return (int32_t)(uint32_t)get(reader, 4);
+    const uint8_t *bytes = take(reader, 4);
+
+    return bytes != NULL ? (int32_t)load_int(bytes) : 0;
 }
 
 int64_t hf_jute_get_long(struct hf_jute_reader *reader)
 {
-    return (int64_t)get(reader, 8);
+    const uint8_t *bytes = take(reader, 8);
+
+    if (bytes == NULL)
+        return 0;
+    return (int64_t)((uint64_t)load_int(bytes) << 32 | load_int(bytes + 4));
 }
 
 /* A length below -1 is malformed and sets .failed. */
