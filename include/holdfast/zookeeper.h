@@ -115,6 +115,7 @@ struct hf_zookeeper_opts {
  * Set ${zookeeper} to a new session with the servers of ${url}, such as
  * "zk://user:password@h1:2181,h2/app?timeout=10s", or zks:// for TLS
  * (docs/zookeeper.md).  The session is begun but not waited for.
+ * hf_zookeeper_open_uv() in <holdfast/uv.h> does the same on a borrowed loop.
  *   Ownership ${url} and ${opts} (NULL: all defaults) are copied, with their
  *             credentials and session.  ${error} (may be NULL) is filled on
  *             failure.  ${zookeeper} must be closed with hf_zookeeper_close().

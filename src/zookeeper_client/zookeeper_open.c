@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <holdfast/uv.h>
+
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -73,20 +75,35 @@ static hf_status check_credentials(const struct hf_zookeeper_opts *opts,
     return HF_OK;
 }
 
-/* Set ${opts} to what ${given} says, and check it. */
+/* May callbacks be called as ${delivery} says?  ${borrowed}: the loop is the
+ * user's. */
+static hf_status check_delivery(enum hf_delivery delivery, bool borrowed,
+                                struct hf_error *error)
+{
+    if (delivery != HF_DELIVER_THREAD && delivery != HF_DELIVER_DISPATCH)
+        return hf_error_set(error, HF_EINVAL,
+                            "the delivery is %d, expected "
+                            "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
+                            (int)delivery);
+    if (borrowed && delivery != HF_DELIVER_THREAD)
+        return hf_error_set(error, HF_EINVAL,
+                            "HF_DELIVER_DISPATCH does not go with a borrowed "
+                            "loop, which runs the callbacks itself; leave "
+                            ".delivery at HF_DELIVER_THREAD");
+    return HF_OK;
+}
+
+/* Set ${opts} to what ${given} says, and check it.  ${borrowed}: the loop is
+ * the user's. */
 static hf_status check_opts(const struct hf_zookeeper_opts *given,
-                            struct hf_zookeeper_opts *opts,
+                            bool borrowed, struct hf_zookeeper_opts *opts,
                             struct hf_error *error)
 {
     hf_status status =
         hf_opts_copy(&hf_zookeeper_opts_type, given, opts, error);
 
-    if (status == HF_OK && opts->delivery != HF_DELIVER_THREAD &&
-        opts->delivery != HF_DELIVER_DISPATCH)
-        status = hf_error_set(error, HF_EINVAL,
-                              "the delivery is %d, expected "
-                              "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
-                              (int)opts->delivery);
+    if (status == HF_OK)
+        status = check_delivery(opts->delivery, borrowed, error);
     if (status == HF_OK)
         status =
             check_limit("max_request_bytes", opts->max_request_bytes, error);
@@ -101,11 +118,21 @@ static hf_status check_opts(const struct hf_zookeeper_opts *given,
 
 /* ------------------------------------------------------------------ open -- */
 
+/* Who runs the callbacks.  ${loop}: the borrowed one, or NULL. */
+static enum hf_callback_runner
+choose_runner(const struct hf_zookeeper_opts *opts, const uv_loop_t *loop)
+{
+    if (loop != NULL)
+        return HF_RUNNER_BORROWED_LOOP;
+    return opts->delivery == HF_DELIVER_DISPATCH ? HF_RUNNER_DISPATCH
+                                                 : HF_RUNNER_THREAD;
+}
+
 /* Set up what needs no I/O. */
 static hf_status init_handle(struct hf_zookeeper *zookeeper,
                              const struct hf_url *url,
                              const struct hf_zookeeper_opts *opts,
-                             struct hf_error *error)
+                             const uv_loop_t *loop, struct hf_error *error)
 {
     struct values values = {.shared = {.timeout_ms = 0}};
     hf_status status =
@@ -121,11 +148,8 @@ static hf_status init_handle(struct hf_zookeeper *zookeeper,
     hf_state_listeners_init(&zookeeper->listeners, &zookeeper->monitor,
                             opts->on_state);
     /* The last step, because a fork may use the handle from here on. */
-    if (!hf_monitor_init(
-            &zookeeper->monitor, &hf_zookeeper_monitor_ops, zookeeper,
-            opts->delivery == HF_DELIVER_DISPATCH ? HF_RUNNER_DISPATCH
-                                                  : HF_RUNNER_THREAD,
-            opts->on_log))
+    if (!hf_monitor_init(&zookeeper->monitor, &hf_zookeeper_monitor_ops,
+                         zookeeper, choose_runner(opts, loop), opts->on_log))
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for callbacks: %s; raise the "
                             "limit on open files",
@@ -133,15 +157,21 @@ static hf_status init_handle(struct hf_zookeeper *zookeeper,
     return HF_OK;
 }
 
-/* Begin the session, and start a thread for it.  With the lock. */
+/* Begin the session, and start a thread for it, unless ${loop} is borrowed.
+ * With the lock. */
 static hf_status open_session(struct hf_zookeeper *zookeeper,
                               const struct hf_url *url,
                               const struct hf_zookeeper_opts *opts,
-                              struct hf_error *error)
+                              uv_loop_t *loop, struct hf_error *error)
 {
     struct hf_zk_session_config *config = &zookeeper->config.session;
     hf_status status;
 
+    if (loop != NULL &&
+        (status = hf_monitor_borrow_loop(&zookeeper->monitor, loop)) != HF_OK)
+        return hf_error_set(error, status,
+                            "the loop takes no more handles; raise the limit "
+                            "on open files");
     zookeeper->host = hf_monitor_host(&zookeeper->monitor);
     zookeeper->host.reconnect = &zookeeper->reconnect;
     status = hf_zk_prepare(&zookeeper->config, url, &zookeeper->host,
@@ -160,7 +190,7 @@ static hf_status open_session(struct hf_zookeeper *zookeeper,
 /* Allocate a handle for ${url} and open it. */
 static hf_status new_handle(const struct hf_url *url,
                             const struct hf_zookeeper_opts *opts,
-                            struct hf_zookeeper **zookeeper,
+                            uv_loop_t *loop, struct hf_zookeeper **zookeeper,
                             struct hf_error *error)
 {
     struct hf_zookeeper *made = hf_alloc(sizeof *made);
@@ -168,7 +198,7 @@ static hf_status new_handle(const struct hf_url *url,
 
     if (made == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    if ((status = init_handle(made, url, opts, error)) != HF_OK) {
+    if ((status = init_handle(made, url, opts, loop, error)) != HF_OK) {
         explicit_bzero(&made->config, sizeof made->config);
         hf_free(made);
         return status;
@@ -176,7 +206,7 @@ static hf_status new_handle(const struct hf_url *url,
     hf_zookeeper_session_init(made);
     hf_monitor_disable_cancel();
     hf_monitor_lock(&made->monitor);
-    if ((status = open_session(made, url, opts, error)) != HF_OK) {
+    if ((status = open_session(made, url, opts, loop, error)) != HF_OK) {
         hf_state_listeners_abandon(&made->listeners);
         hf_monitor_abandon(&made->monitor, made->begun);
         return status;
@@ -202,10 +232,10 @@ static hf_status check_scheme(const struct hf_url *url, struct hf_error *error)
 
 /* The callbacks in ${given} are dropped on every failure, so that their owner
  * need not know how far the call came. */
-hf_status hf_zookeeper_open(const char *text,
-                            const struct hf_zookeeper_opts *given,
-                            struct hf_zookeeper **zookeeper,
-                            struct hf_error *error)
+static hf_status open_common(const char *text,
+                             const struct hf_zookeeper_opts *given,
+                             uv_loop_t *loop, struct hf_zookeeper **zookeeper,
+                             struct hf_error *error)
 {
     struct hf_zookeeper_opts opts;
     struct hf_error ignored;
@@ -216,13 +246,13 @@ hf_status hf_zookeeper_open(const char *text,
     if (error == NULL)
         error = &ignored;
     *error = (struct hf_error){.status = HF_OK};
-    status = check_opts(given, &opts, error);
+    status = check_opts(given, loop != NULL, &opts, error);
     if (status == HF_OK)
         status = hf_url_parse(text, &url, error);
     if (status == HF_OK) {
         status = check_scheme(&url, error);
         if (status == HF_OK)
-            status = new_handle(&url, &opts, zookeeper, error);
+            status = new_handle(&url, &opts, loop, zookeeper, error);
         hf_url_free(&url);
     }
     if (status != HF_OK) {
@@ -231,4 +261,20 @@ hf_status hf_zookeeper_open(const char *text,
             opts.on_state.drop(opts.on_state.arg);
     }
     return status;
+}
+
+hf_status hf_zookeeper_open(const char *url,
+                            const struct hf_zookeeper_opts *opts,
+                            struct hf_zookeeper **zookeeper,
+                            struct hf_error *error)
+{
+    return open_common(url, opts, NULL, zookeeper, error);
+}
+
+hf_status hf_zookeeper_open_uv(uv_loop_t *loop, const char *url,
+                               const struct hf_zookeeper_opts *opts,
+                               struct hf_zookeeper **zookeeper,
+                               struct hf_error *error)
+{
+    return open_common(url, opts, loop, zookeeper, error);
 }

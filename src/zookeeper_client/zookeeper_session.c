@@ -246,7 +246,15 @@ hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
                                    struct hf_done done)
 {
     hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    struct hf_error error;
 
+    /* A poller has to run the last callback, because no caller waits for the
+     * end. */
+    if (status == HF_OK && (status = hf_monitor_ensure_poller(
+                                &zookeeper->monitor, &error)) != HF_OK) {
+        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_close_start", &error);
+        hf_monitor_leave(&zookeeper->monitor);
+    }
     if (status != HF_OK) {
         if (done.drop != NULL)
             done.drop(done.arg);
