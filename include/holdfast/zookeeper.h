@@ -96,6 +96,10 @@ struct hf_zookeeper_opts {
      * hf_zookeeper_session().  Its .timeout_ms, if it is not 0, counts instead
      * of timeout= of the URL, also for sessions that follow. */
     const struct hf_zookeeper_session *session;
+    /* Be content with a server that has lost its quorum, where the servers
+     * allow it (readonlymode.enabled=true, localSessionsEnabled=true), so that
+     * reads go on; see hf_zookeeper_is_read_only(). */
+    bool read_only;
     /* The longest operation, in bytes as it is sent: jute.maxbuffer of the
      * servers (1 MiB by default), less 1024 that they need themselves. */
     size_t max_request_bytes;
@@ -107,7 +111,7 @@ struct hf_zookeeper_opts {
         sizeof(struct hf_zookeeper_opts), HF_DELIVER_THREAD, 15000,            \
             {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING},                  \
             {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL}, NULL,  \
-            0, NULL, 1047552, 16777216                                         \
+            0, NULL, false, 1047552, 16777216                                  \
     }
 
 /**
@@ -163,6 +167,23 @@ HF_API enum hf_state hf_zookeeper_state(const struct hf_zookeeper *zookeeper)
     HF_NONNULL(1);
 
 /**
+ * hf_zookeeper_is_read_only(zookeeper):
+ * Is the session connected, and to a server without a quorum?  Then what is
+ * read may be old, and writes and HF_ZOOKEEPER_SYNC end at once with
+ * HF_EREADONLY.  The other servers are asked, 1 s later at first and once a
+ * minute at last, whether they have a quorum.  When one has, the session moves
+ * to it, between operations.
+ * A session that a server without a quorum has begun is known to that server
+ * alone.  So it is lost with the connection (HF_STATE_LOST), and a new one
+ * follows; operations that wait are not ended by that.  A session that was
+ * begun before is lost when no server with a quorum has answered for its
+ * timeout.
+ *   Thread    any.  False in a child of fork().
+ */
+HF_API bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
+    HF_NONNULL(1);
+
+/**
  * hf_zookeeper_session(zookeeper, session):
  * Set ${session} to the session as it is now; .id is 0 while there is none.  It
  * is another one after each HF_STATE_LOST.
@@ -174,7 +195,8 @@ HF_API enum hf_state hf_zookeeper_state(const struct hf_zookeeper *zookeeper)
  * ended.  If the servers do not know the session any more, the state of the
  * other handle is HF_STATE_LOST, and a new session follows.  Keep ${session} as
  * a password is kept, because it is all that this takes.
- *   Fails     HF_EUNREACHABLE if there is none; HF_EFORKED.
+ *   Fails     HF_EUNREACHABLE if there is none, or one that only a server
+ *             without a quorum knows; HF_EFORKED.
  */
 HF_API hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
                                       struct hf_zookeeper_session *session)

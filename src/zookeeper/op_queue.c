@@ -98,6 +98,14 @@ static bool is_write(const struct hf_zk_op *op)
     }
 }
 
+/* Would the current server refuse it, because it has no quorum? */
+static bool is_refused(const struct hf_zk_op_queue *queue,
+                       const struct hf_zk_op *op)
+{
+    return hf_zk_session_read_only(queue->session) &&
+           (is_write(op) || op->opcode == HF_ZK_SYNC);
+}
+
 /* ${op} ends now with ${status}, and its .reserved is what the user gets.  If
  * it is in flight, its answer will be dropped. */
 static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
@@ -286,15 +294,28 @@ static void send_op(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
     hf_zk_call_end(queue->session, begin);
 }
 
+/* End ${op} as a server without a quorum would. */
+static void end_refused(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    end(queue, op, HF_EREADONLY,
+        "the server has no quorum and can only be read from; expected one "
+        "with a quorum, which is looked for");
+}
+
 /* Send what waits, as far as the window has room. */
 static void send_waiting(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_session *session = queue->session;
     struct hf_zk_op *op;
 
-    while (hf_zk_session_usable(session) && queue->alone == NULL &&
+    while (hf_zk_session_usable(session) && !session->leaving &&
+           queue->alone == NULL &&
            hf_zk_window_has_room(&session->window, session->wire.calls) &&
            (op = next_waiting(queue)) != NULL) {
+        if (is_refused(queue, op)) {
+            end_refused(queue, op);
+            continue;
+        }
         if (is_unknown(queue, op)) {
             end(queue, op, HF_EUNSUPPORTED,
                 "the server does not know this operation, or has it switched "
@@ -333,7 +354,7 @@ static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
 static void cut(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     op->state = HF_ZK_OP_ENDED;
-    if (queue->session->id == 0)
+    if (queue->session->id == 0 && !queue->session->lost_local)
         end_unanswered(queue, op, true, HF_ELOST, "the session ended");
     else if (queue->closing)
         end_unanswered(queue, op, true, HF_ECLOSED, "the session was closed");
@@ -427,7 +448,7 @@ static void sync_answered(void *user, struct hf_zk_call *call,
 }
 
 /* Nothing waits for the answer to the sync: the server carries it out before
- * the reads behind it. */
+ * the reads behind it.  One without a quorum cannot. */
 static void send_sync(struct hf_zk_op_queue *queue)
 {
     queue->sync_call.answered = sync_answered;
@@ -442,9 +463,10 @@ static void up(void *user, bool resumed)
 {
     struct hf_zk_op_queue *queue = user;
 
+    (void)resumed;
     queue->was_connected = true;
     queue->given_up = false;
-    if (resumed && queue->sync_due)
+    if (queue->sync_due && !hf_zk_session_read_only(queue->session))
         send_sync(queue);
     send_waiting(queue);
 }
@@ -512,10 +534,14 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
     end_all(queue, HF_EUNREACHABLE, why);
 }
 
+/* What waits may rest on what the session held; one that only a read-only
+ * server knew held nothing. */
 static void lost(void *user, const char *why)
 {
     struct hf_zk_op_queue *queue = user;
 
+    if (queue->session->lost_local)
+        return;
     queue->sync_due = false;
     queue->event_unanswered = false;
     end_all_waiting(queue, HF_ELOST, why);
@@ -643,7 +669,10 @@ static void begin(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
     const struct hf_zk_session *session = queue->session;
     const char *why = session->connectivity.error;
 
-    if (op->only_try && queue->was_connected && !hf_zk_session_usable(session))
+    if (is_refused(queue, op))
+        end_refused(queue, op);
+    else if (op->only_try && queue->was_connected &&
+             !hf_zk_session_usable(session))
         end(queue, op, HF_EUNREACHABLE, "there is no connection%s%s",
             why[0] != '\0' ? ": " : "", why);
     else

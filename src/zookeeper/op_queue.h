@@ -13,6 +13,9 @@
  * queue, in order.  Writes end with HF_EUNSURE, because they may have been
  * carried out.
  *
+ * On a connection to a server without a quorum writes and syncs end at once
+ * with HF_EREADONLY, as the server would answer.
+ *
  * All functions are called by one thread at a time, as those of the session.
  */
 #ifndef HF_ZOOKEEPER_OP_QUEUE_H

@@ -22,6 +22,11 @@ bool hf_zk_session_usable(const struct hf_zk_session *session)
     return hf_connectivity_is_up(&session->connectivity);
 }
 
+bool hf_zk_session_read_only(const struct hf_zk_session *session)
+{
+    return hf_zk_session_usable(session) && session->read_only;
+}
+
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session)
 {
     return session->config->max_answer_bytes > 0
@@ -36,11 +41,15 @@ bool hf_zk_session_wants_connection(const struct hf_zk_session *session)
 
 /* ------------------------------------------------------------- attempts -- */
 
-/* Begin an attempt at the next server of the list, as a new connection.  It may
- * take one timeout, from the TCP connection to the accepted handshake. */
+/* Begin an attempt at the next server of the list, or at the one for which the
+ * last one was left, as a new connection.  It may take one timeout, from the
+ * TCP connection to the accepted handshake. */
 static void connect_to_next_server(struct hf_zk_session *session)
 {
-    session->server = (session->server + 1) % session->config->server_count;
+    session->server = session->leaving ? session->next_server
+                                       : (session->server + 1) %
+                                             session->config->server_count;
+    session->leaving = false;
     session->connection_number++;
     hf_connectivity_connecting(&session->connectivity, session->now_ms);
 }
@@ -253,8 +262,7 @@ static void send_connect_request(struct hf_zk_session *session)
     hf_jute_put_int(out, (int32_t)session->config->timeout_ms);
     hf_jute_put_long(out, session->id);
     hf_jute_put_buffer(out, session->password, sizeof session->password);
-    hf_jute_put_bool(out, false); /* a read-only server is of no use for
-                                     locks */
+    hf_jute_put_bool(out, session->config->read_only);
     hf_jute_end_frame(out, begin);
     session->connect_sent_at_ms = session->now_ms;
     hf_connectivity_handshaking(&session->connectivity);
@@ -269,10 +277,13 @@ static void send_connect_request(struct hf_zk_session *session)
  * has not noticed accepts a resume on its own, and the next leader knows
  * nothing of it.  So a resume proves nothing beyond what was proven before,
  * until a transaction on this connection is committed; that one also proves
- * the resume. */
+ * the resume.  A session that a read-only server has begun is no transaction.
+ */
 static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
                                    bool resumed)
 {
+    if (session->local)
+        return 0;
     if (!resumed)
         return session->connect_sent_at_ms;
     return session->proven_anchor_ms;
@@ -300,8 +311,9 @@ static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
         hf_min_ms(session->least_granted_ms, granted_ms);
     if (!resumed || granted_ms < session->timeout_ms)
         session->timeout_ms = granted_ms;
-    session->alive_until_ms = 0; /* what was computed with the old timeout
-                                    does not count */
+    if (session->local || !session->read_only)
+        session->alive_until_ms = 0; /* what was computed with the old timeout
+                                        does not count */
 }
 
 /* Call .up of each listener.  A listener may end the connection or close the
@@ -332,6 +344,9 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
     session->wire.answer_max = hf_zk_session_answer_max(session);
     hf_connectivity_up(&session->connectivity, session->now_ms);
     hf_zk_session_answered(session, session->connect_sent_at_ms);
+    if (session->read_only)
+        hf_zk_search_begin(&session->search, session->config->server_count,
+                           session->server, session->now_ms);
     hf_zk_credentials_send_all(&session->credentials, &session->wire,
                                session->now_ms);
     /* Before any other request, because its answer could already show what
@@ -342,6 +357,27 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
     notify_up(session, resumed);
 }
 
+/* Is ${frame} how a read-only server answers that is not configured for
+ * sessions of its own?  It refuses to create one as it does any write, with
+ * the header of an answer. */
+static bool refuses_sessions(struct hf_jute_reader frame)
+{
+    if (frame.left != HF_ZK_HEADER_BYTES)
+        return false;
+    (void)hf_jute_get_int(&frame);  /* xid */
+    (void)hf_jute_get_long(&frame); /* zxid */
+    return hf_jute_get_int(&frame) == HF_ZK_NOT_READ_ONLY;
+}
+
+/* The server has accepted: note whether it is read-only. */
+static void take_read_only(struct hf_zk_session *session, bool read_only,
+                           bool resumed)
+{
+    session->read_only = read_only;
+    if (!read_only || !resumed)
+        session->local = read_only;
+}
+
 /* A timeout or id of 0 means that the server does not know the session any
  * more, or has granted none. */
 void hf_zk_session_connect_answered(struct hf_zk_session *session,
@@ -349,16 +385,29 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
 {
     struct hf_jute_piece password;
     int32_t timeout_ms;
+    bool read_only;
     bool resumed;
     int64_t id;
 
     assert(session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING);
+    if (session->config->read_only && refuses_sessions(*frame)) {
+        hf_zk_session_disconnect(
+            session, "the server is read-only and begins no session; set "
+                     "localSessionsEnabled=true for it");
+        return;
+    }
     (void)hf_jute_get_int(frame); /* protocol version */
     timeout_ms = hf_jute_get_int(frame);
     id = hf_jute_get_long(frame);
     password = hf_jute_get_buffer(frame);
+    read_only = frame->left > 0 && hf_jute_get_bool(frame); /* from 3.4 on */
     if (frame->failed) {
         hf_zk_session_disconnect_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+        return;
+    }
+    if (read_only && !session->config->read_only) {
+        hf_zk_session_disconnect(
+            session, "the server is read-only, which was not asked for");
         return;
     }
     if (timeout_ms <= 0 || id == 0) {
@@ -377,6 +426,7 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
     resumed = session->id != 0;
     session->id = id;
     memcpy(session->password, password.bytes, sizeof session->password);
+    take_read_only(session, read_only, resumed);
     take_timeout(session, (uint64_t)timeout_ms, resumed);
     session_accepted(session, resumed);
 }
@@ -387,6 +437,9 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
 {
     uint64_t until_ms = hf_after_ms(sent_at_ms, session->timeout_ms);
 
+    /* A read-only server does not know whether others keep the session. */
+    if (session->read_only && !session->local)
+        return;
     /* With lazy proofs nothing else ends a grant in time, so the session is
      * given up a margin earlier. */
     if (session->config->lazy_proof)
@@ -395,11 +448,15 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
     hf_zk_proof_answered(&session->proof, sent_at_ms, session->now_ms);
 }
 
-/* Clear everything that belongs to the session that has ended. */
+/* Clear everything that belongs to the session that has ended.  Behind a
+ * session of a read-only server the next one must not show anything older. */
 static void forget_session(struct hf_zk_session *session)
 {
     session->id = 0;
-    session->zxid = 0;
+    if (!session->local)
+        session->zxid = 0;
+    session->lost_local = session->local;
+    session->local = false;
     session->timeout_ms = 0;
     session->alive_until_ms = 0;
     memset(session->password, 0, sizeof session->password);
@@ -440,6 +497,17 @@ static void close_if_requested(struct hf_zk_session *session)
         close_without_request(session);
 }
 
+/* A connection has ended, and the listeners know it.  A session that its server
+ * alone knew ends with it. */
+static void end_disconnect(struct hf_zk_session *session)
+{
+    if (session->local && session->id != 0)
+        hf_zk_session_lose(session, "it was known to a read-only server only, "
+                                    "to which the connection has ended");
+    else
+        close_if_requested(session);
+}
+
 /* The connection is of no use any more: report why, schedule the next attempt,
  * notify .suspended and fail all calls.  While closing it completes the close
  * instead.  ${refused}: the server does not accept the credentials. */
@@ -472,7 +540,7 @@ static void disconnect(struct hf_zk_session *session, bool refused,
         HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
         fail_pending(session);
     }
-    close_if_requested(session);
+    end_disconnect(session);
     if (session->connectivity.state == HF_CONNECTIVITY_IDLE)
         notify_gave_up(session);
 }
@@ -524,6 +592,10 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
         closed(session);
         return;
     }
+    if (session->local && hf_zk_session_usable(session)) {
+        hf_zk_session_disconnect(session, "%s", why); /* which loses it */
+        return;
+    }
     session->disconnecting = true;
     forget_session(session);
     if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING ||
@@ -534,6 +606,37 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     fail_pending(session);
     HF_ZK_NOTIFY(&session->listeners, lost, (listener->user, why));
     close_if_requested(session);
+}
+
+/* Leave the connection as it is: another server has been chosen. */
+static void leave(struct hf_zk_session *session)
+{
+    session->disconnecting = true;
+    hf_connectivity_restart(&session->connectivity, session->now_ms);
+    connect_to_next_server(session);
+    HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
+    fail_pending(session);
+    end_disconnect(session);
+}
+
+void hf_zk_session_leave_if_idle(struct hf_zk_session *session)
+{
+    if (session->leaving && hf_zk_session_usable(session) &&
+        session->wire.calls == 0)
+        leave(session);
+}
+
+void hf_zk_session_leave_for(struct hf_zk_session *session, size_t server,
+                             const char *why)
+{
+    const struct hf_zk_server *left =
+        &session->config->servers[session->server];
+
+    session->log.line(session->log.user, HF_LOG_INFO, "%s:%u: left, because %s",
+                      left->host, (unsigned)left->port, why);
+    session->leaving = true;
+    session->next_server = server;
+    hf_zk_session_leave_if_idle(session);
 }
 
 /* ----------------------------------------------------------------- calls -- */
@@ -676,6 +779,17 @@ static void connect_timed_out(struct hf_zk_session *session)
                              timeout_ms);
 }
 
+/* Its time has passed without an answer that moved it. */
+static void lose_for_silence(struct hf_zk_session *session)
+{
+    hf_zk_session_lose(session,
+                       "%s for %" PRIu64 " ms, the timeout of the session",
+                       hf_zk_session_read_only(session)
+                           ? "no server with a quorum has answered"
+                           : "the server has not answered",
+                       session->timeout_ms);
+}
+
 /* Do what is due at .now_ms: lose the session, ping, connect, or time out. */
 static void tick(struct hf_zk_session *session)
 {
@@ -684,10 +798,9 @@ static void tick(struct hf_zk_session *session)
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSED)
         return; /* ended by the drop for lack of memory */
     if (session->id != 0 && session->now_ms >= session->alive_until_ms)
-        hf_zk_session_lose(session,
-                           "the server has not answered for %" PRIu64
-                           " ms, the timeout of the session",
-                           session->timeout_ms);
+        lose_for_silence(session);
+    if (hf_zk_session_read_only(session))
+        hf_zk_search_tick(&session->search, session->now_ms);
     due = hf_connectivity_due(&session->connectivity, session->now_ms);
     if (hf_zk_session_usable(session))
         keep_alive(session);
@@ -725,6 +838,8 @@ uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
         if (session->wire.pings < HF_ZK_PINGS_MAX)
             at_ms = hf_min_ms(at_ms, ping_at_ms(session));
     }
+    if (hf_zk_session_read_only(session))
+        at_ms = hf_min_ms(at_ms, hf_zk_search_wake_at_ms(&session->search));
     if (session->id != 0)
         at_ms = hf_min_ms(at_ms, session->alive_until_ms);
     return at_ms;

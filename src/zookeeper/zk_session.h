@@ -23,6 +23,20 @@
  * report late, and a resume without an answer may be carried out late.  So the
  * session uses the shortest timeout that any of them may have in force: for
  * how long it is safe, for how often it sends, and for when it counts as lost.
+ *
+ * A server without a quorum may serve readers (readonlymode.enabled).  If
+ * .read_only of the configuration is set, the session accepts such a server:
+ *
+ * - A session that it creates is known to it alone.  The session is offered to
+ *   no server again: it is lost with the connection, and the next connection
+ *   begins a new one.  That is the .seenRwServerBefore of ZooKeeper's own
+ *   clients.
+ * - A session that another server has created may be resumed there, if the
+ *   server allows it.  Its answers then do not say that the session lives, so
+ *   the session is lost one timeout after a server with a quorum answered last.
+ * - Nothing is proven there.
+ * - Meanwhile the other servers are asked whether they have a quorum
+ *   (zk_search.h).  When one has, the session moves to it.
  */
 #ifndef HF_ZOOKEEPER_ZK_SESSION_H
 #define HF_ZOOKEEPER_ZK_SESSION_H
@@ -37,6 +51,7 @@
 #include "zookeeper/proof.h"
 #include "zookeeper/watch_set.h"
 #include "zookeeper/zk_credentials.h"
+#include "zookeeper/zk_search.h"
 #include "zookeeper/zk_wire.h"
 
 #define HF_ZK_SERVERS_MAX HF_CONNECTIVITY_SERVERS_MAX
@@ -73,6 +88,7 @@ struct hf_zk_session_config {
     size_t max_answer_bytes; /* a call whose answer is longer fails with
                                 HF_ZK_ANSWER_TOO_LONG; from HF_ZK_HEADER_BYTES
                                 to HF_ZK_DROPPED_MAX; 0: HF_ZK_FRAME_MAX */
+    bool read_only;          /* accept a server without a quorum, too */
     bool tls;                /* the transport uses TLS */
     struct hf_random random; /* must be seeded */
 };
@@ -128,6 +144,17 @@ struct hf_zk_session {
     struct hf_connectivity connectivity;
     uint64_t connection_number; /* a new one for each attempt */
     size_t server;              /* index of the current server */
+    /* No call is begun any more on the current connection, which is left for
+     * .next_server when those in flight are answered. */
+    bool leaving;
+    size_t next_server;
+    /* The server that accepted last has no quorum.  Only of a connection that
+     * is up, see hf_zk_session_read_only(). */
+    bool read_only;
+    bool local;      /* it has begun the session, which no other one knows */
+    bool lost_local; /* that is true of the session that was lost last: nothing
+                        rests on it */
+    struct hf_zk_search search; /* for a server with a quorum */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX];
     uint64_t connect_sent_at_ms; /* when the ConnectRequest was sent */
     /* Closing. */
@@ -177,6 +204,10 @@ void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
 
 /* True while calls can be made. */
 bool hf_zk_session_usable(const struct hf_zk_session *session);
+
+/* True while the session is connected to a server without a quorum, which
+ * refuses writes and sync with HF_ZK_NOT_READ_ONLY. */
+bool hf_zk_session_read_only(const struct hf_zk_session *session);
 
 /* The longest answer that a call gets, in bytes. */
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session);
@@ -238,6 +269,20 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
 const void *hf_zk_session_output(const struct hf_zk_session *session,
                                  size_t *count);
 void hf_zk_session_written(struct hf_zk_session *session, size_t count);
+
+/* The server that the driver should ask, on a second connection, whether it has
+ * a quorum; NULL for none.  ${number} is that connection's, as above.  The
+ * driver sends HF_ZK_SEARCH_COMMAND when the connection is up, and reports what
+ * arrives, or that the connection could not be made or has ended.  Only wanted
+ * if .read_only of the configuration is set. */
+const struct hf_zk_server *
+hf_zk_session_asked_server(const struct hf_zk_session *session,
+                           uint64_t *number);
+void hf_zk_session_asked_received(struct hf_zk_session *session,
+                                  uint64_t number, uint64_t now_ms,
+                                  const void *bytes, size_t count);
+void hf_zk_session_asked_down(struct hf_zk_session *session, uint64_t number,
+                              uint64_t now_ms);
 
 /* Give the current connection up and connect to another server.  The text says
  * why. */

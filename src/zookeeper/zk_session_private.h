@@ -37,6 +37,15 @@ void hf_zk_session_disconnect_as(struct hf_zk_session *session,
 void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
                            ...) __attribute__((format(printf, 2, 3)));
 
+/* Leave the server for the one with the index ${server}, because of ${why}, as
+ * soon as no call is in flight.  Users of the session send nothing more until
+ * then, see .leaving. */
+void hf_zk_session_leave_for(struct hf_zk_session *session, size_t server,
+                             const char *why);
+
+/* Do that, if no call is in flight any more.  Not from a notification. */
+void hf_zk_session_leave_if_idle(struct hf_zk_session *session);
+
 /* The session has ended: forget it, fail all calls and notify .lost.  Its
  * ephemeral nodes are gone or will be deleted by the servers. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)

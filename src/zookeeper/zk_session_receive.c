@@ -91,11 +91,13 @@ static void auth_answered(struct hf_zk_session *session, enum hf_zk_error error)
 }
 
 /* True for errors about the session or the server itself, after which the
- * connection cannot be used. */
-static bool ends_connection(enum hf_zk_error error)
+ * connection cannot be used.  A server that is known to be read-only can be
+ * read from after a refusal. */
+static bool ends_connection(const struct hf_zk_session *session,
+                            enum hf_zk_error error)
 {
     return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
-           error == HF_ZK_NOT_READ_ONLY;
+           (error == HF_ZK_NOT_READ_ONLY && !session->read_only);
 }
 
 /* All events up to the transaction ${zxid} have arrived.  This is true when a
@@ -131,10 +133,8 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
         return;
     }
     if (reply->error == HF_ZK_SESSION_EXPIRED) {
-        reply->error = HF_ZK_DISCONNECTED;
-        call->answered(call->user, call, reply);
-        if (number == session->connection_number && session->id != 0)
-            hf_zk_session_lose(session, "the server has ended the session");
+        hf_zk_wire_put_back(&session->wire, call);
+        hf_zk_session_lose(session, "the server has ended the session");
         return;
     }
     if (in_order)
@@ -143,7 +143,7 @@ static void call_answered(struct hf_zk_session *session, int32_t xid,
     if (reply->error == HF_ZK_OK && call->commits)
         hf_zk_call_committed(session, call);
     call->answered(call->user, call, reply);
-    if (ends_connection(reply->error) &&
+    if (ends_connection(session, reply->error) &&
         hf_zk_session_is_current(session, number))
         hf_zk_session_disconnect(session, "the server refused a request (%d)",
                                  (int)reply->error);
@@ -260,4 +260,5 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
         return;
     hf_zk_wire_consume(&session->wire, offset);
     begin_waiting_work(session);
+    hf_zk_session_leave_if_idle(session);
 }

@@ -232,6 +232,15 @@ struct hf_zk_call *hf_zk_wire_take_call(struct hf_zk_wire *wire, int32_t xid,
     return unlink_call(wire, before);
 }
 
+void hf_zk_wire_put_back(struct hf_zk_wire *wire, struct hf_zk_call *call)
+{
+    call->next = wire->first;
+    wire->first = call;
+    if (wire->last == NULL)
+        wire->last = call;
+    wire->calls++;
+}
+
 void hf_zk_wire_fail_calls(struct hf_zk_wire *wire)
 {
     struct hf_zk_reply reply = {.error = HF_ZK_DISCONNECTED};

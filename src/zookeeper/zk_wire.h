@@ -128,6 +128,9 @@ void hf_zk_wire_consume(struct hf_zk_wire *wire, size_t offset);
 struct hf_zk_call *hf_zk_wire_take_call(struct hf_zk_wire *wire, int32_t xid,
                                         bool in_order);
 
+/* Make ${call}, which was taken, the first call in flight again. */
+void hf_zk_wire_put_back(struct hf_zk_wire *wire, struct hf_zk_call *call);
+
 /* Answer every call with HF_ZK_DISCONNECTED, in order. */
 void hf_zk_wire_fail_calls(struct hf_zk_wire *wire);
 

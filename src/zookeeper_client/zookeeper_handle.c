@@ -70,6 +70,21 @@ void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
     pthread_mutex_unlock(&locked->monitor.lock);
 }
 
+bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
+{
+    struct hf_zookeeper *locked = (struct hf_zookeeper *)zookeeper;
+    struct hf_error error;
+    bool read_only;
+
+    if (hf_fork_check(&zookeeper->monitor.fork, &error) != HF_OK)
+        return false;
+    hf_monitor_lock(&locked->monitor);
+    read_only =
+        zookeeper->begun && hf_zk_session_read_only(&zookeeper->session);
+    pthread_mutex_unlock(&locked->monitor.lock);
+    return read_only;
+}
+
 int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper)
 {
     return hf_monitor_dispatch_fd(&zookeeper->monitor);

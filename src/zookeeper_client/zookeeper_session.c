@@ -124,6 +124,7 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
 
     if (opts->session != NULL && opts->session->id != 0)
         take_over(config, opts->session);
+    config->read_only = opts->read_only;
     hf_zk_session_begin(&zookeeper->session, config, &log, hf_now_ms());
     zookeeper->begun = true;
     zookeeper->context =
@@ -274,15 +275,18 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
     *session = (struct hf_zookeeper_session){.id = 0};
     if (status != HF_OK)
         return status;
-    if (zookeeper->begun && zookeeper->session.id != 0) {
+    if (zookeeper->begun && zookeeper->session.id != 0 &&
+        !zookeeper->session.local) {
         session->id = zookeeper->session.id;
         session->timeout_ms = zookeeper->session.timeout_ms;
         memcpy(session->password, zookeeper->session.password,
                sizeof session->password);
     } else {
         status = hf_error_set(&error, HF_EUNREACHABLE,
-                              "there is no session; expected to be called "
-                              "while the state is HF_STATE_CONNECTED");
+                              "there is no session that other servers know; "
+                              "expected to be called while the state is "
+                              "HF_STATE_CONNECTED and the server has a "
+                              "quorum");
         (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_session", &error);
     }
     hf_monitor_leave(&zookeeper->monitor);

@@ -4,6 +4,7 @@
 #include "zookeeper_io/zk_io.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "transport/tls_context.h"
@@ -18,80 +19,123 @@ static uint64_t now_ms(const struct hf_zk_io *io)
 
 /* ----------------------------------------------------------------- drive -- */
 
-/* Close the connection if there is one. */
+/* Close the connection of ${link} if there is one. */
+static void close_link(struct hf_zk_io_link *link,
+                       enum hf_connection_close_mode mode)
+{
+    if (link->connection != NULL)
+        hf_connection_close(link->connection, mode);
+    link->connection = NULL;
+}
+
+/* Close the connection of the session.  While closing, the close request, which
+ * was taken already, still goes out. */
 static void close_connection(struct hf_zk_io *io)
 {
-    /* While closing, the close request, which was taken already, still goes
-     * out. */
-    if (io->connection != NULL)
-        hf_connection_close(io->connection, io->ending ? HF_CONNECTION_FINISH
-                                                       : HF_CONNECTION_ABORT);
-    io->connection = NULL;
+    close_link(&io->link,
+               io->ending ? HF_CONNECTION_FINISH : HF_CONNECTION_ABORT);
 }
 
 /* Close the connection and give the session the reason.  A connection that the
  * server closed has no reason of its own. */
 static void report_down(struct hf_zk_io *io, hf_status status, const char *why)
 {
-    if (io->connection != NULL && hf_connection_closed_by_peer(io->connection))
+    if (io->link.connection != NULL &&
+        hf_connection_closed_by_peer(io->link.connection))
         why = NULL;
     close_connection(io);
-    hf_zk_session_connection_down(io->session, io->connection_number,
-                                  now_ms(io), status, why);
+    hf_zk_session_connection_down(io->session, io->link.number, now_ms(io),
+                                  status, why);
+}
+
+/* Begin a connection to ${server}.  NULL, with ${status} and ${why}, if that
+ * fails at once. */
+static struct hf_connection *
+begin_connection(struct hf_zk_io *io, const struct hf_zk_server *server,
+                 const struct hf_connection_callbacks *template,
+                 hf_status *status, char why[HF_CONNECTION_TEXT_BYTES])
+{
+    const struct hf_connection_config config = {
+        .loop = io->loop,
+        .resolver = io->resolver,
+        .host = server->host,
+        .port = server->port,
+        .tls = io->tls,
+        .context = io->context,
+    };
+    struct hf_connection_callbacks callbacks = *template;
+
+    callbacks.arg = io;
+    return hf_connection_open(&config, &callbacks, status, why);
 }
 
 static const struct hf_connection_callbacks connection_callbacks;
+static const struct hf_connection_callbacks asked_callbacks;
 
 /* Open the connection that the session wants and close any other.  False if
  * opening failed; the session knows it then. */
 static bool open_wanted_connection(struct hf_zk_io *io)
 {
-    struct hf_connection_config config = {
-        .loop = io->loop,
-        .resolver = io->resolver,
-        .tls = io->tls,
-        .context = io->context,
-    };
-    struct hf_connection_callbacks callbacks = connection_callbacks;
     char why[HF_CONNECTION_TEXT_BYTES];
     const struct hf_zk_server *server;
-    uint64_t number = io->connection_number;
+    uint64_t number = io->link.number;
     hf_status status;
 
     server = hf_zk_session_wanted_server(io->session, &number);
-    if (server != NULL && number == io->connection_number)
+    if (server != NULL && number == io->link.number)
         return true;
     close_connection(io);
     if (server == NULL)
         return true;
-    io->connection_number = number;
-    config.host = server->host;
-    config.port = server->port;
-    callbacks.arg = io;
-    io->connection = hf_connection_open(&config, &callbacks, &status, why);
-    if (io->connection == NULL)
+    io->link.number = number;
+    io->link.connection =
+        begin_connection(io, server, &connection_callbacks, &status, why);
+    if (io->link.connection == NULL)
         report_down(io, status, why);
-    return io->connection != NULL;
+    return io->link.connection != NULL;
+}
+
+/* The same for the connection on which a server is asked. */
+static bool open_asked_connection(struct hf_zk_io *io)
+{
+    char why[HF_CONNECTION_TEXT_BYTES];
+    const struct hf_zk_server *server;
+    uint64_t number = io->asked.number;
+    hf_status status;
+
+    server = hf_zk_session_asked_server(io->session, &number);
+    if (server != NULL && number == io->asked.number)
+        return true;
+    close_link(&io->asked, HF_CONNECTION_ABORT);
+    if (server == NULL)
+        return true;
+    io->asked.number = number;
+    io->asked.connection =
+        begin_connection(io, server, &asked_callbacks, &status, why);
+    if (io->asked.connection == NULL)
+        hf_zk_session_asked_down(io->session, number, now_ms(io));
+    return io->asked.connection != NULL;
 }
 
 /* Send the session's output.  False if the connection failed; the session has
  * been informed. */
 static bool flush(struct hf_zk_io *io)
 {
+    struct hf_connection *connection = io->link.connection;
     size_t count = 0;
     const void *bytes = hf_zk_session_output(io->session, &count);
     char why[HF_CONNECTION_TEXT_BYTES];
     size_t taken;
 
-    if (io->connection == NULL || count == 0)
+    if (connection == NULL || count == 0)
         return true;
-    if (hf_connection_send(io->connection, bytes, count, &taken)) {
+    if (hf_connection_send(connection, bytes, count, &taken)) {
         hf_zk_session_written(io->session, taken);
         return true;
     }
     hf_zk_session_written(io->session, taken);
-    (void)snprintf(why, sizeof(why), "%s", hf_connection_why(io->connection));
-    report_down(io, hf_connection_status(io->connection), why);
+    (void)snprintf(why, sizeof(why), "%s", hf_connection_why(connection));
+    report_down(io, hf_connection_status(connection), why);
     return false;
 }
 
@@ -103,7 +147,8 @@ static uint64_t drive(void *arg)
     bool done = false;
 
     for (int i = 0; i < CONNECTIONS_PER_DRIVE && !done; i++)
-        done = open_wanted_connection(io) && flush(io);
+        done = open_wanted_connection(io) && open_asked_connection(io) &&
+               flush(io);
     return done ? hf_zk_session_wake_at_ms(io->session) : 0;
 }
 
@@ -124,7 +169,7 @@ static void on_up(void *arg)
     struct hf_zk_io *io = arg;
 
     hf_engine_loop_enter(&io->engine_loop);
-    hf_zk_session_connection_up(io->session, io->connection_number, now_ms(io));
+    hf_zk_session_connection_up(io->session, io->link.number, now_ms(io));
     hf_engine_loop_leave(&io->engine_loop);
 }
 
@@ -134,7 +179,7 @@ static void on_received(void *arg, const void *bytes, size_t count)
     struct hf_zk_io *io = arg;
 
     hf_engine_loop_enter(&io->engine_loop);
-    hf_zk_session_receive(io->session, io->connection_number, now_ms(io), bytes,
+    hf_zk_session_receive(io->session, io->link.number, now_ms(io), bytes,
                           count);
     hf_engine_loop_leave(&io->engine_loop);
 }
@@ -164,6 +209,57 @@ static const struct hf_connection_callbacks connection_callbacks = {
     .received = on_received,
     .writable = on_writable,
     .down = on_down,
+};
+
+/* ------------------------------------------------- asking another server -- */
+
+static void asked_down(struct hf_zk_io *io)
+{
+    close_link(&io->asked, HF_CONNECTION_ABORT);
+    hf_zk_session_asked_down(io->session, io->asked.number, now_ms(io));
+}
+
+/* A new connection has room for the whole command. */
+static void on_asked_up(void *arg)
+{
+    struct hf_zk_io *io = arg;
+    size_t count = strlen(HF_ZK_SEARCH_COMMAND);
+    size_t taken;
+
+    hf_engine_loop_enter(&io->engine_loop);
+    if (!hf_connection_send(io->asked.connection, HF_ZK_SEARCH_COMMAND, count,
+                            &taken) ||
+        taken < count)
+        asked_down(io);
+    hf_engine_loop_leave(&io->engine_loop);
+}
+
+static void on_asked_received(void *arg, const void *bytes, size_t count)
+{
+    struct hf_zk_io *io = arg;
+
+    hf_engine_loop_enter(&io->engine_loop);
+    hf_zk_session_asked_received(io->session, io->asked.number, now_ms(io),
+                                 bytes, count);
+    hf_engine_loop_leave(&io->engine_loop);
+}
+
+static void on_asked_down(void *arg, hf_status status, const char *why)
+{
+    struct hf_zk_io *io = arg;
+
+    (void)status;
+    (void)why;
+    hf_engine_loop_enter(&io->engine_loop);
+    asked_down(io);
+    hf_engine_loop_leave(&io->engine_loop);
+}
+
+static const struct hf_connection_callbacks asked_callbacks = {
+    .up = on_asked_up,
+    .received = on_asked_received,
+    .writable = on_writable,
+    .down = on_asked_down,
 };
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -230,6 +326,7 @@ void hf_zk_io_run_soon(struct hf_zk_io *io)
 void hf_zk_io_close(struct hf_zk_io *io)
 {
     close_connection(io);
+    close_link(&io->asked, HF_CONNECTION_ABORT);
     io->session = NULL;
     if (io->resolver != NULL)
         hf_resolver_free(io->resolver);
@@ -238,7 +335,9 @@ void hf_zk_io_close(struct hf_zk_io *io)
 
 void hf_zk_io_after_fork(struct hf_zk_io *io)
 {
-    if (io->connection != NULL)
-        hf_connection_after_fork(io->connection);
+    if (io->link.connection != NULL)
+        hf_connection_after_fork(io->link.connection);
+    if (io->asked.connection != NULL)
+        hf_connection_after_fork(io->asked.connection);
     hf_engine_loop_after_fork(&io->engine_loop);
 }

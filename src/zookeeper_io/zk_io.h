@@ -4,7 +4,10 @@
  * connection that the session wants, passes bytes in both directions, and
  * passes time.  The user of the session makes calls and is notified by its
  * listeners; after its calls it has hf_zk_io_run_soon() send what they wrote.
- * So the calls of one loop iteration leave in one write.
+ * So the calls of one loop iteration leave in one write.  A session that is
+ * connected to a read-only server has a second connection now and then, on
+ * which another server is asked whether it has a quorum
+ * (zookeeper/zk_search.h).
  *
  *     hf_zk_io_init(io, &host, &user);
  *     hf_zk_io_open(io, files, error);         it has what a connection needs
@@ -35,6 +38,13 @@ struct hf_zk_io_user {
     void *arg;
 };
 
+/* One of the connections.  .number is the session's number of .connection, or
+ * of the last one. */
+struct hf_zk_io_link {
+    struct hf_connection *connection; /* NULL: none */
+    uint64_t number;
+};
+
 /* Embedded in its user.  Only zk_io.c uses the fields, except for .ending. */
 struct hf_zk_io {
     /* Set by the user when it closes the session: a connection is then closed
@@ -49,9 +59,8 @@ struct hf_zk_io {
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;
-    struct hf_connection *connection; /* NULL: none */
-    uint64_t connection_number; /* the session's number of .connection, or of
-                                   the last one */
+    struct hf_zk_io_link link;  /* carries the session */
+    struct hf_zk_io_link asked; /* asks a server whether it has a quorum */
 };
 
 /* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms, .loop,

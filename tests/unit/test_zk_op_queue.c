@@ -262,7 +262,7 @@ static void a_session_may_end_while_operations_are_sent(void **state)
     op_fixture_start(&f, &o[3], COUNT, "/alone");
     op_fixture_answer(&f, HF_ZK_SESSION_EXPIRED);
     op_fixture_expect_events(
-        &f, "/b HF_EUNSURE; /c HF_ELOST; /a HF_ELOST; /alone HF_ELOST");
+        &f, "/a HF_ELOST; /b HF_EUNSURE; /c HF_ELOST; /alone HF_ELOST");
     f.sent[0] = '\0';
     op_fixture_start(&f, &o[4], GET, "/d");
     op_fixture_connect(&f);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking for a server with a quorum while the session is connected to one
+ * without.  The other servers of the list are asked one after the other, over a
+ * second connection, so that reads go on meanwhile.  The question is the one
+ * that the clients of ZooKeeper's own tree ask: the command "isro", which a
+ * server answers with "rw" if it has a quorum, with "ro" if it is read-only,
+ * and with "null" if it does not serve.  After a round without success there is
+ * a pause, which doubles.
+ *
+ * The server of the session's connection is not asked: when it gets a quorum it
+ * closes its connections.
+ *
+ * Nothing here does I/O or has a clock; zk_session_search.c passes both on.
+ */
+#ifndef HF_ZOOKEEPER_ZK_SEARCH_H
+#define HF_ZOOKEEPER_ZK_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the driver sends on the second connection. */
+#define HF_ZK_SEARCH_COMMAND "isro"
+
+/* Before the first round, and the longest pause. */
+#define HF_ZK_SEARCH_PAUSE_MS 1000
+#define HF_ZK_SEARCH_PAUSE_MAX_MS 60000
+
+/* How long a server may take, from the connection to the answer. */
+#define HF_ZK_SEARCH_ATTEMPT_MS 2000
+
+#define HF_ZK_SEARCH_ANSWER_BYTES 2
+
+enum hf_zk_search_state {
+    HF_ZK_SEARCH_ENDED,   /* or not begun */
+    HF_ZK_SEARCH_PAUSING, /* until the next round */
+    HF_ZK_SEARCH_ASKING,  /* .server */
+};
+
+/* A search.  Others read the fields; only zk_search.c writes them.  Times are
+ * of the driver's monotonic clock. */
+struct hf_zk_search {
+    enum hf_zk_search_state state;
+    size_t server_count;
+    size_t current;    /* the server that the session is connected to */
+    size_t server;     /* the one that is asked, or was last */
+    uint64_t number;   /* of the second connection: a new one for each */
+    uint64_t pause_ms; /* the next pause */
+    uint64_t at_ms;    /* PAUSING: the next round; ASKING: the end of the
+                          attempt */
+    char answer[HF_ZK_SEARCH_ANSWER_BYTES];
+    size_t answer_bytes;
+};
+
+/* Begin to search, with a pause; ${current} is the index of the server that the
+ * session is connected to.  With one server nothing is asked. */
+void hf_zk_search_begin(struct hf_zk_search *search, size_t server_count,
+                        size_t current, uint64_t now_ms);
+void hf_zk_search_end(struct hf_zk_search *search);
+
+/* ${count} bytes of the answer.  True: .server has a quorum, and the search has
+ * ended. */
+bool hf_zk_search_received(struct hf_zk_search *search, const void *bytes,
+                           size_t count, uint64_t now_ms);
+
+/* The server that is asked could not be reached, or has closed. */
+void hf_zk_search_failed(struct hf_zk_search *search, uint64_t now_ms);
+
+/* Do what is due; when that is next, or HF_FOREVER. */
+void hf_zk_search_tick(struct hf_zk_search *search, uint64_t now_ms);
+uint64_t hf_zk_search_wake_at_ms(const struct hf_zk_search *search);
+
+#endif
