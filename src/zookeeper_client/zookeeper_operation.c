@@ -99,11 +99,16 @@ static const struct hf_zk_op_callbacks op_callbacks = {
 
 /* ----------------------------------------------------------- its handle -- */
 
+/* Once an operation has ended, the session of its handle may be over and the
+ * loop gone, too. */
 static void cancel_op(struct hf_op *op)
 {
     struct hf_zookeeper_operation *operation = of_op(op);
     struct hf_zookeeper *zookeeper = operation->zookeeper;
 
+    if (operation->zk_op.state != HF_ZK_OP_WAITING &&
+        operation->zk_op.state != HF_ZK_OP_SENT)
+        return;
     hf_zk_op_queue_cancel(&zookeeper->queue, &operation->zk_op, hf_now_ms());
     hf_zookeeper_changed(zookeeper);
 }
