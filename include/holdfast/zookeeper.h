@@ -674,10 +674,10 @@ HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
 
 /**
  * hf_zookeeper_watch_free(watch):
- * Free ${watch} (NULL is fine).  None of its events comes after this, as with
- * hf_client_remove_listener().  An operation under way that was to set it goes
- * on without it.  The server is asked to forget it, unless another watch of the
- * handle needs what the server keeps for it.
+ * Free ${watch} (NULL is fine).  None of its events comes after this, and .drop
+ * has been called, as with hf_client_remove_listener().  An operation under way
+ * that was to set it goes on without it.  The server is asked to forget it,
+ * unless another watch of the handle needs what the server keeps for it.
  *   Time      until a call of ${watch} that runs on another thread has
  *             returned.
  */

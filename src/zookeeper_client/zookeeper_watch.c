@@ -33,15 +33,22 @@ static bool is_one_shot(enum hf_zookeeper_watch_kind kind)
 
 /* -------------------------------------------------------------- lifetime -- */
 
-/* Call .drop and free ${watch}.  Without the lock. */
+/* Call .drop of a watch.  Without the lock. */
+static void drop(const struct hf_zookeeper_on_event *on_event)
+{
+    hf_callback_enter();
+    if (on_event->drop != NULL)
+        on_event->drop(on_event->arg);
+    hf_callback_leave();
+}
+
+/* Free ${watch}, and call .drop if that has not been done.  Without the lock.
+ */
 static void destroy(struct hf_zookeeper_watch *watch)
 {
     struct hf_monitor *monitor = &watch->zookeeper->monitor;
 
-    hf_callback_enter();
-    if (watch->on_event.drop != NULL)
-        watch->on_event.drop(watch->on_event.arg);
-    hf_callback_leave();
+    drop(&watch->on_event);
     hf_jute_free(&watch->set_again.record);
     hf_free(watch);
     hf_monitor_release(monitor);
@@ -516,9 +523,12 @@ static void leave_session(struct hf_zookeeper_watch *watch)
 }
 
 /* If .fn runs on another thread, wait until it has returned.  If it runs on
- * this one, the watch is destroyed when it has. */
+ * this one, the watch is destroyed when it has.  Otherwise .drop is called
+ * here, because the caller may free what it is about, although events that
+ * were queued may keep the watch itself for a while. */
 void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
 {
+    struct hf_zookeeper_on_event on_event = {NULL, NULL, NULL};
     struct hf_monitor *monitor;
     bool last;
 
@@ -531,8 +541,13 @@ void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
     watch->freed = true;
     if (watch->notifying)
         hf_monitor_await_callback(monitor, &watch->free_waiter);
+    if (!watch->notifying) {
+        on_event = watch->on_event;
+        watch->on_event.drop = NULL;
+    }
     last = dereference(watch);
     hf_monitor_leave(monitor);
+    drop(&on_event);
     if (last)
         destroy(watch);
 }
