@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A callback without a function, for every call of the client that starts
+ * something: it is allowed, and its .drop is called once.  The same with a
+ * function, and for a call that is refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka/runner.h"
+#include "zookeeper_fixture.h"
+
+/* Start an operation on "/", or on ${path} where a row needs another. */
+typedef hf_status start_fn(struct hf_zookeeper *zookeeper, const char *path,
+                           struct hf_zookeeper_done done);
+
+static hf_status start_plain(struct hf_zookeeper *zookeeper, const char *path,
+                             struct hf_zookeeper_done done)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET, .path = path};
+
+    return hf_zookeeper_start(zookeeper, &op, WAIT_MS, done, NULL);
+}
+
+static hf_status start_create(struct hf_zookeeper *zookeeper, const char *path,
+                              struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_create_start(zookeeper, path, NULL, 0,
+                                     HF_ZOOKEEPER_PERSISTENT, WAIT_MS, done);
+}
+
+static hf_status start_delete(struct hf_zookeeper *zookeeper, const char *path,
+                              struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_delete_start(zookeeper, path, 77, WAIT_MS, done);
+}
+
+static hf_status start_exists(struct hf_zookeeper *zookeeper, const char *path,
+                              struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_exists_start(zookeeper, path, WAIT_MS, done);
+}
+
+static hf_status start_get(struct hf_zookeeper *zookeeper, const char *path,
+                           struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_get_start(zookeeper, path, WAIT_MS, done);
+}
+
+static hf_status start_set(struct hf_zookeeper *zookeeper, const char *path,
+                           struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_set_start(zookeeper, path, NULL, 0, -1, WAIT_MS, done);
+}
+
+static hf_status start_children(struct hf_zookeeper *zookeeper,
+                                const char *path, struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_children_start(zookeeper, path, WAIT_MS, done);
+}
+
+static hf_status start_sync(struct hf_zookeeper *zookeeper, const char *path,
+                            struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_sync_start(zookeeper, path, WAIT_MS, done);
+}
+
+static hf_status start_multi(struct hf_zookeeper *zookeeper, const char *path,
+                             struct hf_zookeeper_done done)
+{
+    const struct hf_zookeeper_op check = {
+        .kind = HF_ZOOKEEPER_CHECK, .path = path, .version = -1};
+
+    return hf_zookeeper_multi_start(zookeeper, &check, 1, WAIT_MS, done);
+}
+
+static const struct {
+    const char *name;
+    start_fn *start;
+    const char *line; /* of the callback */
+} calls[] = {
+    {"hf_zookeeper_children_start", start_children, "op HF_OK"},
+    {"hf_zookeeper_create_start", start_create, "op HF_EEXISTS"},
+    {"hf_zookeeper_delete_start", start_delete, "op HF_EVERSION"},
+    {"hf_zookeeper_exists_start", start_exists, "op HF_OK"},
+    {"hf_zookeeper_get_start", start_get, "op HF_OK"},
+    {"hf_zookeeper_multi_start", start_multi, "op HF_OK"},
+    {"hf_zookeeper_set_start", start_set, "op HF_OK"},
+    {"hf_zookeeper_start", start_plain, "op HF_OK"},
+    {"hf_zookeeper_sync_start", start_sync, "op HF_OK"},
+};
+enum { CALLS = sizeof calls / sizeof calls[0] };
+
+static void with_a_function(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "op"};
+
+    for (size_t i = 0; i < CALLS; i++) {
+        f->log.count = 0;
+        assert_int_equal(calls[i].start(f->zookeeper, "/", log_done(&name)),
+                         HF_OK);
+        log_await(&f->log, 2);
+        log_expect(&f->log, 0,
+                   (const char *[]){calls[i].line, "op dropped", NULL});
+    }
+}
+
+static void without_a_function(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "op"};
+    struct hf_zookeeper_done done = log_done(&name);
+
+    done.fn = NULL;
+    for (size_t i = 0; i < CALLS; i++) {
+        f->log.count = 0;
+        assert_int_equal(calls[i].start(f->zookeeper, "/", done), HF_OK);
+        log_await(&f->log, 1);
+        log_expect(&f->log, 0, (const char *[]){"op dropped", NULL});
+    }
+}
+
+static void without_anything(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    const struct hf_zookeeper_done done = {NULL, NULL, NULL};
+
+    for (size_t i = 0; i < CALLS; i++)
+        assert_int_equal(calls[i].start(f->zookeeper, "/", done), HF_OK);
+    assert_int_equal(hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS), HF_OK);
+}
+
+/* The error text has the name of the call. */
+static void refused(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "op"};
+
+    for (size_t i = 0; i < CALLS; i++) {
+        f->log.count = 0;
+        assert_int_equal(
+            calls[i].start(f->zookeeper, "nonsense", log_done(&name)),
+            HF_EINVAL);
+        log_expect(&f->log, 0, (const char *[]){"op dropped", NULL});
+        zookeeper_expect_error(f->zookeeper, calls[i].name);
+    }
+}
+
+static void drop_close(void *arg)
+{
+    log_add(arg, "close dropped");
+}
+
+/* hf_zookeeper_close_start() has a callback of another type. */
+static void a_close_without_a_function(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper *zookeeper = zookeeper_open(f, "", "", NULL);
+
+    assert_int_equal(
+        hf_zookeeper_close_start(zookeeper,
+                                 (struct hf_done){NULL, &f->log, drop_close}),
+        HF_OK);
+    (void)log_await_line(&f->log, 0, "close dropped");
+    zookeeper = zookeeper_open(f, "", "", NULL);
+    assert_int_equal(
+        hf_zookeeper_close_start(zookeeper, (struct hf_done){NULL, NULL, NULL}),
+        HF_OK);
+}
+
+/* ------------------------------------------------------- is it complete? -- */
+
+static bool is_in_table(const char *name)
+{
+    for (size_t i = 0; i < CALLS; i++) {
+        if (strcmp(calls[i].name, name) == 0)
+            return true;
+    }
+    return strcmp(name, "hf_zookeeper_close_start") == 0;
+}
+
+static bool starts_something(const char *name)
+{
+    size_t length = strlen(name), end = strlen("_start");
+
+    return strncmp(name, "hf_zookeeper_", strlen("hf_zookeeper_")) == 0 &&
+           length > end && strcmp(name + length - end, "_start") == 0;
+}
+
+/* The names that the library exports, one a line. */
+static void the_table_is_complete(void **state)
+{
+    FILE *map = fopen(EXPORTED, "re");
+    char line[128], name[128];
+    size_t found = 0;
+
+    (void)state;
+    assert_non_null(map);
+    while (fgets(line, sizeof line, map) != NULL) {
+        if (sscanf(line, " %127[a-z_];", name) != 1 || !starts_something(name))
+            continue;
+        if (!is_in_table(name))
+            print_error("%s is missing\n", name);
+        assert_true(is_in_table(name));
+        found++;
+    }
+    assert_int_equal(fclose(map), 0);
+    assert_int_equal(found, CALLS + 1);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
+
+TEST_FILE(started)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(with_a_function),
+        TEST(without_a_function),
+        TEST(without_anything),
+        TEST(refused),
+        TEST(a_close_without_a_function),
+        cmocka_unit_test(the_table_is_complete),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
