@@ -1,0 +1,437 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""zk_history.py finds each violation that it looks for: small histories, each
+of which breaks one rule, and the same without the mistake."""
+
+import unittest
+
+import zk_history
+
+# The nodes, as zk_client_storm.c prepares them: two registers, and /d.
+PREPARED = """
+    s 0 1 10 b 0 60000 0 op create /r0 0 p0
+    e 0 1 11 HF_OK 1 0 HF_OK 1 1 1 0 - -
+    s 0 2 12 b 0 60000 0 op create /r1 0 p1
+    e 0 2 13 HF_OK 2 0 HF_OK 2 2 2 0 - -
+    s 0 3 14 b 0 60000 0 op create /d 0 p2
+    e 0 3 15 HF_OK 3 0 HF_OK 3 3 3 0 - -
+    c 0 16 0 0 0 0
+"""
+
+
+class Lines:
+    """Writes the history of one handle; operations are numbered from 1."""
+
+    def __init__(self):
+        self.lines = []
+        self.ops = 0
+        self.ended = 0
+        self.us = 100
+
+    def add(self, text, *arguments):
+        self.lines.append(text % arguments)
+
+    def start(self, what, watch=0, how="a", priority=0, wait_ms=10000):
+        """what is such as "set /r0 -1 a", or has "multi" before it."""
+        self.ops += 1
+        self.us += 10
+        if what.split()[0] not in ("multi", "mread"):
+            what = "op " + what
+        self.add("s 0 %d %d %s %d %d %d %s", self.ops, self.us, how, priority,
+                 wait_ms, watch, what)
+        return self.ops
+
+    def end(self, number, zxid, *results, watching=0):
+        """A result is such as "HF_OK 1 5 1 2 a -", or a status alone."""
+        self.us += 10
+        self.ended += 1
+        results = [result if " " in result else result + " 0 0 0 0 - -"
+                   for result in results]
+        self.add("e 0 %d %d %s %d %d %s", number, self.us, next(
+            (result.split()[0] for result in results
+             if result.split()[0] not in ("HF_OK", "HF_ECANCELLED")),
+            results[0].split()[0]), zxid, watching, " ".join(results))
+
+    def do(self, what, zxid, *results, watch=0):
+        self.end(self.start(what, watch), zxid, *results,
+                 watching=int(watch > 0))
+
+    def event(self, watch, kind, path):
+        self.us += 10
+        self.add("w 0 %d %d %s %s", watch, self.us, kind, path)
+
+    def state(self, name):
+        self.us += 10
+        self.add("t 0 %d %s", self.us, name)
+
+    def close(self, lost=0):
+        self.add("c 0 %d %d 0 %d %d", self.us + 10, self.ended,
+                 self.ended - lost, self.ended)
+
+
+def node(mzxid, version, data="-", czxid=1, pzxid=1, children="-"):
+    return "HF_OK %d %d %d %d %s %s" % (czxid, mzxid, pzxid, version, data,
+                                        children)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.lines = Lines()
+        self.others = {}
+
+    def rules(self):
+        if not self.lines.lines[-1].startswith("c "):
+            self.lines.close()
+        violations, _ = zk_history.check({
+            "p": PREPARED.strip().splitlines(), "c": self.lines.lines,
+            **{name: lines.lines for name, lines in self.others.items()}})
+        self.violations = violations
+        return {text.partition(":")[0] for text in violations}
+
+    def breaks(self, rule):
+        self.assertEqual(self.rules(), {rule}, self.violations)
+
+    def is_right(self):
+        self.assertEqual(self.rules(), set(), self.violations)
+
+
+class Operations(Case):
+    def test_nothing_is_wrong(self):
+        self.lines.do("set /r0 0 a", 5, node(5, 1))
+        self.lines.do("get /r0 0 -", 5, node(5, 1, "a"))
+        self.lines.do("set /r0 0 b", 6, "HF_EVERSION")
+        self.lines.do("delete /d/n0 -1 -", 7, "HF_EGONE")
+        self.is_right()
+
+    def test_one_that_never_ends(self):
+        self.lines.start("get /r0 0 -")
+        self.breaks("ends")
+
+    def test_one_that_ends_twice(self):
+        number = self.lines.start("get /r0 0 -")
+        self.lines.end(number, 4, node(1, 0, "p0"))
+        self.lines.end(number, 4, node(1, 0, "p0"))
+        self.breaks("ends")
+
+    def test_a_callback_that_is_not_dropped(self):
+        self.lines.do("get /r0 0 -", 4, node(1, 0, "p0"))
+        self.lines.close(lost=1)
+        self.breaks("ends")
+
+    def test_a_deadline_that_passes(self):
+        number = self.lines.start("get /r0 0 -", wait_ms=10)
+        self.lines.us += zk_history.LATE_US + 20000
+        self.lines.end(number, 0, "HF_ETIMEDOUT")
+        self.breaks("late")
+
+    def in_disorder(self, priority):
+        one = self.lines.start("get /r0 0 -")
+        two = self.lines.start("get /r1 0 -", priority=priority)
+        self.lines.end(two, 4, node(2, 0, "p1", czxid=2, pzxid=2))
+        self.lines.end(one, 4, node(1, 0, "p0"))
+
+    def test_answers_in_another_order(self):
+        self.in_disorder(0)
+        self.breaks("order")
+
+    def test_an_urgent_one_comes_first(self):
+        self.in_disorder(1)
+        self.is_right()
+
+
+class Writes(Case):
+    def test_one_that_is_older_than_what_ended_before(self):
+        self.lines.do("set /r0 -1 a", 9, node(9, 1))
+        self.others["d"] = Lines()
+        self.others["d"].us = self.lines.us
+        self.others["d"].do("set /r1 -1 b", 8, node(8, 1, czxid=2, pzxid=2))
+        self.others["d"].close()
+        self.breaks("real-time")
+
+    def test_two_of_one_transaction(self):
+        one = self.lines.start("set /r0 -1 a")
+        two = self.lines.start("set /r1 -1 b")
+        self.lines.end(one, 9, node(9, 1))
+        self.lines.end(two, 9, node(9, 1, czxid=2, pzxid=2))
+        self.breaks("write")
+
+    def test_a_version_that_was_not_compared(self):
+        self.lines.do("set /r0 3 a", 9, node(9, 1))
+        self.breaks("write")
+
+    def test_a_version_that_two_have(self):
+        self.lines.do("set /r0 -1 a", 8, node(8, 1))
+        self.lines.do("set /r0 -1 b", 9, node(9, 1))
+        self.breaks("write")
+
+    def test_unsure_ones_that_appear_or_not(self):
+        for data in "ab":
+            self.lines.end(self.lines.start("set /r0 -1 " + data), 0,
+                           "HF_EUNSURE")
+        self.lines.do("get /r0 0 -", 9, node(8, 1, "b"))
+        self.is_right()
+
+    def appears(self, status):
+        self.lines.end(self.lines.start("set /r0 -1 a"), 0, status)
+        self.lines.do("get /r0 0 -", 9, node(8, 1, "a"))
+
+    def test_a_cancelled_one_that_appears(self):
+        self.appears("HF_ECANCELLED")
+        self.breaks("data")
+
+    def test_one_of_a_lost_session_that_appears(self):
+        self.appears("HF_ELOST")
+        self.breaks("data")
+
+    def test_one_that_timed_out_and_appears(self):
+        self.appears("HF_ETIMEDOUT")
+        self.breaks("data")
+
+    def test_data_that_nobody_wrote(self):
+        self.lines.end(self.lines.start("set /r0 -1 a"), 0, "HF_EUNSURE")
+        self.lines.do("get /r0 0 -", 9, node(8, 1, "b"))
+        self.breaks("data")
+
+    def test_one_that_was_repeated(self):
+        number = self.lines.start("set /r0 -1 a")
+        self.lines.end(number, 9, node(9, 2))
+        self.others["d"] = Lines()
+        self.others["d"].do("get /r0 0 -", 8, node(8, 1, "a"))
+        self.others["d"].close()
+        self.breaks("data")
+
+    def test_one_that_was_repeated_and_nobody_saw_it(self):
+        self.lines.do("set /r0 -1 a", 9, node(9, 2))
+        self.breaks("gap")
+
+    def test_a_version_failure_without_a_reason(self):
+        self.lines.do("set /r0 0 a", 8, "HF_EVERSION")
+        self.lines.do("get /r0 0 -", 9, node(1, 0, "p0"))
+        self.breaks("failure")
+
+    def test_a_version_failure_before_the_next_write(self):
+        self.lines.do("set /r0 0 a", 8, "HF_EVERSION")
+        self.lines.do("set /r0 0 b", 9, node(9, 1))
+        self.breaks("failure")
+
+    def test_a_version_failure_of_a_multi(self):
+        self.lines.do("multi set /r1 -1 a check /r0 0 -", 8, "HF_ECANCELLED",
+                      "HF_EVERSION")
+        self.breaks("failure")
+
+    def test_a_node_that_exists_and_was_deleted(self):
+        self.lines.do("create /d/n0 0 a", 5, node(5, 0, czxid=5, pzxid=5))
+        self.lines.do("delete /d/n0 -1 -", 6, "HF_OK")
+        self.lines.do("create /d/n0 0 b", 7, "HF_EEXISTS")
+        self.breaks("failure")
+
+    def test_a_node_that_is_gone_and_was_not_deleted(self):
+        self.lines.do("create /d/n0 0 a", 5, node(5, 0, czxid=5, pzxid=5))
+        self.lines.do("delete /d/n0 -1 -", 6, "HF_EGONE")
+        self.breaks("state")
+
+
+class Reads(Case):
+    def test_one_that_shows_what_was_before_a_write(self):
+        self.lines.do("set /r0 -1 a", 8, node(8, 1))
+        self.lines.do("get /r0 0 -", 9, node(1, 0, "p0"))
+        self.breaks("state")
+
+    def test_one_that_shows_a_node_that_was_deleted(self):
+        self.lines.do("create /d/n0 0 a", 5, node(5, 0, czxid=5, pzxid=5))
+        self.lines.do("delete /d/n0 -1 -", 6, "HF_OK")
+        self.lines.do("get /d/n0 0 -", 7, node(5, 0, "a", czxid=5, pzxid=5))
+        self.breaks("state")
+
+    def goes_back(self):
+        self.lines.do("get /r0 0 -", 9, node(1, 0, "p0"))
+        self.lines.do("get /r0 0 -", 8, node(1, 0, "p0"))
+
+    def test_one_that_goes_back(self):
+        self.goes_back()
+        self.breaks("session")
+
+    def test_one_that_goes_back_after_a_reconnect(self):
+        self.lines.state("SUSPENDED")
+        self.lines.state("CONNECTED")
+        self.goes_back()
+        self.breaks("session")
+
+    def test_a_new_session_may_go_back(self):
+        self.lines.state("LOST")
+        self.goes_back()
+        self.is_right()
+
+    def test_a_call_that_goes_back(self):
+        self.lines.do("get /r0 0 -", 9, node(1, 0, "p0"))
+        self.lines.end(self.lines.start("get /r0 0 -", how="b"), 8,
+                       node(1, 0, "p0"))
+        self.lines.ended -= 1
+        self.breaks("session")
+
+
+class Watches(Case):
+    def watch(self, kind, path):
+        self.lines.add("v 0 1 %s %s", kind, path)
+
+    def set_data_watch(self):
+        self.watch("data", "/r0")
+        self.lines.do("get /r0 0 -", 4, node(1, 0, "p0"), watch=1)
+
+    def change(self):
+        self.lines.do("set /r0 -1 a", 5, node(5, 1))
+
+    def test_an_event_before_the_answer(self):
+        self.set_data_watch()
+        self.lines.event(1, "changed", "/r0")
+        self.change()
+        self.is_right()
+
+    def test_an_event_after_the_answer(self):
+        self.set_data_watch()
+        self.change()
+        self.lines.event(1, "changed", "/r0")
+        self.breaks("missed")
+
+    def test_a_resync_before_the_answer(self):
+        self.set_data_watch()
+        self.lines.event(1, "resync", "/r0")
+        self.change()
+        self.is_right()
+
+    def test_an_event_twice(self):
+        self.set_data_watch()
+        self.lines.event(1, "changed", "/r0")
+        self.lines.event(1, "changed", "/r0")
+        self.breaks("unset")
+
+    def test_an_event_of_a_watch_that_was_freed(self):
+        self.set_data_watch()
+        self.lines.add("f 0 1")
+        self.lines.event(1, "changed", "/r0")
+        self.breaks("unset")
+
+    def test_an_event_before_the_watch_is_set(self):
+        self.watch("data", "/r0")
+        self.lines.event(1, "changed", "/r0")
+        self.breaks("unset")
+
+    def test_an_event_and_then_what_was_before_it(self):
+        self.set_data_watch()
+        self.lines.event(1, "changed", "/r0")
+        self.lines.do("get /r0 0 -", 4, node(1, 0, "p0"))
+        self.breaks("old")
+
+    def test_an_event_and_then_a_new_session(self):
+        self.set_data_watch()
+        self.lines.event(1, "changed", "/r0")
+        self.lines.state("LOST")
+        self.lines.do("get /r0 0 -", 4, node(1, 0, "p0"))
+        self.is_right()
+
+    def test_a_node_that_is_created_where_it_was_missing(self):
+        self.watch("data", "/d/n0")
+        self.lines.do("exists /d/n0 0 -", 4, "HF_EGONE", watch=1)
+        self.lines.do("create /d/n0 0 a", 5, node(5, 0, czxid=5, pzxid=5))
+        self.breaks("missed")
+
+    def test_a_node_that_is_deleted_where_it_was_missing(self):
+        self.watch("data", "/d/n0")
+        self.lines.do("exists /d/n0 0 -", 4, "HF_EGONE", watch=1)
+        self.lines.event(1, "deleted", "/d/n0")
+        self.breaks("kind")
+
+    def set_children_watch(self):
+        self.watch("children", "/d")
+        self.lines.do("children /d 0 -", 6, node(
+            3, 0, czxid=3, pzxid=5, children="n0"), watch=1)
+
+    def create_n0(self):
+        self.lines.do("create /d/n0 0 a", 5, node(5, 0, czxid=5, pzxid=5))
+
+    def test_children_that_change_without_an_event(self):
+        self.create_n0()
+        self.set_children_watch()
+        self.lines.do("exists /d 0 -", 8, node(3, 0, czxid=3, pzxid=8))
+        self.breaks("missed")
+
+    def test_a_child_that_comes_without_an_event(self):
+        self.create_n0()
+        self.set_children_watch()
+        self.lines.do("create /d/n1 0 b", 8, node(8, 0, czxid=8, pzxid=8))
+        self.breaks("missed")
+
+    def test_a_child_that_goes_without_an_event(self):
+        self.create_n0()
+        self.set_children_watch()
+        self.lines.do("delete /d/n0 -1 -", 8, "HF_OK")
+        self.breaks("missed")
+
+    def test_a_child_that_goes_after_an_event(self):
+        self.create_n0()
+        self.set_children_watch()
+        self.lines.event(1, "children", "/d")
+        self.lines.do("delete /d/n0 -1 -", 8, "HF_OK")
+        self.is_right()
+
+    def set_persistent_watch(self, kind="persistent", path="/r0"):
+        self.watch(kind, path)
+        self.lines.do("watch %s 0 -" % path, 4, "HF_OK", watch=1)
+        self.lines.do("get /r0 0 -", 4, node(1, 0, "p0"))
+
+    def test_a_persistent_watch_without_an_event(self):
+        self.set_persistent_watch()
+        self.change()
+        self.breaks("missed")
+
+    def test_a_recursive_watch_without_an_event(self):
+        self.set_persistent_watch("recursive", "/")
+        self.change()
+        self.breaks("missed")
+
+    def test_a_recursive_watch_with_the_event_of_another_node(self):
+        self.set_persistent_watch("recursive", "/")
+        self.lines.event(1, "changed", "/r1")
+        self.change()
+        self.breaks("missed")
+
+    def test_a_persistent_watch_and_a_second_change(self):
+        self.set_persistent_watch()
+        self.lines.event(1, "changed", "/r0")
+        self.change()
+        self.lines.do("set /r0 -1 b", 6, node(6, 2))
+        self.breaks("missed")
+
+    def test_a_reconnect_without_a_resync(self):
+        self.set_persistent_watch()
+        self.lines.state("SUSPENDED")
+        self.lines.state("CONNECTED")
+        self.change()
+        self.breaks("missed")
+
+    def test_a_reconnect_with_a_resync(self):
+        self.set_persistent_watch()
+        self.lines.state("SUSPENDED")
+        self.lines.state("CONNECTED")
+        self.lines.event(1, "resync", "/r0")
+        self.change()
+        self.is_right()
+
+    def test_a_persistent_watch_and_what_was_before(self):
+        self.set_persistent_watch()
+        self.lines.event(1, "changed", "/r0")
+        self.lines.do("get /r0 0 -", 4, node(1, 0, "p0"))
+        self.breaks("old")
+
+    def test_a_new_session_sets_it_again(self):
+        self.set_persistent_watch()
+        self.lines.state("LOST")
+        self.change()
+        self.lines.event(1, "resync", "/r0")
+        self.lines.do("get /r0 0 -", 5, node(5, 1, "a"))
+        self.lines.do("set /r0 -1 b", 6, node(6, 2))
+        self.breaks("missed")
+
+
+if __name__ == "__main__":
+    unittest.main()

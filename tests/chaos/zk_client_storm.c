@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zk_client_storm URL HISTORY SEED NAME HANDLES STEP: use the public ZooKeeper
+ * client in every possible way, and write down what was asked and what came.
+ *
+ * STEP is "prepare": create the nodes; "storm": operations on HANDLES handles
+ * until standard input ends; or "final": read every node.  All handles of a
+ * process, and of all processes of a storm, use the same few nodes:
+ *
+ *     /r0 ... /r3      registers, which are set and read and never deleted
+ *     /d               a node whose children are created and deleted
+ *     /d/n0 ... /d/n3  these
+ *
+ * Every write has data that no other write has: NAME.HANDLE.NUMBER.
+ *
+ * One thread of a handle starts operations, up to 100 under way, and one makes
+ * calls that wait.  One in three handles is quiet: it asks for little, so that
+ * the last thing that its connection brings is often an event, and it reads
+ * after an event when that connection has ended.  The callbacks of a handle
+ * with an even number come on the library's thread, and those of the others on
+ * a thread that dispatches them, at times late.
+ *
+ * HISTORY has one line for each thing that happened.  US is CLOCK_BOOTTIME in
+ * microseconds, H a handle, N an operation of it, W a watch of it.  The lines e
+ * of started operations, w and t of a handle are in the order of its callbacks,
+ * and its lines s, with how "a", in the order in which the operations were
+ * started:
+ *
+ *     s H N US HOW PRIORITY WAIT_MS W WHAT {KIND PATH VERSION DATA}
+ *         starts.  HOW is a (callback) or b (a call that waits), W is 0 without
+ *         a watch, WHAT is op, multi or mread
+ *     x H N STATUS      it was refused
+ *     e H N US STATUS ZXID WATCHING
+ *         {STATUS CZXID MZXID PZXID VERSION DATA CHILDREN}
+ *         it ended.  CZXID is 0 without a Stat, DATA and CHILDREN are - without
+ *     v H W KIND PATH   a watch was opened
+ *     w H W US KIND PATH  its event
+ *     f H W             it was freed
+ *     t H US STATE
+ *     c H US STARTED REFUSED ENDED DROPPED   it was closed; counts of what had
+ *                         a callback, and of the calls of .fn and .drop
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zk_storm.h"
+
+#define HANDLES_MAX 8
+#define UNDER_WAY_MAX 100
+
+/* Long enough for everything to end after the last fault. */
+#define LAST_WAIT_MS 60000
+
+static const char *url;
+static atomic_bool over;
+static const char *name;
+
+/* One watch that a handle may have, and the operation that sets it. */
+struct watch_plan {
+    enum hf_zookeeper_watch_kind kind;
+    enum hf_zookeeper_op_kind sets;
+    const char *path;
+    unsigned chance; /* that a handle has it, in percent */
+};
+
+/* Several of them share a path, because servers before 3.9 keep one mode for
+ * each path. */
+static const struct watch_plan plans[PLANS] = {
+    {HF_ZOOKEEPER_WATCH_DATA, HF_ZOOKEEPER_GET, "/r0", 70},
+    {HF_ZOOKEEPER_WATCH_DATA, HF_ZOOKEEPER_GET, "/r1", 60},
+    {HF_ZOOKEEPER_WATCH_DATA, HF_ZOOKEEPER_EXISTS, "/r2", 60},
+    {HF_ZOOKEEPER_WATCH_DATA, HF_ZOOKEEPER_EXISTS, "/d/n0", 70},
+    {HF_ZOOKEEPER_WATCH_DATA, HF_ZOOKEEPER_EXISTS, "/d/n1", 70},
+    {HF_ZOOKEEPER_WATCH_CHILDREN, HF_ZOOKEEPER_CHILDREN, "/d", 70},
+    {HF_ZOOKEEPER_WATCH_PERSISTENT, HF_ZOOKEEPER_ADD_WATCH, "/r1", 40},
+    {HF_ZOOKEEPER_WATCH_PERSISTENT, HF_ZOOKEEPER_ADD_WATCH, "/r3", 50},
+    {HF_ZOOKEEPER_WATCH_PERSISTENT, HF_ZOOKEEPER_ADD_WATCH, "/d", 40},
+    {HF_ZOOKEEPER_WATCH_PERSISTENT, HF_ZOOKEEPER_ADD_WATCH, "/d/n1", 30},
+    {HF_ZOOKEEPER_WATCH_RECURSIVE, HF_ZOOKEEPER_ADD_WATCH, "/d", 30},
+    {HF_ZOOKEEPER_WATCH_RECURSIVE, HF_ZOOKEEPER_ADD_WATCH, "/", 20},
+};
+/* The argument of the callback of an operation. */
+struct pending {
+    struct storm_handle *handle;
+    unsigned number;
+    int shows;   /* the register whose version the answer shows; -1: none */
+    size_t plan; /* PLANS: it sets no watch */
+    unsigned watch;
+};
+
+/* The argument of the callback of a watch. */
+struct watching {
+    struct storm_handle *handle;
+    size_t plan;
+    unsigned number;
+};
+
+/* The pace of a thread; nothing is waited for. */
+static void pass_ms(unsigned ms)
+{
+    (void)poll(NULL, 0, (int)ms);
+}
+
+/* --------------------------------------------------------------- starting --
+ */
+
+static void operation_ended(void *arg,
+                            const struct hf_zookeeper_result *result);
+
+static void operation_dropped(void *arg)
+{
+    struct pending *pending = arg;
+
+    atomic_fetch_add(&pending->handle->dropped, 1);
+    atomic_fetch_sub(&pending->handle->under_way, 1);
+    free(pending);
+}
+
+static int shown_register(const struct hf_zookeeper_op *op)
+{
+    return op->path != NULL && op->path[1] == 'r' ? op->path[2] - '0' : -1;
+}
+
+/* Start ${request} as operation ${number}, with .lock.  ${op} may be NULL. */
+static void start(struct storm_handle *handle, const struct request *request,
+                  unsigned number, size_t plan, struct hf_op **op)
+{
+    struct pending *pending = malloc(sizeof *pending);
+    const struct hf_zookeeper_done done = {operation_ended, pending,
+                                           operation_dropped};
+    hf_status status;
+
+    if (pending == NULL)
+        fail("no memory");
+    *pending = (struct pending){.handle = handle,
+                                .number = number,
+                                .shows = shown_register(&request->op),
+                                .plan = plan,
+                                .watch = request->watch};
+    write_start(handle, number, 'a', request);
+    atomic_fetch_add(&handle->under_way, 1);
+    status = hf_zookeeper_start(handle->zookeeper, &request->op,
+                                request->wait_ms, done, op);
+    if (status == HF_OK) {
+        atomic_fetch_add(&handle->started, 1);
+        return;
+    }
+    atomic_fetch_add(&handle->refused, 1);
+    write_line("x %u %u %s", handle->number, number, hf_status_name(status));
+}
+
+/* ---------------------------------------------------------------- watches --
+ */
+
+/* Set the watch of ${plan}, unless it is set. */
+static void set_watch(struct storm_handle *handle, size_t plan)
+{
+    struct storm_watch *watch = &handle->watches[plan];
+    struct request request = {.wait_ms = HF_FOREVER};
+    unsigned number;
+
+    pthread_mutex_lock(&handle->lock);
+    if (watch->watch != NULL && !watch->is_set && !atomic_load(&over)) {
+        watch->is_set = true;
+        number = atomic_fetch_add(&handle->next, 1);
+        plan_one(handle, &request, plans[plan].sets, plans[plan].path, number);
+        request.op.watch = watch->watch;
+        request.watch = watch->number;
+        start(handle, &request, number, plan, NULL);
+    }
+    pthread_mutex_unlock(&handle->lock);
+}
+
+/* Watch ${number} of ${plan} is not set any more. */
+static void note_unset(struct storm_handle *handle, size_t plan,
+                       unsigned number)
+{
+    pthread_mutex_lock(&handle->lock);
+    if (handle->watches[plan].number == number)
+        handle->watches[plan].is_set = false;
+    pthread_mutex_unlock(&handle->lock);
+}
+
+static const char *event_name(enum hf_zookeeper_event_kind kind)
+{
+    static const char *const names[] = {
+        [HF_ZOOKEEPER_CREATED] = "created",
+        [HF_ZOOKEEPER_DELETED] = "deleted",
+        [HF_ZOOKEEPER_CHANGED] = "changed",
+        [HF_ZOOKEEPER_CHILDREN_CHANGED] = "children",
+        [HF_ZOOKEEPER_RESYNC] = "resync",
+    };
+
+    return names[kind];
+}
+
+static bool is_one_shot(size_t plan)
+{
+    return plans[plan].kind == HF_ZOOKEEPER_WATCH_DATA ||
+           plans[plan].kind == HF_ZOOKEEPER_WATCH_CHILDREN;
+}
+
+/* A one-shot watch is set again at once, but that of a quiet handle later, and
+ * at the latest when the connection has ended. */
+static void event_came(void *arg, const struct hf_zookeeper_event *event)
+{
+    const struct watching *watching = arg;
+    struct storm_handle *handle = watching->handle;
+
+    write_line("w %u %u %" PRIu64 " %s %s", handle->number, watching->number,
+               now_us(), event_name(event->kind), event->path);
+    if (!is_one_shot(watching->plan))
+        return;
+    note_unset(handle, watching->plan, watching->number);
+    if (!handle->quiet)
+        set_watch(handle, watching->plan);
+}
+
+static void open_watch(struct storm_handle *handle, size_t plan)
+{
+    static const char *const kinds[] = {
+        [HF_ZOOKEEPER_WATCH_DATA] = "data",
+        [HF_ZOOKEEPER_WATCH_CHILDREN] = "children",
+        [HF_ZOOKEEPER_WATCH_PERSISTENT] = "persistent",
+        [HF_ZOOKEEPER_WATCH_RECURSIVE] = "recursive",
+    };
+    struct storm_watch *watch = &handle->watches[plan];
+    struct watching *watching = malloc(sizeof *watching);
+    const struct hf_zookeeper_on_event on_event = {event_came, watching, free};
+
+    if (watching == NULL)
+        fail("no memory");
+    pthread_mutex_lock(&handle->lock);
+    *watching = (struct watching){handle, plan, ++handle->next_watch};
+    *watch = (struct storm_watch){.number = watching->number};
+    write_line("v %u %u %s %s", handle->number, watch->number,
+               kinds[plans[plan].kind], plans[plan].path);
+    if (hf_zookeeper_watch_open(handle->zookeeper, plans[plan].path,
+                                plans[plan].kind, on_event,
+                                &watch->watch) != HF_OK)
+        fail("a watch cannot be opened");
+    pthread_mutex_unlock(&handle->lock);
+}
+
+/* Its callback may run and may want .lock, so the free comes without it. */
+static void free_watch(struct storm_handle *handle, size_t plan)
+{
+    struct hf_zookeeper_watch *watch;
+    unsigned number;
+
+    pthread_mutex_lock(&handle->lock);
+    watch = handle->watches[plan].watch;
+    number = handle->watches[plan].number;
+    handle->watches[plan] = (struct storm_watch){.watch = NULL};
+    pthread_mutex_unlock(&handle->lock);
+    if (watch == NULL)
+        return;
+    hf_zookeeper_watch_free(watch);
+    write_line("f %u %u", handle->number, number);
+}
+
+/* ------------------------------------------------------------- callbacks -- */
+
+static void operation_ended(void *arg, const struct hf_zookeeper_result *result)
+{
+    const struct pending *pending = arg;
+    struct storm_handle *handle = pending->handle;
+
+    write_end(handle, pending->number, result);
+    if (pending->shows >= 0 && result->has_stat)
+        atomic_store(&handle->versions[pending->shows], result->stat.version);
+    atomic_fetch_add(&handle->ended, 1);
+    if (pending->plan == PLANS || result->watching)
+        return;
+    note_unset(handle, pending->plan, pending->watch);
+    if (result->status == HF_ELOST)
+        set_watch(handle, pending->plan);
+}
+
+static void state_changed(void *arg, enum hf_state state)
+{
+    struct storm_handle *handle = arg;
+
+    write_line("t %u %" PRIu64 " %s", handle->number, now_us(),
+               hf_state_name(state));
+    for (size_t plan = 0; state == HF_STATE_SUSPENDED && plan < PLANS; plan++)
+        set_watch(handle, plan);
+}
+
+/* ---------------------------------------------------------------- threads --
+ */
+
+/* Free some watch and open another one in its place, now and then, and set what
+ * is not set. */
+static void see_to_watches(struct storm_handle *handle)
+{
+    size_t plan = draw(&handle->random, PLANS);
+
+    if (handle->watches[plan].watch != NULL && chance(&handle->random, 4)) {
+        free_watch(handle, plan);
+        open_watch(handle, plan);
+    }
+    for (plan = 0; plan < PLANS; plan++)
+        set_watch(handle, plan);
+}
+
+/* Start any operation.  One in 20 is cancelled when the next one of these is
+ * started, or only its handle is freed. */
+static void start_any(struct storm_handle *handle, struct hf_op **kept)
+{
+    unsigned number = atomic_fetch_add(&handle->next, 1);
+    bool keep = chance(&handle->random, 5);
+    struct request request = {.wait_ms = 0};
+
+    if (keep && *kept != NULL) {
+        if (chance(&handle->random, 70))
+            hf_op_cancel(*kept);
+        hf_op_free(*kept);
+    }
+    plan_any(handle, &request, number, &handle->random);
+    pthread_mutex_lock(&handle->lock);
+    start(handle, &request, number, PLANS, keep ? kept : NULL);
+    pthread_mutex_unlock(&handle->lock);
+}
+
+/* How many to start at once. */
+static unsigned draw_count(struct storm_handle *handle)
+{
+    if (handle->quiet)
+        return chance(&handle->random, 15);
+    return chance(&handle->random, 5) ? UNDER_WAY_MAX
+                                      : draw(&handle->random, 5);
+}
+
+static void *start_operations(void *arg)
+{
+    struct storm_handle *handle = arg;
+    struct hf_op *kept = NULL;
+
+    while (!atomic_load(&over)) {
+        see_to_watches(handle);
+        for (unsigned i = draw_count(handle);
+             i > 0 && atomic_load(&handle->under_way) < UNDER_WAY_MAX; i--)
+            start_any(handle, &kept);
+        pass_ms(handle->quiet ? 300 + draw(&handle->random, 1200)
+                              : 20 + draw(&handle->random, 100));
+    }
+    hf_op_free(kept);
+    return NULL;
+}
+
+/* Carry out ${request} and wait for its end. */
+static hf_status run(struct storm_handle *handle, const struct request *request,
+                     unsigned number)
+{
+    struct hf_zookeeper_result *result;
+    hf_status status;
+
+    write_start(handle, number, 'b', request);
+    status = hf_zookeeper_run(handle->zookeeper, &request->op, request->wait_ms,
+                              &result);
+    if (result != NULL)
+        write_end(handle, number, result);
+    else
+        write_line("x %u %u %s", handle->number, number,
+                   hf_status_name(status));
+    hf_zookeeper_result_free(result);
+    return status;
+}
+
+static void *call_operations(void *arg)
+{
+    struct storm_handle *handle = arg;
+    unsigned number;
+
+    while (!atomic_load(&over)) {
+        struct request request = {.wait_ms = 0};
+
+        number = atomic_fetch_add(&handle->next, 1);
+        plan_any(handle, &request, number, &handle->caller_random);
+        (void)run(handle, &request, number);
+        pass_ms(handle->quiet ? 2000 + draw(&handle->caller_random, 4000)
+                              : 20 + draw(&handle->caller_random, 150));
+    }
+    return NULL;
+}
+
+/* Run the callbacks, at times late. */
+static void *dispatch(void *arg)
+{
+    struct storm_handle *handle = arg;
+    struct pollfd poll_fd = {hf_zookeeper_fd(handle->zookeeper), POLLIN, 0};
+
+    while (!atomic_load(&handle->dispatched)) {
+        (void)poll(&poll_fd, 1, 20);
+        if (hf_zookeeper_dispatch(handle->zookeeper) != HF_OK)
+            fail("a dispatch was refused");
+        if (chance(&handle->dispatcher_random, 10))
+            pass_ms(draw(&handle->dispatcher_random, 60));
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- handles --
+ */
+
+static void begin_thread(pthread_t *thread, void *(*function)(void *),
+                         struct storm_handle *handle)
+{
+    if (pthread_create(thread, NULL, function, handle) != 0)
+        fail("no thread");
+}
+
+static void open_handle(struct storm_handle *handle, unsigned number,
+                        uint64_t seed)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_error error;
+
+    handle->number = number;
+    handle->name = name;
+    handle->random = seed * 3 * HANDLES_MAX + number * 3;
+    handle->caller_random = handle->random + 1;
+    handle->dispatcher_random = handle->random + 2;
+    handle->next = 1;
+    handle->dispatches = number % 2 == 1;
+    handle->quiet = chance(&handle->random, 35);
+    if (pthread_mutex_init(&handle->lock, NULL) != 0)
+        fail("no mutex");
+    opts.on_state = (struct hf_on_state){state_changed, handle, NULL};
+    if (handle->dispatches)
+        opts.delivery = HF_DELIVER_DISPATCH;
+    if (hf_zookeeper_open(url, &opts, &handle->zookeeper, &error) != HF_OK)
+        fail(error.text);
+}
+
+static void begin_storm(struct storm_handle *handle)
+{
+    for (size_t plan = 0; plan < PLANS; plan++)
+        if (chance(&handle->random, plans[plan].chance))
+            open_watch(handle, plan);
+    begin_thread(&handle->starter, start_operations, handle);
+    begin_thread(&handle->caller, call_operations, handle);
+    if (handle->dispatches)
+        begin_thread(&handle->dispatcher, dispatch, handle);
+}
+
+/* Wait until nothing is under way, but for the callers' threads. */
+static void await_operations(struct storm_handle *handle)
+{
+    for (int left_ms = LAST_WAIT_MS;
+         left_ms > 0 && atomic_load(&handle->under_way) > 0; left_ms -= 10)
+        pass_ms(10);
+    if (atomic_load(&handle->under_way) > 0)
+        fail("operations do not end");
+}
+
+/* Close it; every callback has come then. */
+static void close_handle(struct storm_handle *handle)
+{
+    if (hf_zookeeper_close(handle->zookeeper) != HF_OK)
+        fail("a handle cannot be closed");
+    write_line("c %u %" PRIu64 " %u %u %u %u", handle->number, now_us(),
+               atomic_load(&handle->started), atomic_load(&handle->refused),
+               atomic_load(&handle->ended), atomic_load(&handle->dropped));
+}
+
+/* One in two is closed while operations are under way.  Some watches are freed
+ * before, and the others afterwards. */
+static void end_storm(struct storm_handle *handle)
+{
+    (void)pthread_join(handle->starter, NULL);
+    (void)pthread_join(handle->caller, NULL);
+    if (chance(&handle->random, 50))
+        await_operations(handle);
+    for (size_t plan = 0; plan < PLANS; plan += 2)
+        free_watch(handle, plan);
+    if (handle->dispatches) {
+        atomic_store(&handle->dispatched, true);
+        (void)pthread_join(handle->dispatcher, NULL);
+    }
+    close_handle(handle);
+    for (size_t plan = 1; plan < PLANS; plan += 2)
+        free_watch(handle, plan);
+}
+
+/* ------------------------------------------------------------------ steps --
+ */
+
+/* One operation that must end in one of two ways. */
+static void run_one(struct storm_handle *handle, enum hf_zookeeper_op_kind kind,
+                    const char *path, hf_status other)
+{
+    struct request request = {.wait_ms = LAST_WAIT_MS};
+    unsigned number = atomic_fetch_add(&handle->next, 1);
+    hf_status status;
+
+    plan_one(handle, &request, kind, path, number);
+    status = run(handle, &request, number);
+    if (status != HF_OK && status != other)
+        fail(hf_status_name(status));
+}
+
+/* Create the nodes, or read them. */
+static void do_all(enum hf_zookeeper_op_kind kind)
+{
+    static const char *const paths[] = {"/",     "/r0",  "/r1",   "/r2",
+                                        "/r3",   "/d",   "/d/n0", "/d/n1",
+                                        "/d/n2", "/d/n3"};
+    bool creates = kind == HF_ZOOKEEPER_CREATE;
+    static struct storm_handle handle;
+
+    open_handle(&handle, 0, 0);
+    if (!creates)
+        run_one(&handle, HF_ZOOKEEPER_SYNC, "/", HF_OK);
+    for (size_t i = 0; i < (creates ? 6 : sizeof paths / sizeof paths[0]); i++)
+        run_one(&handle, kind, paths[i], creates ? HF_OK : HF_EGONE);
+    close_handle(&handle);
+}
+
+static void storm(uint64_t seed, unsigned count)
+{
+    static struct storm_handle handles[HANDLES_MAX];
+    char byte;
+
+    for (unsigned i = 0; i < count; i++) {
+        open_handle(&handles[i], i, seed);
+        begin_storm(&handles[i]);
+    }
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < count; i++)
+        end_storm(&handles[i]);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long count = argc == 7 ? strtoul(argv[5], NULL, 10) : 0;
+
+    if (count == 0 || count > HANDLES_MAX) {
+        fputs("usage: see the top of zk_client_storm.c\n", stderr);
+        return 64;
+    }
+    url = argv[1];
+    name = argv[4];
+    history_open(argv[2]);
+    if (strcmp(argv[6], "storm") == 0)
+        storm(strtoull(argv[3], NULL, 10), (unsigned)count);
+    else
+        do_all(strcmp(argv[6], "prepare") == 0 ? HF_ZOOKEEPER_CREATE
+                                               : HF_ZOOKEEPER_GET);
+    history_close();
+    return 0;
+}

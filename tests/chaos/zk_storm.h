@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of zk_client_storm share: a handle of the storm, the requests
+ * that it makes, and the lines that it writes.
+ */
+#ifndef HF_TESTS_CHAOS_ZK_STORM_H
+#define HF_TESTS_CHAOS_ZK_STORM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <holdfast/zookeeper.h>
+
+#define REGISTERS 4
+#define NODES 4
+#define PLANS 12 /* watches that a handle may have */
+#define SUBS_MAX 4
+#define PATH_BYTES 16
+#define DATA_BYTES 64
+
+/* A watch of a handle. */
+struct storm_watch {
+    struct hf_zookeeper_watch *watch; /* NULL: not open */
+    unsigned number;
+    bool is_set; /* or is being set */
+};
+
+/* A handle, with the threads that use it. */
+struct storm_handle {
+    unsigned number;
+    const char *name; /* of the process */
+    struct hf_zookeeper *zookeeper;
+    bool quiet;
+    bool dispatches;
+    pthread_t starter, caller, dispatcher;
+    atomic_bool dispatched;                    /* the dispatcher has to end */
+    uint64_t random;                           /* of the thread that starts */
+    uint64_t caller_random, dispatcher_random; /* of the other threads */
+    atomic_uint next;                          /* number of an operation */
+    atomic_uint under_way;                     /* of those with a callback */
+    atomic_uint started, refused, ended, dropped; /* the same */
+    atomic_int versions[REGISTERS];               /* as last seen */
+    /* Taken around each start, so that the lines have the order of the starts,
+     * and for what follows. */
+    pthread_mutex_t lock;
+    struct storm_watch watches[PLANS];
+    unsigned next_watch;
+};
+
+/* A request with the memory that it points to. */
+struct request {
+    struct hf_zookeeper_op op;
+    struct hf_zookeeper_op subs[SUBS_MAX];
+    char paths[SUBS_MAX][PATH_BYTES];
+    char data[SUBS_MAX][DATA_BYTES];
+    uint64_t wait_ms;
+    unsigned watch; /* number; 0: none */
+};
+
+/* ----------------------------------------------- zk_storm_requests.c -- */
+
+/* Below ${bound}. */
+unsigned draw(uint64_t *random, unsigned bound);
+
+/* True in ${percent} of 100 cases. */
+bool chance(uint64_t *random, unsigned percent);
+
+/* Make ${request} one of ${kind} for ${path}, with data of its own if it writes
+ * some.  ${number} is that of the operation. */
+void plan_one(const struct storm_handle *handle, struct request *request,
+              enum hf_zookeeper_op_kind kind, const char *path,
+              unsigned number);
+
+/* Make ${request} any operation. */
+void plan_any(const struct storm_handle *handle, struct request *request,
+              unsigned number, uint64_t *random);
+
+/* ------------------------------------------------ zk_storm_history.c -- */
+
+/* Write the lines to ${path} from now on. */
+void history_open(const char *path);
+void history_close(void);
+
+/* Print what is wrong, and abort. */
+void fail(const char *what);
+
+/* CLOCK_BOOTTIME in microseconds. */
+uint64_t now_us(void);
+
+/* Write one line. */
+__attribute__((format(printf, 1, 2))) void write_line(const char *format, ...);
+void write_start(const struct storm_handle *handle, unsigned number, char how,
+                 const struct request *request);
+void write_end(const struct storm_handle *handle, unsigned number,
+               const struct hf_zookeeper_result *result);
+
+#endif
