@@ -675,9 +675,10 @@ HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
 /**
  * hf_zookeeper_watch_free(watch):
  * Free ${watch} (NULL is fine).  None of its events comes after this, and .drop
- * has been called, as with hf_client_remove_listener().  An operation under way
- * that was to set it goes on without it.  The server is asked to forget it,
- * unless another watch of the handle needs what the server keeps for it.
+ * has been called, as with hf_client_remove_listener().  A read under way that
+ * was to set it goes on without it; an ADD_WATCH ends with HF_ECANCELLED.  The
+ * server is asked to forget the watch, unless another watch of the handle needs
+ * what the server keeps for it.
  *   Time      until a call of ${watch} that runs on another thread has
  *             returned.
  */

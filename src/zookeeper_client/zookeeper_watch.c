@@ -501,17 +501,36 @@ static void ask_to_forget(struct hf_zookeeper_watch *watch,
     hf_zookeeper_changed(watch->zookeeper);
 }
 
+/* Cancel ${op}, which makes room for others that are sent then. */
+static void cancel(struct hf_zookeeper *zookeeper, struct hf_zk_op *op)
+{
+    hf_zk_op_queue_cancel(&zookeeper->queue, op, hf_now_ms());
+    hf_zookeeper_changed(zookeeper);
+}
+
+/* No operation sets ${watch} any more.  An AddWatch is cancelled, because one
+ * that is sent later would change what the server keeps for other watches of
+ * that path. */
+static void leave_operations(struct hf_zookeeper_watch *watch)
+{
+    struct hf_zookeeper_operation *operation;
+
+    while ((operation = watch->operations) != NULL) {
+        hf_zookeeper_watch_operation_ended(operation);
+        if (operation->zk_op.kind == HF_ZOOKEEPER_ADD_WATCH)
+            cancel(watch->zookeeper, &operation->zk_op);
+    }
+}
+
 /* Take ${watch} out of the session. */
 static void leave_session(struct hf_zookeeper_watch *watch)
 {
     struct hf_zk_session *session = &watch->zookeeper->session;
     enum hf_zk_unwatch what;
 
-    while (watch->operations != NULL)
-        hf_zookeeper_watch_operation_ended(watch->operations);
+    leave_operations(watch);
     if (watch->setting_again)
-        hf_zk_op_queue_cancel(&watch->zookeeper->queue, &watch->set_again,
-                              hf_now_ms());
+        cancel(watch->zookeeper, &watch->set_again);
     if (!watch->watcher.in_set)
         return;
     hf_zk_watch_set_remove(&session->watches, &watch->watcher);
