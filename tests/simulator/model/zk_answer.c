@@ -198,7 +198,7 @@ static void put_read(struct zk_request *request, struct hf_jute_writer *out,
     case HF_ZK_EXISTS:
         zk_put_stat(out, node);
         break;
-    case ZK_GET_CHILDREN2:
+    case HF_ZK_GET_CHILDREN2:
         put_children(request->connection->sim, out, node);
         zk_put_stat(out, node);
         break;
@@ -216,7 +216,7 @@ static void answer_read(struct zk_request *request)
     const char *path = take_path(connection->sim, &body);
     bool watch = hf_jute_get_bool(&body);
     bool child = request->opcode == HF_ZK_GET_CHILDREN ||
-                 request->opcode == ZK_GET_CHILDREN2;
+                 request->opcode == HF_ZK_GET_CHILDREN2;
     const struct zk_node *node = zk_find(&server->replica, path);
     struct hf_jute_writer out = {0};
     size_t frame;
@@ -224,7 +224,7 @@ static void answer_read(struct zk_request *request)
     /* A data or child watch of a node that does not exist is not set; only
      * exists watches are. */
     if (watch && (node != NULL || request->opcode == HF_ZK_EXISTS))
-        zk_watch_set(connection, path, child);
+        zk_watch_set(connection, path, child, ZK_WATCH_ONE_SHOT);
     frame = begin(&out, request->xid, zk_replica_zxid(&server->replica),
                   node == NULL ? HF_ZK_NO_NODE : 0);
     if (node != NULL)
@@ -248,13 +248,22 @@ static void answer_sync(struct zk_request *request)
 
 /* --------------------------------------------------------------- watches -- */
 
-enum watch_kind { DATA_WATCH, EXIST_WATCH, CHILD_WATCH };
+/* The lists of SetWatches2 in their order; SetWatches has the first three. */
+enum watch_kind {
+    DATA_WATCH,
+    EXIST_WATCH,
+    CHILD_WATCH,
+    PERSISTENT_WATCH,
+    RECURSIVE_WATCH,
+};
 
-/* The event that the client has missed since ${since}, its last zxid; 0:
- * none. */
+/* The event that the client has missed since ${since}, its last zxid; 0: none.
+ * What a persistent watch has missed is not known. */
 static int32_t missed(const struct zk_node *node, enum watch_kind kind,
                       int64_t since)
 {
+    if (kind >= PERSISTENT_WATCH)
+        return 0;
     if (kind == EXIST_WATCH)
         return node != NULL ? HF_ZK_NODE_CREATED : 0;
     if (node == NULL)
@@ -262,6 +271,17 @@ static int32_t missed(const struct zk_node *node, enum watch_kind kind,
     if (kind == DATA_WATCH)
         return node->mzxid > since ? HF_ZK_NODE_DATA_CHANGED : 0;
     return node->pzxid > since ? HF_ZK_NODE_CHILDREN_CHANGED : 0;
+}
+
+/* A persistent watch is set in both managers, as DataTree.addWatch() does. */
+static void set_persistent(struct zk_connection *connection, const char *path,
+                           bool recursive)
+{
+    enum zk_watch_mode mode =
+        recursive ? ZK_WATCH_RECURSIVE : ZK_WATCH_PERSISTENT;
+
+    zk_watch_set(connection, path, false, mode);
+    zk_watch_set(connection, path, true, mode);
 }
 
 /* The client sets a watch again after it connected to another server
@@ -274,10 +294,15 @@ static void set_again(struct zk_connection *connection, const char *path,
     struct hf_jute_writer out = {0};
     size_t frame;
 
-    if (type == 0) {
-        zk_watch_set(connection, path, kind == CHILD_WATCH);
+    if (kind >= PERSISTENT_WATCH) {
+        set_persistent(connection, path, kind == RECURSIVE_WATCH);
         return;
     }
+    if (type == 0) {
+        zk_watch_set(connection, path, kind == CHILD_WATCH, ZK_WATCH_ONE_SHOT);
+        return;
+    }
+    zk_event_sent(connection, type, path, zk_replica_zxid(&server->replica));
     frame = begin(&out, HF_ZK_XID_EVENT, -1, 0);
     hf_jute_put_int(&out, type);
     hf_jute_put_int(&out, 3);
@@ -285,18 +310,30 @@ static void set_again(struct zk_connection *connection, const char *path,
     send(connection, &out, frame);
 }
 
-/* Watches of three kinds follow each other. */
+/* Watches of three kinds follow each other, in SetWatches2 of five. */
 static void answer_set_watches(struct zk_request *request)
 {
     struct zk_connection *connection = request->connection;
     struct hf_jute_reader body = {request->body, request->bytes, false};
     int64_t since = hf_jute_get_long(&body);
+    int last =
+        request->opcode == HF_ZK_SET_WATCHES2 ? RECURSIVE_WATCH : CHILD_WATCH;
 
-    for (int kind = DATA_WATCH; kind <= CHILD_WATCH; kind++) {
+    for (int kind = DATA_WATCH; kind <= last; kind++) {
         for (size_t n = hf_jute_get_count(&body, 4); n > 0; n--)
             set_again(connection, take_path(connection->sim, &body),
                       (enum watch_kind)kind, since);
     }
+    zk_answer_error(connection, request->xid, 0);
+}
+
+static void answer_add_watch(struct zk_request *request)
+{
+    struct zk_connection *connection = request->connection;
+    struct hf_jute_reader body = {request->body, request->bytes, false};
+    const char *path = take_path(connection->sim, &body);
+
+    set_persistent(connection, path, hf_jute_get_int(&body) == 1);
     zk_answer_error(connection, request->xid, 0);
 }
 
@@ -313,7 +350,7 @@ static void answer_remove_watches(struct zk_request *request)
         found |= zk_watch_unset(connection, path, true);
     if (type != 1)
         found |= zk_watch_unset(connection, path, false);
-    zk_answer_error(connection, request->xid, found ? 0 : ZK_NO_WATCHER);
+    zk_answer_error(connection, request->xid, found ? 0 : HF_ZK_NO_WATCHER);
 }
 
 /* ------------------------------------------------------------------- all -- */
@@ -336,15 +373,19 @@ void zk_answer(struct zk_request *request)
         zk_answer_error(request->connection, request->xid, 0);
         break;
     case HF_ZK_SET_WATCHES:
+    case HF_ZK_SET_WATCHES2:
         answer_set_watches(request);
         break;
-    case ZK_REMOVE_WATCHES:
+    case HF_ZK_ADD_WATCH:
+        answer_add_watch(request);
+        break;
+    case HF_ZK_REMOVE_WATCHES:
         answer_remove_watches(request);
         break;
     case HF_ZK_GET_DATA:
     case HF_ZK_EXISTS:
     case HF_ZK_GET_CHILDREN:
-    case ZK_GET_CHILDREN2:
+    case HF_ZK_GET_CHILDREN2:
         answer_read(request);
         break;
     default:

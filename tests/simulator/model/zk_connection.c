@@ -219,13 +219,15 @@ static bool known_opcode(const struct hf_sim *sim, int32_t opcode)
     case HF_ZK_GET_CHILDREN:
     case HF_ZK_SYNC:
     case HF_ZK_PING:
-    case ZK_GET_CHILDREN2:
+    case HF_ZK_GET_CHILDREN2:
     case HF_ZK_CHECK:
     case HF_ZK_MULTI:
     case HF_ZK_CREATE2:
-    case ZK_REMOVE_WATCHES:
+    case HF_ZK_REMOVE_WATCHES:
     case HF_ZK_AUTH:
     case HF_ZK_SET_WATCHES:
+    case HF_ZK_SET_WATCHES2:
+    case HF_ZK_ADD_WATCH:
     case HF_ZK_CLOSE_SESSION:
         return true;
     default:
@@ -313,10 +315,10 @@ static struct zk_request *request_new(struct zk_connection *connection,
     request->body = copy;
     request->bytes = body->left;
     request->late = !connection->client_open;
-    request->throttled = opcode != HF_ZK_PING &&
-                         opcode != HF_ZK_CLOSE_SESSION &&
-                         opcode != HF_ZK_SET_WATCHES &&
-                         sim_happens(sim, sim->config.refuse_chance);
+    request->throttled =
+        opcode != HF_ZK_PING && opcode != HF_ZK_CLOSE_SESSION &&
+        opcode != HF_ZK_SET_WATCHES && opcode != HF_ZK_SET_WATCHES2 &&
+        sim_happens(sim, sim->config.refuse_chance);
     return request;
 }
 

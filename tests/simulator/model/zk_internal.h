@@ -36,15 +36,11 @@
 #define ZK_COMMITTED ZK_SERVERS_MAX
 #define ZK_REPLICAS (ZK_SERVERS_MAX + 1)
 
-/* Operations of ZooKeeper that the client of src/zookeeper never sends. */
+/* Operations of ZooKeeper that only servers send each other. */
 enum zk_opcode {
     ZK_CREATE_SESSION = -10,
-    ZK_GET_CHILDREN2 = 12,
-    ZK_REMOVE_WATCHES = 18,
     ZK_DELETE_CONTAINER = 20,
 };
-
-#define ZK_NO_WATCHER (-121) /* error KeeperException.NoWatcher */
 
 struct zk_server;
 struct zk_connection;
@@ -125,11 +121,28 @@ struct zk_txn {
     struct zk_txn *next;     /* next of .parts */
 };
 
+/* WatcherMode of ZooKeeper. */
+enum zk_watch_mode {
+    ZK_WATCH_ONE_SHOT,
+    ZK_WATCH_PERSISTENT,
+    ZK_WATCH_RECURSIVE,
+};
+
 struct zk_watch {
     const char *path;
     struct zk_connection *connection;
     bool child;
+    enum zk_watch_mode mode;
     struct zk_watch *next;
+};
+
+/* An event that a server has sent, for the checks, because servers before 3.9
+ * do not say which transaction it is of. */
+struct zk_sent_event {
+    int32_t type;
+    const char *path;
+    int64_t zxid;
+    struct zk_sent_event *next;
 };
 
 /* -------------------------------------------------------------- requests -- */
@@ -303,6 +316,7 @@ struct zk_ensemble {
     struct zk_chunk *spare_chunks;
     struct zk_connection *connections; /* all of this run */
     const char *denied; /* path below which creates are refused; NULL: none */
+    uint64_t triggers;  /* calls of zk_watches_fire() so far */
     /* All data was lost once: tickets may vanish without an event. */
     bool wiped;
 };
@@ -348,6 +362,10 @@ struct zk_connection {
     uint64_t timeout_ms;
     struct zk_request *first; /* requests without an answer, in order */
     struct zk_request *last;
+    /* The last call of zk_watches_fire() that has sent it an event. */
+    uint64_t notified_by;
+    struct zk_sent_event *first_event; /* all that it was sent, in order */
+    struct zk_sent_event *last_event;
     struct zk_connection *next; /* of the same server */
     struct zk_connection *next_ever;
 };
@@ -386,13 +404,20 @@ size_t zk_parent_bytes(const char *path);
 
 /* ------------------------------------------------------------ zk_watch.c -- */
 
+/* Set a watch, in place of the one that the connection has there. */
 void zk_watch_set(struct zk_connection *connection, const char *path,
-                  bool child);
+                  bool child, enum zk_watch_mode mode);
 /* Remove a watch.  False if there was none. */
 bool zk_watch_unset(struct zk_connection *connection, const char *path,
                     bool child);
-void zk_watches_fire(struct zk_server *server, const char *path, bool child,
-                     int32_t type);
+/* Send the event to all that watch ${path}, but not to those that the call
+ * numbered ${suppressed} has sent one; 0: to all.  Returns the number of this
+ * call. */
+uint64_t zk_watches_fire(struct zk_server *server, const char *path, bool child,
+                         int32_t type, uint64_t suppressed);
+/* Note that the connection is sent that event of the transaction ${zxid}. */
+void zk_event_sent(struct zk_connection *connection, int32_t type,
+                   const char *path, int64_t zxid);
 void zk_watches_drop(struct zk_connection *connection);
 
 /* ---------------------------------------------------------- zk_prepare.c -- */

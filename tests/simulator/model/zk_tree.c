@@ -109,11 +109,22 @@ void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
 
 /* ---------------------------------------------------------- transactions -- */
 
-static void fire(struct zk_replica *replica, const char *path, bool child,
-                 int32_t type)
+static void fire(struct zk_replica *replica, const char *path, int32_t type)
 {
     if (replica->server != NULL)
-        zk_watches_fire(replica->server, path, child, type);
+        zk_watches_fire(replica->server, path, false, type, 0);
+}
+
+/* The watches of both managers fire, and a connection gets one event. */
+static void fire_deleted(struct zk_replica *replica, const char *path)
+{
+    struct zk_server *server = replica->server;
+    uint64_t number;
+
+    if (server == NULL)
+        return;
+    number = zk_watches_fire(server, path, false, HF_ZK_NODE_DELETED, 0);
+    zk_watches_fire(server, path, true, HF_ZK_NODE_DELETED, number);
 }
 
 /* A child was created or deleted: the parent's child watches fire. */
@@ -127,7 +138,8 @@ static void fire_parent(struct zk_replica *replica, const char *path)
     assert(bytes + 2 < sizeof parent);
     memcpy(parent, path, bytes == 0 ? 1 : bytes);
     parent[bytes == 0 ? 1 : bytes] = '\0';
-    zk_watches_fire(replica->server, parent, true, HF_ZK_NODE_CHILDREN_CHANGED);
+    zk_watches_fire(replica->server, parent, true, HF_ZK_NODE_CHILDREN_CHANGED,
+                    0);
 }
 
 /* The counter of the parent comes from the transaction, because only the leader
@@ -159,7 +171,7 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
     }
     if (replica->server == NULL)
         zk_committed_create(replica->sim, node, txn->next);
-    fire(replica, txn->path, false, HF_ZK_NODE_CREATED);
+    fire(replica, txn->path, HF_ZK_NODE_CREATED);
     fire_parent(replica, txn->path);
 }
 
@@ -179,8 +191,7 @@ static void delete_node(struct zk_replica *replica, struct zk_node *node,
     parent->pzxid = zxid;
     if (replica->server == NULL)
         zk_committed_delete(replica->sim, node);
-    fire(replica, node->path, false, HF_ZK_NODE_DELETED);
-    fire(replica, node->path, true, HF_ZK_NODE_DELETED);
+    fire_deleted(replica, node->path);
     fire_parent(replica, node->path);
     node_free(replica->sim, node);
 }
@@ -211,7 +222,7 @@ static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
     node->mzxid = zxid;
     if (replica->server == NULL)
         zk_committed_write(replica->sim, node);
-    fire(replica, txn->path, false, HF_ZK_NODE_DATA_CHANGED);
+    fire(replica, txn->path, HF_ZK_NODE_DATA_CHANGED);
 }
 
 /* Apply one operation.  It cannot fail, because the leader has checked it. */
