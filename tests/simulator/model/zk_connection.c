@@ -567,7 +567,7 @@ static void deliver_in(struct sim_pipe *pipe, struct sim_pipe_item *item)
     struct zk_chunk *chunk = (struct zk_chunk *)item;
 
     if (connection->client_open && !loses(connection, chunk))
-        zk_client_receive(connection->engine->zk, connection, chunk);
+        zk_drive_receive(connection->engine->zk, connection, chunk);
     chunk_free(pipe->sim, chunk);
 }
 

@@ -15,7 +15,9 @@
  *   zk_server.c      the life of a server, and elections
  *   zk_connection.c  a client's connection, both ends
  *   zk_answer.c      the answer to a request (FinalRequestProcessor)
- *   zk_client.c      the engine: the real client on a simulated link
+ *   zk_drive.c       drives a session on a simulated link
+ *   zk_client.c      the engine: the real client of locks
+ *   zk_handle.c      the real client for any user: operations and watches
  *   zk_committed.c   the committed state, and what other programs do to it
  *   zk_faults.c      faults of servers
  *
@@ -31,6 +33,7 @@
 #include "simulator/model/sim_internal.h"
 #include "zookeeper/jute.h"
 #include "zookeeper/protocol.h"
+#include "zookeeper/zk_url.h"
 
 #define ZK_SERVERS_MAX 5
 #define ZK_COMMITTED ZK_SERVERS_MAX
@@ -376,9 +379,14 @@ struct zk_watch_request {
     struct zk_watch_request *next;
 };
 
+/* A client process: a session, and its owner. */
 struct zk_client {
     struct hf_engine *engine;
-    struct hf_zk *zk;
+    struct hf_zk_session *session;
+    struct hf_zk *zk; /* the owner, if it is the client of locks */
+    /* The owner's next deadline, and what it does then; NULL: it has none. */
+    uint64_t (*due_at_ms)(const struct zk_client *client);
+    void (*run_due)(struct zk_client *client, uint64_t now_ms);
     uint64_t number; /* of the link that the client asked for */
     struct zk_connection *connection;
     struct zk_session *client_session;
@@ -542,11 +550,28 @@ void zk_answer_error(struct zk_connection *connection, int32_t xid,
 void zk_answer_connect(struct zk_connection *connection,
                        const struct zk_session *session);
 
-/* ----------------------------------------------------------- zk_client.c -- */
+/* ------------------------------------------------------------ zk_drive.c -- */
 
-void zk_client_receive(struct zk_client *client,
-                       struct zk_connection *connection,
-                       const struct zk_chunk *chunk);
+/* The options of a session that this run has drawn. */
+void zk_drive_configure(struct hf_sim *sim, struct hf_zk_url_config *config);
+uint64_t zk_drive_now_ms(const struct zk_client *client);
+/* Around each call into the session: the outermost zk_drive_end() connects,
+ * writes and sets the timer as the session asks. */
+void zk_drive_begin(struct zk_client *client);
+void zk_drive_end(struct zk_client *client);
+/* Close the connection, if there is one. */
+void zk_drive_close(struct zk_client *client);
+void zk_drive_receive(struct zk_client *client,
+                      struct zk_connection *connection,
+                      const struct zk_chunk *chunk);
+/* As in struct sim_model_ops. */
+void zk_drive_thaw(struct hf_engine *engine);
+void zk_drive_flush(struct hf_engine *engine);
+void zk_drive_reset(struct hf_engine *engine);
+void zk_drive_kill_session(struct hf_engine *engine);
+const void *zk_drive_owner(const struct hf_engine *engine);
+bool zk_drive_alive(const struct hf_engine *engine);
+bool zk_drive_connected(const struct hf_engine *engine);
 
 /* -------------------------------------------------------- zk_committed.c -- */
 
