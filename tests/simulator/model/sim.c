@@ -317,7 +317,9 @@ static const struct sim_model_ops *model_of(const struct hf_sim_config *config)
 {
     if (config->leases.enabled)
         return &sim_model_lease;
-    return config->ensemble.servers == 0 ? &sim_model_plain : &sim_model_zk;
+    if (config->ensemble.servers == 0)
+        return &sim_model_plain;
+    return config->ensemble.handles ? &sim_model_zk_handle : &sim_model_zk;
 }
 
 /* The model of servers is chosen by the configuration. */

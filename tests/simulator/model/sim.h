@@ -71,6 +71,9 @@ struct hf_sim_ensemble {
     bool ignores_moves;
     /* URL option ?layout= of every client and of other programs */
     enum hf_zk_dialect layout;
+    /* Engines are no clients of locks, but processes with the public client of
+     * ZooKeeper, see zk_handle.h. */
+    bool handles;
 };
 
 /* A server that leases tickets by its own clock, and engines that are the real
@@ -286,6 +289,26 @@ bool hf_sim_ticket_current(const struct hf_engine *engine,
 uint64_t hf_sim_lease_end_us(const struct hf_engine *engine,
                              const struct hf_ticket_id *ticket);
 
+/* Numbered as the events of ZooKeeper are. */
+enum hf_sim_node_change_kind {
+    HF_SIM_NODE_CREATED = 1,
+    HF_SIM_NODE_DELETED = 2,
+    HF_SIM_NODE_WRITTEN = 3,
+};
+
+/* A change of one node in the ZooKeeper model. */
+struct hf_sim_node_change {
+    enum hf_sim_node_change_kind kind;
+    const char *path; /* lives as long as the run, as .data does */
+    int64_t zxid;
+    const void *data;
+    size_t bytes;
+    int32_t version;
+    /* The client that asked for it; NULL: it was no request, such as the end
+     * of a session. */
+    const struct hf_engine *engine;
+};
+
 /* Callbacks on changes of the committed state, for checks and traces. */
 struct hf_sim_observer {
     void (*added)(void *arg, const char *queue, const struct hf_ticket *ticket);
@@ -299,6 +322,8 @@ struct hf_sim_observer {
     /* The server deleted the node of ${queue}, which had no tickets.  An
      * enqueue under way fails there and is sent again.  May be NULL. */
     void (*deleted)(void *arg, const char *queue);
+    /* May be NULL. */
+    void (*node_changed)(void *arg, const struct hf_sim_node_change *change);
     /* A line for the trace.  ${engine} is NULL if the servers did it.  May be
      * NULL. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);

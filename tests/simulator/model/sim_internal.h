@@ -278,6 +278,7 @@ struct sim_model_ops {
 
 extern const struct sim_model_ops sim_model_plain;
 extern const struct sim_model_ops sim_model_zk;
+extern const struct sim_model_ops sim_model_zk_handle;
 extern const struct sim_model_ops sim_model_lease;
 
 struct sim_timer {

@@ -211,6 +211,26 @@ void zk_committed_end(struct hf_sim *sim)
     }
 }
 
+void zk_committed_observe(struct hf_sim *sim, enum hf_sim_node_change_kind kind,
+                          const struct zk_node *node)
+{
+    const struct zk_txn *txn = sim->zk->committed.applied;
+    const struct hf_sim_node_change change = {
+        .kind = kind,
+        .path = node->path,
+        .zxid = txn->zxid,
+        .data = node->data,
+        .bytes = node->bytes,
+        .version = node->version,
+        .engine = txn->request == NULL || txn->opcode == HF_ZK_CLOSE_SESSION
+                      ? NULL
+                      : txn->session->engine,
+    };
+
+    if (sim->observer.node_changed != NULL)
+        sim->observer.node_changed(sim->observer.arg, &change);
+}
+
 /* ---------------------------------------------------------------- leases -- */
 
 /* The timeout that ${message} makes the leader restart for ${session}; 0:

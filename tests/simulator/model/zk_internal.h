@@ -47,6 +47,7 @@ enum zk_opcode {
 
 struct zk_server;
 struct zk_connection;
+struct zk_handle;
 
 /* -------------------------------------------------------------- sessions -- */
 
@@ -383,7 +384,8 @@ struct zk_watch_request {
 struct zk_client {
     struct hf_engine *engine;
     struct hf_zk_session *session;
-    struct hf_zk *zk; /* the owner, if it is the client of locks */
+    struct hf_zk *zk;         /* the owner, if it is the client of locks, ... */
+    struct zk_handle *handle; /* ... or if it is the public client */
     /* The owner's next deadline, and what it does then; NULL: it has none. */
     uint64_t (*due_at_ms)(const struct zk_client *client);
     void (*run_due)(struct zk_client *client, uint64_t now_ms);
@@ -582,6 +584,9 @@ void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
                          const struct zk_txn *following);
 void zk_committed_write(struct hf_sim *sim, struct zk_node *node);
 void zk_committed_delete(struct hf_sim *sim, struct zk_node *node);
+/* Notify the observer of the change of ${node} by the last transaction. */
+void zk_committed_observe(struct hf_sim *sim, enum hf_sim_node_change_kind kind,
+                          const struct zk_node *node);
 /* The transaction has been applied completely. */
 void zk_committed_end(struct hf_sim *sim);
 uint64_t zk_lease_end_us(const struct hf_engine *engine,

@@ -169,8 +169,10 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
         parent->cversion = txn->parent_cversion;
         parent->pzxid = zxid;
     }
-    if (replica->server == NULL)
+    if (replica->server == NULL) {
         zk_committed_create(replica->sim, node, txn->next);
+        zk_committed_observe(replica->sim, HF_SIM_NODE_CREATED, node);
+    }
     fire(replica, txn->path, HF_ZK_NODE_CREATED);
     fire_parent(replica, txn->path);
 }
@@ -189,8 +191,10 @@ static void delete_node(struct zk_replica *replica, struct zk_node *node,
     *at = node->next;
     parent->children--;
     parent->pzxid = zxid;
-    if (replica->server == NULL)
+    if (replica->server == NULL) {
         zk_committed_delete(replica->sim, node);
+        zk_committed_observe(replica->sim, HF_SIM_NODE_DELETED, node);
+    }
     fire_deleted(replica, node->path);
     fire_parent(replica, node->path);
     node_free(replica->sim, node);
@@ -220,8 +224,10 @@ static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
     node->bytes = txn->bytes;
     node->version = txn->version;
     node->mzxid = zxid;
-    if (replica->server == NULL)
+    if (replica->server == NULL) {
         zk_committed_write(replica->sim, node);
+        zk_committed_observe(replica->sim, HF_SIM_NODE_WRITTEN, node);
+    }
     fire(replica, txn->path, HF_ZK_NODE_DATA_CHANGED);
 }
 

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See zk_handle.h.  The functions for watches follow those of
+ * zookeeper_client/zookeeper_watch.c, which cannot be linked here, because a
+ * monitor with threads is part of it. */
+#include "simulator/model/zk_handle.h"
+#include "simulator/model/zk_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zookeeper/watch_modes.h"
+#include "zookeeper/watch_resume.h"
+
+#define REQUEST_BYTES_MAX 1047552 /* the default of the public client */
+
+/* A request to take a watch back. */
+struct unwatch {
+    struct hf_zk_op zk_op;
+    struct zk_handle *handle;
+};
+
+struct zk_handle *zk_handle_of(const struct hf_engine *engine)
+{
+    return engine->zk->handle;
+}
+
+uint64_t zk_handle_now_ms(const struct zk_handle *handle)
+{
+    return hf_sim_client_now_ms(handle->engine);
+}
+
+void zk_handle_begin(struct zk_handle *handle)
+{
+    assert(!handle->engine->frozen && !handle->engine->gone);
+    zk_drive_begin(handle->client);
+}
+
+void zk_handle_end(struct zk_handle *handle)
+{
+    zk_drive_end(handle->client);
+}
+
+/* ------------------------------------------------- events of the session -- */
+
+static void set_watches_again(struct zk_handle *handle);
+
+static void up(void *user, bool resumed)
+{
+    struct zk_handle *handle = user;
+    struct zk_client *client = handle->client;
+
+    client->client_session = client->connection->session;
+    client->connection->client_accepted = true;
+    handle->keeps_watches = false;
+    sim_trace(handle->engine->sim, handle->engine, "%s to s%u",
+              resumed ? "resumed" : "connected",
+              client->connection->server->index + 1);
+    if (handle->callbacks != NULL)
+        handle->callbacks->up(handle->user, resumed);
+    set_watches_again(handle);
+}
+
+static void suspended(void *user)
+{
+    struct zk_handle *handle = user;
+
+    sim_trace(handle->engine->sim, handle->engine, "suspended");
+    if (handle->callbacks != NULL)
+        handle->callbacks->suspended(handle->user);
+}
+
+static void lost(void *user, const char *why)
+{
+    struct zk_handle *handle = user;
+
+    sim_trace(handle->engine->sim, handle->engine, "session lost: %s", why);
+    handle->client->client_session = NULL;
+    if (handle->callbacks != NULL)
+        handle->callbacks->lost(handle->user);
+    hf_zk_watch_set_session_lost(&handle->session.watches);
+}
+
+static void closed(void *user)
+{
+    struct zk_handle *handle = user;
+
+    sim_trace(handle->engine->sim, handle->engine, "closed");
+    handle->client->client_session = NULL;
+    if (handle->callbacks != NULL)
+        handle->callbacks->closed(handle->user);
+}
+
+static void on_log(void *user, enum hf_log_level level, const char *format, ...)
+{
+    (void)user;
+    (void)level;
+    (void)format;
+}
+
+/* --------------------------------------------------------------- watches -- */
+
+static struct zk_handle_watch *of_set_again(struct hf_zk_op *op)
+{
+    size_t offset = offsetof(struct zk_handle_watch, set_again);
+
+    return (struct zk_handle_watch *)(void *)((char *)op - offset);
+}
+
+/* Where it could not be set again, the next connection tries once more. */
+static void set_again_ended(struct hf_zk_op *op, hf_status status,
+                            struct hf_zookeeper_result *result)
+{
+    (void)op;
+    (void)status;
+    (void)result;
+}
+
+static void set_again_released(struct hf_zk_op *op)
+{
+    of_set_again(op)->setting_again = false;
+    hf_jute_free(&op->record);
+}
+
+static const struct hf_zk_op_callbacks set_again_callbacks = {
+    .ended = set_again_ended,
+    .released = set_again_released,
+};
+
+/* Send AddWatch in a new session. */
+static void set_again(struct zk_handle_watch *watch)
+{
+    struct zk_handle *handle = watch->handle;
+    struct hf_zk_op *op = &watch->set_again;
+    struct hf_error error;
+
+    if (watch->setting_again)
+        return;
+    *op = (struct hf_zk_op){.callbacks = &set_again_callbacks,
+                            .kind = HF_ZOOKEEPER_ADD_WATCH,
+                            .opcode = HF_ZK_ADD_WATCH,
+                            .path = watch->watcher.path,
+                            .deadline_at_ms = HF_FOREVER,
+                            .connect_by_ms = HF_FOREVER,
+                            .watcher = &watch->watcher,
+                            .keeps_record = true};
+    hf_jute_put_string(&op->record, watch->watcher.path);
+    hf_jute_put_int(&op->record, 0);
+    watch->setting_again = true;
+    if (hf_zk_op_queue_add(&handle->queue, op, zk_handle_now_ms(handle),
+                           &error) != HF_OK)
+        set_again_released(op);
+}
+
+static void set_watches_again(struct zk_handle *handle)
+{
+    const struct hf_zk_watch_set *set = &handle->session.watches;
+    struct hf_zk_watcher *watcher = NULL;
+
+    while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL)
+        set_again(watcher->user);
+}
+
+/* The .fired of every watcher. */
+static void fired(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event)
+{
+    struct zk_handle_watch *watch = watcher->user;
+
+    if (event->type != HF_ZK_RESYNC)
+        hf_zk_op_queue_event(&watch->handle->queue);
+    watch->fired(watch, event);
+}
+
+void zk_handle_watch_open(struct zk_handle_watch *watch,
+                          struct zk_handle *handle, const char *path,
+                          enum hf_zk_watch_mode mode)
+{
+    watch->handle = handle;
+    watch->watcher = (struct hf_zk_watcher){
+        .user = watch, .fired = fired, .path = path, .mode = mode};
+}
+
+static void unwatch_ended(struct hf_zk_op *op, hf_status status,
+                          struct hf_zookeeper_result *result)
+{
+    struct zk_handle *handle = ((struct unwatch *)op)->handle;
+
+    (void)result;
+    if (status != HF_OK)
+        handle->keeps_watches = true;
+}
+
+static void unwatch_released(struct hf_zk_op *op)
+{
+    (void)op;
+}
+
+static const struct hf_zk_op_callbacks unwatch_callbacks = {
+    .ended = unwatch_ended,
+    .released = unwatch_released,
+};
+
+/* Ask the server for ${what} at the path of ${watch}. */
+static void ask_to_forget(struct zk_handle_watch *watch,
+                          enum hf_zk_unwatch what)
+{
+    struct zk_handle *handle = watch->handle;
+    struct unwatch *unwatch = sim_alloc(handle->engine->sim, sizeof *unwatch);
+    bool lowers = what == HF_ZK_UNWATCH_LOWER;
+
+    unwatch->handle = handle;
+    unwatch->zk_op = (struct hf_zk_op){
+        .callbacks = &unwatch_callbacks,
+        .kind = HF_ZOOKEEPER_SYNC, /* the answer brings nothing */
+        .opcode = lowers ? HF_ZK_ADD_WATCH : HF_ZK_REMOVE_WATCHES,
+        .path = "",
+        .only_try = true,
+        .deadline_at_ms = HF_FOREVER};
+    hf_jute_put_string(&unwatch->zk_op.record, watch->watcher.path);
+    hf_jute_put_int(&unwatch->zk_op.record, lowers ? 0 : (int32_t)what);
+    hf_zk_op_queue_send(&handle->queue, &unwatch->zk_op,
+                        zk_handle_now_ms(handle));
+}
+
+void zk_handle_watch_free(struct zk_handle_watch *watch)
+{
+    struct hf_zk_session *session = &watch->handle->session;
+    enum hf_zk_unwatch what;
+
+    if (watch->setting_again)
+        hf_zk_op_queue_cancel(&watch->handle->queue, &watch->set_again,
+                              zk_handle_now_ms(watch->handle));
+    if (!watch->watcher.in_set)
+        return;
+    hf_zk_watch_set_remove(&session->watches, &watch->watcher);
+    if (!hf_zk_session_usable(session))
+        return;
+    what = hf_zk_watch_set_after_removal(&session->watches, &watch->watcher);
+    if (what != HF_ZK_UNWATCH_NOTHING)
+        ask_to_forget(watch, what);
+}
+
+/* ----------------------------------------------------------------- model -- */
+
+static uint64_t due_at_ms(const struct zk_client *client)
+{
+    return hf_zk_op_queue_wake_at_ms(&client->handle->queue);
+}
+
+static void run_due(struct zk_client *client, uint64_t now_ms)
+{
+    hf_zk_op_queue_tick(&client->handle->queue, now_ms);
+}
+
+static void begin_session(struct zk_handle *handle)
+{
+    const struct hf_zk_log log = {handle, on_log};
+    uint64_t now_ms = zk_handle_now_ms(handle);
+
+    hf_zk_session_begin(&handle->session, &handle->config.session, &log,
+                        now_ms);
+    handle->context = (struct hf_zk_op_context){
+        .chroot = "", .max_request_bytes = REQUEST_BYTES_MAX};
+    hf_zk_op_queue_init(&handle->queue, &handle->session, &handle->context);
+    handle->listener = (struct hf_zk_listener){.user = handle,
+                                               .up = up,
+                                               .suspended = suspended,
+                                               .lost = lost,
+                                               .closed = closed};
+    hf_zk_listeners_add(&handle->session.listeners, &handle->listener);
+}
+
+/* Start the process, or start it anew because its clock was set. */
+static void start(struct hf_engine *engine)
+{
+    struct zk_client *client = engine->zk;
+    struct zk_handle *handle;
+
+    if (client == NULL) {
+        client = sim_alloc(engine->sim, sizeof *client);
+        handle = sim_alloc(engine->sim, sizeof *handle);
+        *client = (struct zk_client){.engine = engine,
+                                     .session = &handle->session,
+                                     .handle = handle,
+                                     .due_at_ms = due_at_ms,
+                                     .run_due = run_due,
+                                     .only_server = -1};
+        handle->engine = engine;
+        handle->client = client;
+        engine->zk = client;
+    } else {
+        handle = client->handle;
+        zk_drive_close(client);
+        hf_zk_session_free(&handle->session);
+        client->number = 0;
+    }
+    zk_drive_configure(engine->sim, &handle->config);
+    engine->armed_us = UINT64_MAX;
+    begin_session(handle);
+    zk_drive_begin(client);
+    zk_drive_end(client);
+}
+
+void zk_handle_close(struct zk_handle *handle)
+{
+    zk_handle_begin(handle);
+    hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
+    hf_zk_session_close(&handle->session);
+    zk_handle_end(handle);
+}
+
+/* The process is gone.  What its operations have in memory is freed with
+ * them. */
+static void crash(struct hf_engine *engine)
+{
+    struct zk_handle *handle = engine->zk->handle;
+
+    engine->gone = true;
+    zk_drive_close(engine->zk);
+    hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
+    hf_zk_session_free(&handle->session);
+}
+
+static void free_memory(struct hf_sim *sim)
+{
+    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
+        if (!e->gone)
+            crash(e);
+    }
+    for (struct zk_connection *c = sim->zk->connections; c != NULL;
+         c = c->next_ever)
+        hf_jute_free(&c->received);
+}
+
+/* There are no tickets, so what is about them is never called. */
+const struct sim_model_ops sim_model_zk_handle = {
+    .start = start,
+    .free = crash,
+    .thaw = zk_drive_thaw,
+    .flush = zk_drive_flush,
+    .reset = zk_drive_reset,
+    .crash = crash,
+    .kill_session = zk_drive_kill_session,
+    .stall = zk_stall,
+    .restart = zk_restart,
+    .end_faults = zk_end_faults,
+    .owner = zk_drive_owner,
+    .alive = zk_drive_alive,
+    .connected = zk_drive_connected,
+    .free_memory = free_memory,
+};
+
+/* ------------------------------------------------- what the servers know -- */
+
+const struct zk_sent_event *zk_handle_events(const struct zk_handle *handle)
+{
+    const struct zk_connection *connection = handle->client->connection;
+
+    return connection == NULL ? NULL : connection->first_event;
+}
+
+const struct zk_sent_event *
+zk_handle_next_event(const struct zk_sent_event *event)
+{
+    return event->next;
+}
+
+int32_t zk_handle_event_type(const struct zk_sent_event *event)
+{
+    return event->type;
+}
+
+const char *zk_handle_event_path(const struct zk_sent_event *event)
+{
+    return event->path;
+}
+
+int64_t zk_handle_event_zxid(const struct zk_sent_event *event)
+{
+    return event->zxid;
+}
+
+size_t zk_handle_watch_count(const struct zk_handle *handle)
+{
+    const struct zk_connection *connection = handle->client->connection;
+    size_t count = 0;
+
+    if (connection == NULL)
+        return 0;
+    for (const struct zk_watch *w = connection->server->watches; w != NULL;
+         w = w->next)
+        count += w->connection == connection;
+    return count;
+}
