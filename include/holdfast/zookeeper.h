@@ -184,6 +184,18 @@ HF_API bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
     HF_NONNULL(1);
 
 /**
+ * hf_zookeeper_set_servers(zookeeper, servers):
+ * Replace the servers of the URL by ${servers}, such as "h1:2181,h2,[::1]",
+ * which have to be of the same ensemble.  If the session is connected to one of
+ * them, it stays there.  Otherwise it moves to one of them as soon as all
+ * operations that were sent are answered; others wait for the move.
+ *   Fails     HF_EURL if ${servers} is no such list; HF_ECLOSED HF_EFORKED.
+ */
+HF_API hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
+                                          const char *servers)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
  * hf_zookeeper_session(zookeeper, session):
  * Set ${session} to the session as it is now; .id is 0 while there is none.  It
  * is another one after each HF_STATE_LOST.

@@ -69,6 +69,13 @@ bool hf_connectivity_has_connection(const struct hf_connectivity *connectivity)
 /* ------------------------------------------------------- what has happened --
  */
 
+/* No line of the log has been about any server. */
+static void forget_logged(struct hf_connectivity *connectivity)
+{
+    for (size_t i = 0; i < HF_CONNECTIVITY_SERVERS_MAX; i++)
+        connectivity->logged[i] = 0;
+}
+
 /* The timeout of one attempt: each server can be tried twice within a session,
  * but no attempt is shorter than a busy server may need.  The first ones are
  * shorter, because a server that is starting may leave a connection open that
@@ -104,8 +111,7 @@ void hf_connectivity_up(struct hf_connectivity *connectivity, uint64_t now_ms)
     connectivity->up_at_ms = now_ms;
     connectivity->silent_attempts = 0;
     connectivity->error[0] = '\0';
-    for (size_t i = 0; i < HF_CONNECTIVITY_SERVERS_MAX; i++)
-        connectivity->logged[i] = 0;
+    forget_logged(connectivity);
     move(connectivity, HF_CONNECTIVITY_UP);
 }
 
@@ -189,6 +195,16 @@ void hf_connectivity_closing(struct hf_connectivity *connectivity,
 void hf_connectivity_closed(struct hf_connectivity *connectivity)
 {
     move(connectivity, HF_CONNECTIVITY_CLOSED);
+}
+
+void hf_connectivity_set_servers(struct hf_connectivity *connectivity,
+                                 size_t servers)
+{
+    assert(servers > 0);
+    connectivity->share_servers = servers;
+    connectivity->silent_attempts = 0;
+    hf_reconnect_backoff_set_servers(&connectivity->backoff, servers);
+    forget_logged(connectivity);
 }
 
 /* ------------------------------------------------------------- what to do --

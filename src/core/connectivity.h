@@ -31,8 +31,9 @@
 #include "core/random.h"
 #include "core/reconnect_backoff.h"
 
-/* Servers whose errors are logged apart. */
-#define HF_CONNECTIVITY_SERVERS_MAX 32
+/* Servers whose errors are logged apart: those of a list, and one that was
+ * taken out of it while the session was connected to it. */
+#define HF_CONNECTIVITY_SERVERS_MAX 33
 
 /* A connection that stayed up this long counts as a success and resets the
  * backoff. */
@@ -149,6 +150,11 @@ void hf_connectivity_closing(struct hf_connectivity *connectivity,
 
 /* The session is closed.  In any state. */
 void hf_connectivity_closed(struct hf_connectivity *connectivity);
+
+/* The session has other servers from now on, ${servers} of them: attempts are
+ * counted anew, and each server gets its share of a round. */
+void hf_connectivity_set_servers(struct hf_connectivity *connectivity,
+                                 size_t servers);
 
 /* ------------------------------------------------------------- what to do --
  */

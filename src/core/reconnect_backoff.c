@@ -28,6 +28,14 @@ void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff)
     backoff->same_status = 0;
 }
 
+void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
+                                      size_t servers)
+{
+    assert(servers > 0);
+    backoff->servers = servers;
+    hf_reconnect_backoff_reset(backoff);
+}
+
 uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
                                    uint64_t now_ms, struct hf_random *random)
 {

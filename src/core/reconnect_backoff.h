@@ -43,6 +43,11 @@ void hf_reconnect_backoff_init(struct hf_reconnect_backoff *backoff,
 /* The next attempt is the first of a first round. */
 void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff);
 
+/* There are ${servers} other servers: the same, and a round has as many
+ * attempts. */
+void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
+                                      size_t servers);
+
 /* A steady connection was lost, which does not count as a failed attempt.
  * Returns when the next attempt is due: at once if there are other servers,
  * else after the first pause of the default policy. */

@@ -14,6 +14,7 @@
 #define HF_ZOOKEEPER_LISTENERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <holdfast/holdfast.h>
@@ -65,6 +66,10 @@ struct hf_zk_listener {
     /* The servers keep the session for at least one timeout from ${anchor_ms}
      * (see proof.h).  Anchors only rise within a session. */
     void (*proven)(void *user, uint64_t anchor_ms);
+    /* The session has another list of servers.  ${was} has an element for each
+     * index of the new one, and one for HF_ZK_SERVER_LEFT: the index that the
+     * server had in the old list, or SIZE_MAX. */
+    void (*servers_changed)(void *user, const size_t *was);
 
     /* Written by the list only. */
     struct hf_zk_listener *next;

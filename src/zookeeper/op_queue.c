@@ -548,6 +548,22 @@ static void lost(void *user, const char *why)
     end_tries(queue);
 }
 
+/* What is known of a server goes with it to its new index. */
+static void servers_changed(void *user, const size_t *was)
+{
+    struct hf_zk_op_queue *queue = user;
+    uint32_t known[HF_ZK_SERVERS_MAX + 1];
+    uint32_t unknown[HF_ZK_SERVERS_MAX + 1];
+
+    for (size_t i = 0; i <= HF_ZK_SERVERS_MAX; i++) {
+        known[i] = was[i] == SIZE_MAX ? 0 : queue->known[was[i]];
+        unknown[i] = was[i] == SIZE_MAX ? 0 : queue->unknown[was[i]];
+    }
+    memcpy(queue->known, known, sizeof known);
+    memcpy(queue->unknown, unknown, sizeof unknown);
+    send_waiting(queue); /* the session may stay after all */
+}
+
 void hf_zk_op_queue_event(struct hf_zk_op_queue *queue)
 {
     queue->event_unanswered = true;
@@ -625,7 +641,8 @@ void hf_zk_op_queue_init(struct hf_zk_op_queue *queue,
                                 .gave_up = gave_up,
                                 .up = up,
                                 .suspended = suspended,
-                                .lost = lost};
+                                .lost = lost,
+                                .servers_changed = servers_changed};
     hf_zk_listeners_add(&session->listeners, &queue->listener);
 }
 

@@ -114,8 +114,8 @@ struct hf_zk_op_queue {
     bool given_up; /* no attempt is made before the next operation */
     /* For each server of the configuration: bits of the opcodes that it has
      * answered, and of those that it does not know. */
-    uint32_t known[HF_ZK_SERVERS_MAX];
-    uint32_t unknown[HF_ZK_SERVERS_MAX];
+    uint32_t known[HF_ZK_SERVERS_MAX + 1];
+    uint32_t unknown[HF_ZK_SERVERS_MAX + 1];
     /* An event came and no answer after it, so the zxid that a resume offers
      * does not include it. */
     bool event_unanswered;

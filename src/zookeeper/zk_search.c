@@ -59,7 +59,7 @@ bool hf_zk_search_received(struct hf_zk_search *search, const void *bytes,
     if (search->answer_bytes < HF_ZK_SEARCH_ANSWER_BYTES)
         return false;
     if (memcmp(search->answer, "rw", HF_ZK_SEARCH_ANSWER_BYTES) == 0) {
-        hf_zk_search_end(search);
+        search->state = HF_ZK_SEARCH_FOUND;
         return true;
     }
     hf_zk_search_failed(search, now_ms);
@@ -83,5 +83,11 @@ void hf_zk_search_tick(struct hf_zk_search *search, uint64_t now_ms)
 
 uint64_t hf_zk_search_wake_at_ms(const struct hf_zk_search *search)
 {
-    return search->state == HF_ZK_SEARCH_ENDED ? HF_FOREVER : search->at_ms;
+    switch (search->state) {
+    case HF_ZK_SEARCH_PAUSING:
+    case HF_ZK_SEARCH_ASKING:
+        return search->at_ms;
+    default:
+        return HF_FOREVER;
+    }
 }

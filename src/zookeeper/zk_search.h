@@ -34,6 +34,7 @@
 
 enum hf_zk_search_state {
     HF_ZK_SEARCH_ENDED,   /* or not begun */
+    HF_ZK_SEARCH_FOUND,   /* .server has a quorum */
     HF_ZK_SEARCH_PAUSING, /* until the next round */
     HF_ZK_SEARCH_ASKING,  /* .server */
 };
@@ -59,8 +60,8 @@ void hf_zk_search_begin(struct hf_zk_search *search, size_t server_count,
                         size_t current, uint64_t now_ms);
 void hf_zk_search_end(struct hf_zk_search *search);
 
-/* ${count} bytes of the answer.  True: .server has a quorum, and the search has
- * ended. */
+/* ${count} bytes of the answer.  True: the server that was asked has a quorum.
+ */
 bool hf_zk_search_received(struct hf_zk_search *search, const void *bytes,
                            size_t count, uint64_t now_ms);
 

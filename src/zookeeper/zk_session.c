@@ -508,6 +508,16 @@ static void end_disconnect(struct hf_zk_session *session)
         close_if_requested(session);
 }
 
+/* A resume that was not answered may be carried out all the same, with the
+ * least timeout. */
+static void note_resume_without_answer(struct hf_zk_session *session)
+{
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
+        session->id != 0)
+        session->timeout_ms =
+            hf_min_ms(session->timeout_ms, least_timeout_ms(session));
+}
+
 /* The connection is of no use any more: report why, schedule the next attempt,
  * notify .suspended and fail all calls.  While closing it completes the close
  * instead.  ${refused}: the server does not accept the credentials. */
@@ -524,10 +534,7 @@ static void disconnect(struct hf_zk_session *session, bool refused,
     }
     (void)vsnprintf(why, sizeof why, format, args);
     session->disconnecting = true;
-    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
-        session->id != 0)
-        session->timeout_ms =
-            hf_min_ms(session->timeout_ms, least_timeout_ms(session));
+    note_resume_without_answer(session);
     if (refused)
         hf_connectivity_refused(&session->connectivity, status, session->now_ms,
                                 &session->config->random);
@@ -611,18 +618,26 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
 /* Leave the connection as it is: another server has been chosen. */
 static void leave(struct hf_zk_session *session)
 {
+    bool was_up = hf_zk_session_usable(session);
+
     session->disconnecting = true;
+    note_resume_without_answer(session);
     hf_connectivity_restart(&session->connectivity, session->now_ms);
     connect_to_next_server(session);
-    HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
-    fail_pending(session);
+    if (was_up) {
+        HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
+        fail_pending(session);
+    }
     end_disconnect(session);
 }
 
 void hf_zk_session_leave_if_idle(struct hf_zk_session *session)
 {
-    if (session->leaving && hf_zk_session_usable(session) &&
-        session->wire.calls == 0)
+    unsigned state = session->connectivity.state;
+
+    if (session->leaving && session->wire.calls == 0 &&
+        (state == HF_CONNECTIVITY_CONNECTING ||
+         state == HF_CONNECTIVITY_HANDSHAKING || state == HF_CONNECTIVITY_UP))
         leave(session);
 }
 
@@ -632,8 +647,10 @@ void hf_zk_session_leave_for(struct hf_zk_session *session, size_t server,
     const struct hf_zk_server *left =
         &session->config->servers[session->server];
 
-    session->log.line(session->log.user, HF_LOG_INFO, "%s:%u: left, because %s",
-                      left->host, (unsigned)left->port, why);
+    if (hf_zk_session_usable(session))
+        session->log.line(session->log.user, HF_LOG_INFO,
+                          "%s:%u: left, because %s", left->host,
+                          (unsigned)left->port, why);
     session->leaving = true;
     session->next_server = server;
     hf_zk_session_leave_if_idle(session);

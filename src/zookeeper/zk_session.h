@@ -54,7 +54,9 @@
 #include "zookeeper/zk_search.h"
 #include "zookeeper/zk_wire.h"
 
-#define HF_ZK_SERVERS_MAX HF_CONNECTIVITY_SERVERS_MAX
+#define HF_ZK_SERVERS_MAX (HF_CONNECTIVITY_SERVERS_MAX - 1)
+/* The index of the current server if it is in the list no more. */
+#define HF_ZK_SERVER_LEFT HF_ZK_SERVERS_MAX
 #define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 bytes and a NUL */
 #define HF_ZK_AUTH_BYTES 512
 
@@ -65,10 +67,11 @@ struct hf_zk_server {
     uint16_t port;
 };
 
-/* What the URL says.  The session changes nothing but .random. */
+/* What the URL says.  The session changes nothing but .random and, by
+ * hf_zk_session_set_servers(), the servers. */
 struct hf_zk_session_config {
-    struct hf_zk_server servers[HF_ZK_SERVERS_MAX];
-    size_t server_count;         /* at least 1 */
+    struct hf_zk_server servers[HF_ZK_SERVERS_MAX + 1];
+    size_t server_count;         /* at least 1; without HF_ZK_SERVER_LEFT */
     char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for the scheme digest, or
                                     "" */
     bool private_nodes;          /* created nodes are for this user only */
@@ -155,7 +158,7 @@ struct hf_zk_session {
     bool lost_local; /* that is true of the session that was lost last: nothing
                         rests on it */
     struct hf_zk_search search; /* for a server with a quorum */
-    enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX];
+    enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX + 1];
     uint64_t connect_sent_at_ms; /* when the ConnectRequest was sent */
     /* Closing. */
     bool close_requested;
@@ -201,6 +204,14 @@ void hf_zk_session_free(struct hf_zk_session *session);
 /* Start connecting again after .gave_up of the listeners; does nothing in other
  * states. */
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms);
+
+/* Replace the servers by the ${count} of ${servers}, which are copied.  If the
+ * current one is among them, the session stays there.  Otherwise it moves to
+ * the first of them: at once if it is not connected, else when no call is in
+ * flight; see .leaving.  Nothing changes if they are the same servers. */
+void hf_zk_session_set_servers(struct hf_zk_session *session,
+                               const struct hf_zk_server *servers, size_t count,
+                               uint64_t now_ms);
 
 /* True while calls can be made. */
 bool hf_zk_session_usable(const struct hf_zk_session *session);

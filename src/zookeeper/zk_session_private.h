@@ -39,7 +39,8 @@ void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
 
 /* Leave the server for the one with the index ${server}, because of ${why}, as
  * soon as no call is in flight.  Users of the session send nothing more until
- * then, see .leaving. */
+ * then, see .leaving.  While there is no connection, the next attempt goes
+ * there. */
 void hf_zk_session_leave_for(struct hf_zk_session *session, size_t server,
                              const char *why);
 

@@ -128,14 +128,42 @@ static const char *take_server(struct url_span text, uint16_t usual_port,
     return take_port(rest, &server->port) ? NULL : "has no valid port";
 }
 
-/* Read the comma-separated servers of the URL. */
-static hf_status take_servers(struct hf_zk_url_config *config, const char *text,
-                              struct hf_error *error)
+/* Read the comma-separated servers ${text} of ${where}. */
+static hf_status take_list(struct hf_zk_session_config *config,
+                           const char *text, const char *where,
+                           struct hf_error *error)
 {
-    uint16_t port = config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
+    uint16_t port = config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
     struct url_span rest = {text, text + strlen(text)};
     const char *comma, *fault;
 
+    config->server_count = 0;
+    do {
+        if (config->server_count == HF_ZK_SERVERS_MAX)
+            return hf_error_set(error, HF_EURL,
+                                "%s has more than %d servers; expected fewer, "
+                                "a few of them are enough",
+                                where, HF_ZK_SERVERS_MAX);
+        comma = memchr(rest.from, ',', bytes_of(rest));
+        fault = take_server(
+            (struct url_span){rest.from, comma != NULL ? comma : rest.end},
+            port, &config->servers[config->server_count++]);
+        if (fault != NULL)
+            return hf_error_set(error, HF_EURL,
+                                "server %zu of %s %s; expected HOST or "
+                                "HOST:PORT or [IPV6]:PORT, with a port from 1 "
+                                "to 65535",
+                                config->server_count, where, fault);
+        if (comma != NULL)
+            rest.from = comma + 1;
+    } while (comma != NULL);
+    return HF_OK;
+}
+
+/* Read the servers of the URL. */
+static hf_status take_servers(struct hf_zk_url_config *config, const char *text,
+                              struct hf_error *error)
+{
     /* An escaped '@' gets past the URL parser's check for a misplaced
      * password. */
     if (strchr(text, '@') != NULL)
@@ -143,26 +171,13 @@ static hf_status take_servers(struct hf_zk_url_config *config, const char *text,
                             "the servers of the URL have an escaped '@' among "
                             "them; expected USER:PASSWORD@HOST with a plain "
                             "one");
-    do {
-        if (config->session.server_count == HF_ZK_SERVERS_MAX)
-            return hf_error_set(error, HF_EURL,
-                                "the URL has more than %d servers; expected "
-                                "fewer, a few of them are enough",
-                                HF_ZK_SERVERS_MAX);
-        comma = memchr(rest.from, ',', bytes_of(rest));
-        fault = take_server(
-            (struct url_span){rest.from, comma != NULL ? comma : rest.end},
-            port, &config->session.servers[config->session.server_count++]);
-        if (fault != NULL)
-            return hf_error_set(error, HF_EURL,
-                                "server %zu of the URL %s; expected HOST or "
-                                "HOST:PORT or [IPV6]:PORT, with a port from 1 "
-                                "to 65535",
-                                config->session.server_count, fault);
-        if (comma != NULL)
-            rest.from = comma + 1;
-    } while (comma != NULL);
-    return HF_OK;
+    return take_list(&config->session, text, "the URL", error);
+}
+
+hf_status hf_zk_url_parse_servers(struct hf_zk_session_config *config,
+                                  const char *text, struct hf_error *error)
+{
+    return take_list(config, text, "the list", error);
 }
 
 /* ---------------------------------------------------------------- chroot -- */
@@ -296,15 +311,15 @@ hf_status hf_zk_url_parse(struct hf_zk_url_config *config,
 }
 
 /* The Fisher-Yates shuffle. */
-void hf_zk_url_shuffle(struct hf_zk_url_config *config)
+void hf_zk_url_shuffle(struct hf_zk_session_config *config)
 {
     struct hf_zk_server moved;
 
-    for (size_t left = config->session.server_count; left > 1; left--) {
-        size_t chosen = (size_t)hf_random_below(&config->session.random, left);
+    for (size_t left = config->server_count; left > 1; left--) {
+        size_t chosen = (size_t)hf_random_below(&config->random, left);
 
-        moved = config->session.servers[chosen];
-        config->session.servers[chosen] = config->session.servers[left - 1];
-        config->session.servers[left - 1] = moved;
+        moved = config->servers[chosen];
+        config->servers[chosen] = config->servers[left - 1];
+        config->servers[left - 1] = moved;
     }
 }

@@ -88,13 +88,19 @@ hf_status hf_zk_url_parse(struct hf_zk_url_config *config,
                           size_t row_count, void *values,
                           struct hf_error *error);
 
+/* Set the servers of ${config} to those of ${text}, a list as in a URL without
+ * anything else.  .tls decides the default port.  HF_EURL, and the servers are
+ * then not to be used. */
+hf_status hf_zk_url_parse_servers(struct hf_zk_session_config *config,
+                                  const char *text, struct hf_error *error);
+
 /* Set .auth.  False if ${user} or ${password} is empty, ${user} contains ':',
  * or both are too long. */
 bool hf_zk_url_authenticate(struct hf_zk_url_config *config, const char *user,
                             const char *password);
 
-/* Put the servers in a random order, with the session's .random, so that
- * clients spread over the servers. */
-void hf_zk_url_shuffle(struct hf_zk_url_config *config);
+/* Put the servers in a random order, with .random, so that clients spread over
+ * the servers. */
+void hf_zk_url_shuffle(struct hf_zk_session_config *config);
 
 #endif

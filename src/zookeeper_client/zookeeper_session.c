@@ -292,3 +292,40 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
     hf_monitor_leave(&zookeeper->monitor);
     return status;
 }
+
+/* Read ${text} and give the session its servers.  With the lock. */
+static hf_status set_servers(struct hf_zookeeper *zookeeper, const char *text,
+                             struct hf_error *error)
+{
+    struct hf_zk_session_config *config = &zookeeper->config.session;
+    struct hf_zk_session_config list = {.tls = config->tls,
+                                        .random = config->random};
+    hf_status status;
+
+    if (zookeeper->monitor.closing)
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    status = hf_zk_url_parse_servers(&list, text, error);
+    if (status != HF_OK)
+        return status;
+    hf_zk_url_shuffle(&list);
+    config->random = list.random;
+    hf_zk_session_set_servers(&zookeeper->session, list.servers,
+                              list.server_count, hf_now_ms());
+    hf_zookeeper_changed(zookeeper);
+    return HF_OK;
+}
+
+hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
+                                   const char *servers)
+{
+    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    struct hf_error error;
+
+    if (status != HF_OK)
+        return status;
+    status = set_servers(zookeeper, servers, &error);
+    if (status != HF_OK)
+        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_set_servers", &error);
+    hf_monitor_leave(&zookeeper->monitor);
+    return status;
+}

@@ -71,6 +71,6 @@ hf_status hf_zk_prepare(struct hf_zk_url_config *config,
         return status;
     if ((*description = describe(config)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for a session");
-    hf_zk_url_shuffle(config);
+    hf_zk_url_shuffle(&config->session);
     return HF_OK;
 }

@@ -14,6 +14,7 @@
  *     read_only         = 0 or 1
  *     session           = STATUS ID
  *     watch PATH        = STATUS    adds a persistent watch
+ *     servers LIST      = STATUS    hf_zookeeper_set_servers()
  *     close             = STATUS    and the program ends
  *
  * The end of standard input is a close.  Between the answers there are lines
@@ -112,6 +113,8 @@ static void run(struct hf_zookeeper *zookeeper, const char *command,
         session(zookeeper);
     else if (strcmp(command, "watch") == 0)
         watch(zookeeper, path);
+    else if (strcmp(command, "servers") == 0)
+        answer(hf_zookeeper_set_servers(zookeeper, path), "");
     else
         printf("= unknown command %s\n", command);
 }

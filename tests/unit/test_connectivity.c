@@ -229,6 +229,30 @@ static void a_restart_is_no_failed_attempt(void **state)
     assert_int_equal(fixture.connectivity.state, HF_CONNECTIVITY_IDLE);
 }
 
+/* What the old ones have answered, and how often, counts no more. */
+static void other_servers_are_counted_anew(void **state)
+{
+    struct connectivity_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    connecting(&fixture);
+    disconnected(&fixture, HF_EURL);
+    assert_true(hf_connectivity_is_final(&fixture.connectivity));
+    assert_true(hf_connectivity_set_error(&fixture.connectivity, 0, "refused"));
+    hf_connectivity_set_servers(&fixture.connectivity, 2);
+    assert_false(hf_connectivity_is_final(&fixture.connectivity));
+    sleep_until_due(&fixture);
+    connecting(&fixture);
+    assert_int_equal(wake_in_ms(&fixture), 2000);
+    fixture.connectivity.session_ms = 4000; /* two rounds, two servers */
+    disconnected(&fixture, HF_EURL);
+    assert_int_equal(wake_in_ms(&fixture), 0); /* the second of the round */
+    connecting(&fixture);
+    assert_int_equal(wake_in_ms(&fixture), 1000);
+    assert_true(hf_connectivity_set_error(&fixture.connectivity, 0, "refused"));
+}
+
 static void a_close_takes_no_longer_than_its_timeout(void **state)
 {
     struct connectivity_fixture fixture;
@@ -338,6 +362,7 @@ TEST_FILE(connectivity)
         cmocka_unit_test(a_steady_connection_resets_the_backoff),
         cmocka_unit_test(it_is_idle_when_the_policy_gave_up),
         cmocka_unit_test(a_restart_is_no_failed_attempt),
+        cmocka_unit_test(other_servers_are_counted_anew),
         cmocka_unit_test(a_close_takes_no_longer_than_its_timeout),
         cmocka_unit_test(the_same_error_of_a_server_is_logged_once),
         cmocka_unit_test(a_final_error_is_logged_at_a_lower_level),

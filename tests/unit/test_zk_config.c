@@ -175,6 +175,35 @@ static void many_servers(void **state)
     assert_refused(text, "more than 32 servers");
 }
 
+static void a_list_of_servers_alone(void **state)
+{
+    static const struct {
+        const char *text, *part;
+    } bad[] = {
+        {"", "server 1 of the list is empty"},
+        {"a,b:0", "server 2 of the list has no valid port"},
+        {"user:password@a", "server 1 of the list"},
+        {"zk://a", "server 1 of the list"},
+        {"a/chroot", "server 1 of the list has characters"},
+    };
+    struct hf_zk_session_config config = {.tls = true, .server_count = 7};
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(hf_zk_url_parse_servers(&config, "a,[::1]:3,b:4", &error),
+                     HF_OK);
+    assert_int_equal(config.server_count, 3);
+    assert_string_equal(config.servers[1].host, "::1");
+    assert_int_equal(config.servers[0].port, HF_ZK_PORT_TLS);
+    assert_int_equal(config.servers[2].port, 4);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(hf_zk_url_parse_servers(&config, bad[i].text, &error),
+                         HF_EURL);
+        assert_non_null(strstr(error.text, bad[i].part));
+        assert_null(strstr(error.text, "password"));
+    }
+}
+
 static void chroots(void **state)
 {
     static const struct {
@@ -380,7 +409,7 @@ static void each_client_draws_its_own_order(void **state)
 
         assert_good(url, &config);
         hf_random_seed(&config.url.session.random, seed);
-        hf_zk_url_shuffle(&config.url);
+        hf_zk_url_shuffle(&config.url.session);
         for (size_t i = 0; i < 4; i++) {
             size_t which = (size_t)config.url.session.servers[i].port - 100;
 
@@ -395,7 +424,7 @@ static void each_client_draws_its_own_order(void **state)
         assert_true(first[i]);
     assert_good("zk://h", &config);
     hf_random_seed(&config.url.session.random, 1);
-    hf_zk_url_shuffle(&config.url);
+    hf_zk_url_shuffle(&config.url.session);
     assert_string_equal(config.url.session.servers[0].host, "h");
 }
 
@@ -406,6 +435,7 @@ TEST_FILE(zk_config)
         cmocka_unit_test(servers_are_taken_apart),
         cmocka_unit_test(wrong_servers_are_called_by_their_number),
         cmocka_unit_test(many_servers),
+        cmocka_unit_test(a_list_of_servers_alone),
         cmocka_unit_test(chroots),
         cmocka_unit_test(options_are_taken),
         cmocka_unit_test(layouts_are_taken),

@@ -188,7 +188,7 @@ void zk_drive_configure(struct hf_sim *sim, struct hf_zk_url_config *config)
     config->session.strict_proof = ensemble->strict_proof;
     config->session.window = ensemble->window;
     hf_random_seed(&config->session.random, hf_random_next(&sim->random));
-    hf_zk_url_shuffle(config);
+    hf_zk_url_shuffle(&config->session);
 }
 
 /* ------------------------------------------------ process and link -- */
