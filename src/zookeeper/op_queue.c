@@ -258,15 +258,26 @@ static void note_support(struct hf_zk_op_queue *queue,
 static void answered(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply);
 
+/* Does the record of ${op} end with a watch flag? */
+static bool has_watch_flag(const struct hf_zk_op *op)
+{
+    return op->kind == HF_ZOOKEEPER_GET || op->kind == HF_ZOOKEEPER_EXISTS ||
+           op->kind == HF_ZOOKEEPER_CHILDREN;
+}
+
 /* Write what the record of ${op} says of its watch, which depends on what the
- * server keeps for that path now. */
+ * server keeps for that path now.  When the read was sent before, it may have
+ * had a watcher that has been freed. */
 static void put_watch(const struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     struct hf_zk_watch_set *set = &queue->session->watches;
     struct hf_jute_writer *record = &op->record;
 
-    if (op->watcher == NULL)
+    if (op->watcher == NULL) {
+        if (has_watch_flag(op))
+            record->bytes[record->used - 1] = 0;
         return;
+    }
     if (!op->watcher->in_set)
         hf_zk_watch_set_add(set, op->watcher);
     if (op->kind == HF_ZOOKEEPER_ADD_WATCH)
