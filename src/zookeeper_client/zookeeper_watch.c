@@ -203,14 +203,16 @@ static struct hf_zookeeper_watch *of_set_again(struct hf_zk_op *op)
     return (struct hf_zookeeper_watch *)(void *)((char *)op - offset);
 }
 
-/* Where it could not be set again, the next connection tries once more. */
+/* Where it could not be set again, the next connection tries once more.  A free
+ * of the watch cancels it. */
 static void set_again_ended(struct hf_zk_op *op, hf_status status,
                             struct hf_zookeeper_result *result)
 {
     struct hf_zookeeper_watch *watch = of_set_again(op);
 
     (void)result;
-    if (status != HF_OK && status != HF_ELOST && status != HF_ECLOSED)
+    if (status != HF_OK && status != HF_ELOST && status != HF_ECLOSED &&
+        status != HF_ECANCELLED)
         hf_log_write(&watch->zookeeper->monitor.log, HF_LOG_WARNING,
                      "the watch of %.200s is not set in the new session: %s",
                      watch->user_path, hf_status_text(status));
