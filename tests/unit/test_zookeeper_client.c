@@ -107,12 +107,21 @@ struct client_fixture {
     atomic_int dropped;
     atomic_int ended;
     atomic_int events;
+    atomic_int resyncs; /* of these */
+    atomic_int unset;   /* log lines that a watch could not be set again */
     _Atomic hf_status status; /* of the last end */
 };
 
 static void on_drop(void *arg)
 {
     atomic_fetch_add(&((struct client_fixture *)arg)->dropped, 1);
+}
+
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)level;
+    atomic_fetch_add(&((struct client_fixture *)arg)->unset,
+                     strstr(line, "is not set in the new session") != NULL);
 }
 
 static void on_state(void *arg, enum hf_state state)
@@ -132,8 +141,11 @@ static void on_done(void *arg, const struct hf_zookeeper_result *result)
 
 static void on_event(void *arg, const struct hf_zookeeper_event *event)
 {
+    struct client_fixture *f = arg;
+
     assert_string_equal(event->path, "/a");
-    atomic_fetch_add(&((struct client_fixture *)arg)->events, 1);
+    atomic_fetch_add(&f->resyncs, event->kind == HF_ZOOKEEPER_RESYNC);
+    atomic_fetch_add(&f->events, 1);
 }
 
 /* An empty callback of each type, which is dropped in the end. */
@@ -160,6 +172,8 @@ static bool begin(struct client_fixture *f)
     opts.on_state = (struct hf_on_state){on_state, f, on_drop};
     opts.credentials = &credential;
     opts.credential_count = 1;
+    opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 1;
+    opts.on_log = (struct hf_on_log){on_log, f, HF_LOG_WARNING};
     if (is_expected(
             hf_zookeeper_open(server.url, &opts, &f->zookeeper, &error)))
         return true;
@@ -341,6 +355,59 @@ static void watching(void)
     end(&f);
 }
 
+/* The connection ends, and a read goes on on the next one. */
+static void reconnecting(void)
+{
+    struct hf_zookeeper_result *result;
+    struct client_fixture f;
+    hf_status status;
+
+    if (begin(&f) &&
+        is_expected(hf_zookeeper_sync(f.zookeeper, "/", wait_ms()))) {
+        server.silent = true;
+        if (is_expected(hf_zookeeper_get_start(f.zookeeper, "/a", wait_ms(),
+                                               done(&f)))) {
+            zookeeper_fake_cut(&server);
+            server.silent = false;
+            wait_until(has_ended, &f);
+            (void)is_expected(f.status);
+        }
+        server.silent = false;
+        status = hf_zookeeper_get(f.zookeeper, "/a", wait_ms(), &result);
+        (void)is_well(status, result);
+    }
+    end(&f);
+}
+
+static bool has_resync(void *arg)
+{
+    return ((struct client_fixture *)arg)->resyncs > 0;
+}
+
+/* The session ends, and a persistent watch is set again in the next one, for
+ * which no memory is needed. */
+static void losing(void)
+{
+    struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_WATCH};
+    struct hf_zookeeper_watch *watch = NULL;
+    struct client_fixture f;
+
+    if (begin(&f) && is_expected(hf_zookeeper_watch_open(
+                         f.zookeeper, "/a", HF_ZOOKEEPER_WATCH_PERSISTENT,
+                         to_events(&f), &watch))) {
+        op.watch = watch;
+        if (is_expected(hf_zookeeper_run(f.zookeeper, &op, wait_ms(), NULL)) &&
+            !faults.all_after) {
+            server.forgets = true;
+            zookeeper_fake_cut(&server);
+            wait_until(has_resync, &f);
+            server.forgets = false;
+        }
+    }
+    hf_zookeeper_watch_free(watch);
+    end(&f);
+}
+
 /* The calls that need no server. */
 static void listening(void)
 {
@@ -378,6 +445,8 @@ EACH_ALLOCATION_FAILS(waiting)
 EACH_ALLOCATION_FAILS(starting)
 EACH_ALLOCATION_FAILS(cancelling)
 EACH_ALLOCATION_FAILS(watching)
+EACH_ALLOCATION_FAILS(reconnecting)
+EACH_ALLOCATION_FAILS(losing)
 EACH_ALLOCATION_FAILS(listening)
 
 /* ----------------------------------------------------------------- close -- */
@@ -593,6 +662,33 @@ static void a_free_waits_for_a_callback_on_another_thread(void **state)
     wait_until(is_released, NULL);
 }
 
+static bool has_call(void *arg)
+{
+    return ((struct zookeeper_fake_server *)arg)->calls > 0;
+}
+
+/* Nobody misses it, so there is nothing to warn of. */
+static void a_watch_is_freed_while_it_is_set_again(void **state)
+{
+    struct client_fixture f;
+    struct watch_fixture w;
+
+    (void)state;
+    assert_true(begin(&f));
+    set_watch(f.zookeeper, &w, free_in_callback);
+    server.calls = 0;
+    server.forgets = server.silent = true;
+    zookeeper_fake_cut(&server);
+    wait_until(has_call, &server); /* the AddWatch */
+    hf_zookeeper_watch_free(w.watch);
+    server.silent = false;
+    end(&f);
+    assert_int_equal(f.unset, 0);
+    assert_int_equal(w.f.events, 0);
+    assert_int_equal(w.f.dropped, 1);
+    wait_until(is_released, NULL);
+}
+
 /* A handle and its watch are freed in either order. */
 static void a_watch_outlives_its_handle(void **state)
 {
@@ -669,6 +765,10 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(all_fail_cancelling),
         cmocka_unit_test(one_fails_watching),
         cmocka_unit_test(all_fail_watching),
+        cmocka_unit_test(one_fails_reconnecting),
+        cmocka_unit_test(all_fail_reconnecting),
+        cmocka_unit_test(one_fails_losing),
+        cmocka_unit_test(all_fail_losing),
         cmocka_unit_test(one_fails_listening),
         cmocka_unit_test(all_fail_listening),
         cmocka_unit_test(a_close_ends_what_waits_and_what_was_sent),
@@ -676,6 +776,7 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(a_watch_is_freed_in_its_own_callback),
         cmocka_unit_test(a_watch_is_freed_in_the_callback_of_another),
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
+        cmocka_unit_test(a_watch_is_freed_while_it_is_set_again),
         cmocka_unit_test(a_watch_outlives_its_handle),
         cmocka_unit_test(a_session_is_taken_over_with_its_timeout),
         cmocka_unit_test(the_timeout_of_a_session_is_checked),

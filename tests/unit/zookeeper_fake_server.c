@@ -73,17 +73,20 @@ static void put_header(struct frame *frame, int32_t xid)
 
 /* --------------------------------------------------------------- answers -- */
 
+/* A session that has ended has no id and no timeout. */
 static void accept_session(struct zookeeper_fake_server *server,
                            const uint8_t *request)
 {
     static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {1};
     struct frame frame = {.used = 0};
+    bool forgotten;
 
-    put(&frame, 0, 4);
     server->timeout_ms = get(request + 12);
     server->session_id = get(request + 20);
-    put(&frame, (uint32_t)get(request + 12), 4);
-    put(&frame, 4711, 8);
+    forgotten = server->session_id != 0 && atomic_exchange(&server->forgets, 0);
+    put(&frame, 0, 4);
+    put(&frame, forgotten ? 0 : (uint32_t)server->timeout_ms, 4);
+    put(&frame, forgotten ? 0 : 4711, 8);
     put_text(&frame, password, sizeof password);
     server->accepted = true;
     send_frame(server, &frame);
@@ -165,6 +168,15 @@ void zookeeper_fake_fire(struct zookeeper_fake_server *server, int32_t type,
 }
 
 /* ---------------------------------------------------------------- thread -- */
+
+/* The thread of the server then finds its end. */
+void zookeeper_fake_cut(struct zookeeper_fake_server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+    if (server->fd >= 0)
+        (void)shutdown(server->fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&server->lock);
+}
 
 static void hang_up(struct zookeeper_fake_server *server)
 {

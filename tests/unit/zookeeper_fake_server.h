@@ -27,6 +27,7 @@ struct zookeeper_fake_server {
     /* What the last connection asked for. */
     atomic_int session_id;
     atomic_int timeout_ms;
+    atomic_bool forgets; /* the next session that is to be resumed has ended */
     atomic_bool silent;  /* it reads, and answers nothing */
     atomic_uint calls;   /* that it has got, but the end of a session */
     atomic_uint answers; /* that it has sent to these */
@@ -35,6 +36,9 @@ struct zookeeper_fake_server {
 /* Start it.  Its .url has a user of the scheme digest. */
 void zookeeper_fake_start(struct zookeeper_fake_server *server);
 void zookeeper_fake_stop(struct zookeeper_fake_server *server);
+
+/* End the connection. */
+void zookeeper_fake_cut(struct zookeeper_fake_server *server);
 
 /* Report an event of ${path}; see enum hf_zk_event_type. */
 void zookeeper_fake_fire(struct zookeeper_fake_server *server, int32_t type,
