@@ -172,6 +172,12 @@ class Storm(unittest.TestCase):
         server.freeze()
         return server.thaw
 
+    def freeze_client(self):
+        """Its callbacks come late, and its session may be over."""
+        client = self.chance.choice(self.clients)
+        client.freeze()
+        return client.thaw
+
     def lag(self):
         """A follower is behind its leader, and clients move to it from the
         others, several times."""
@@ -190,8 +196,8 @@ class Storm(unittest.TestCase):
     def kinds(self):
         return 3 * [self.cut, self.cut_all, self.hold_and_cut] + 2 * [
             self.hold, self.delay] + [
-            self.refuse, self.hold_all, self.swallow, self.die, self.freeze
-            ] + (6 * [self.lag] if self.links else [])
+            self.refuse, self.hold_all, self.swallow, self.die, self.freeze,
+            self.freeze_client] + (6 * [self.lag] if self.links else [])
 
     def pause(self, least_s, most_s):
         """The fault lasts so long.  Nothing is waited for."""
@@ -207,12 +213,12 @@ class Storm(unittest.TestCase):
                        else 1.5 * TIMEOUT_MS / 1000)
             undo()
 
-    def inject_faults(self, clients):
+    def inject_faults(self):
         end = time.monotonic() + PASS_S
         while time.monotonic() < end:
             self.pause(0.02, 0.6)
             self.fault()
-            for client in clients:
+            for client in self.clients:
                 if not client.is_alive():
                     raise AssertionError(waiting.end_of(client))
 
@@ -222,9 +228,10 @@ class Storm(unittest.TestCase):
         one = Pass(number, SEED * 1000 + number, self.urls())
         self.addCleanup(one.kill)
         one.end(one.begin("p", "prepare"))
-        clients = [one.begin("c%d" % i, "storm", i) for i in range(CLIENTS)]
-        self.inject_faults(clients)
-        for client in clients:
+        self.clients = [one.begin("c%d" % i, "storm", i)
+                        for i in range(CLIENTS)]
+        self.inject_faults()
+        for client in self.clients:
             one.end(client)
         one.end(one.begin("f", "final"))
         self.judge(one)

@@ -148,6 +148,21 @@ class Writes(Case):
         self.others["d"].close()
         self.breaks("real-time")
 
+    def syncs_at(self, zxid):
+        self.lines.do("set /r0 -1 a", 9, node(9, 1))
+        self.others["d"] = Lines()
+        self.others["d"].us = self.lines.us
+        self.others["d"].do("sync /r0 0 -", zxid, "HF_OK")
+        self.others["d"].close()
+
+    def test_a_sync_that_is_behind(self):
+        self.syncs_at(8)
+        self.breaks("sync")
+
+    def test_a_sync_that_is_not_behind(self):
+        self.syncs_at(9)
+        self.is_right()
+
     def test_two_of_one_transaction(self):
         one = self.lines.start("set /r0 -1 a")
         two = self.lines.start("set /r1 -1 b")

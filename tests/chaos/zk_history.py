@@ -14,6 +14,7 @@ The rules, by the word that a violation begins with:
     late        an operation ends soon after its deadline
     order       answers come in the order in which operations were started
     real-time   a write that began after another one had ended has a higher zxid
+    sync        the server of a sync is not behind what had ended when it began
     write       a write that succeeded has a zxid and a version of its own
     data        data belong to one write, which may have been carried out
     gap         versions that nobody knows are those of unsure writes
@@ -43,7 +44,7 @@ UNSURE = "HF_EUNSURE"
 LATE_US = 15000000
 
 # For how long after a session was lost its last answers may be written.
-OVERLAP_US = 3000000
+OVERLAP_US = 10000000
 
 Sub = collections.namedtuple("Sub", "kind path version data")
 Result = collections.namedtuple(
@@ -438,15 +439,17 @@ class Checker:
         ended = sorted(writes, key=lambda op: op.end_us)
         highest = None
         at = 0
-        for op in sorted(writes, key=lambda op: op.begin_us):
-            while ended[at].end_us < op.begin_us:
+        syncs = [op for op in self.ops if op.subs[0].kind == "sync" and
+                 op.is_answered()]
+        for op in sorted(writes + syncs, key=lambda op: op.begin_us):
+            while at < len(ended) and ended[at].end_us < op.begin_us:
                 if not highest or ended[at].zxid > highest.zxid:
                     highest = ended[at]
                 at += 1
-            if highest and highest.zxid >= op.zxid:
-                self.violate("real-time", "%s is of %d, and %s, which had ended"
-                             " before, of %d", op, op.zxid, highest,
-                             highest.zxid)
+            if highest and highest.zxid >= op.zxid + (not op.is_write()):
+                self.violate("real-time" if op.is_write() else "sync",
+                             "%s is of %d, and %s, which had ended before, of "
+                             "%d", op, op.zxid, highest, highest.zxid)
 
     def collect(self):
         """.shown: (op, shown) by path.  .nodes: by path, what is known of each
