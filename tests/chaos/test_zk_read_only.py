@@ -8,6 +8,8 @@ import unittest
 
 from zk_reader import Reader
 
+import jute  # noqa: E402
+import raw  # noqa: E402
 import waiting  # noqa: E402
 from ensemble import Ensemble  # noqa: E402
 from zookeeper import Server  # noqa: E402
@@ -41,9 +43,18 @@ class ReadOnly(unittest.TestCase):
         self.ensemble.wait()
 
     def write(self, path, data):
-        """Through a server with a quorum, so that the last member has it."""
-        with self.alone.client() as client:
-            client.create(path, data)
+        """Through a server with a quorum, so that the last member has it.  The
+        members may elect anew at any time on a busy machine."""
+        def written():
+            try:
+                with self.alone.client() as client:
+                    client.create(path, data)
+            except (raw.Refused, ConnectionError):
+                return False
+            except raw.Error as error:
+                return error.code == jute.NODE_EXISTS
+            return True
+        waiting.eventually("a server with a quorum", written)
 
     def reads(self, reader, path, data):
         self.assertEqual(reader.run("get", path), ["HF_OK", data])
