@@ -122,7 +122,7 @@ static void set_options(struct zk_op_program *p, struct hf_zk_op *op,
     op->priority = options % HF_ZK_PRIORITIES;
     op->only_try = (options & 0x18) == 0x18;
     if (options & 0x20)
-        op->deadline_at_ms = p->now_ms + (options >> 6) * 100;
+        op->deadline_at_ms = p->now_ms + (options >> 6) * UINT64_C(100);
     if (options & 0x40)
         op->connect_by_ms = p->now_ms + 50;
 }

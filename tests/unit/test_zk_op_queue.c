@@ -172,6 +172,30 @@ static void a_second_cut_keeps_the_order(void **state)
     op_fixture_end(&f);
 }
 
+/* The same where nothing waited behind them. */
+static void what_a_second_cut_leaves_is_all_that_waits(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[5];
+
+    (void)state;
+    begin_connected(&f, 2);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_start(&f, &o[1], GET, "/b");
+    op_fixture_cut(&f);
+    start_at(&f, &o[2], HF_ZOOKEEPER_URGENT, "/u1");
+    start_at(&f, &o[3], HF_ZOOKEEPER_URGENT, "/u2");
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "get /u1; get /u2");
+    op_fixture_cut(&f);
+    op_fixture_start(&f, &o[4], GET, "/c");
+    op_fixture_connect(&f);
+    op_fixture_answer_all(&f);
+    op_fixture_expect_sent(&f, "get /u1; get /u2; get /a; get /b; get /c");
+    op_fixture_end(&f);
+}
+
 static void writes_that_were_sent_are_unsure_and_not_repeated(void **state)
 {
     static const enum hf_zookeeper_op_kind kinds[] = {
@@ -1130,11 +1154,15 @@ static void a_refused_lower_mode_ends_the_connection(void **state)
         hf_zk_watch_set_after_removal(&f.session.watches, &recursive),
         HF_ZK_UNWATCH_LOWER);
     op_fixture_prepare(&f, &o[2], HF_ZOOKEEPER_ADD_WATCH, "/w");
-    o[2].op.kind = HF_ZOOKEEPER_SYNC; /* as the client sends it */
+    o[2].op.kind = HF_ZOOKEEPER_SYNC; /* as the client sends it, */
+    hf_zookeeper_result_free(o[2].op.reserved);
+    o[2].op.reserved = NULL; /* which wants no result */
+    f.events[0] = '\0';
     o[2].next = f.ops;
     f.ops = &o[2];
     hf_zk_op_queue_send(&f.queue, &o[2].op, f.now_ms);
     op_fixture_answer(&f, HF_ZK_THROTTLED);
+    op_fixture_expect_events(&f, "/w HF_EPROTOCOL");
     assert_false(hf_zk_session_usable(&f.session));
     hf_zk_watch_set_remove(&f.session.watches, &persistent);
     op_fixture_end(&f);
@@ -1450,6 +1478,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(requests_of_watches_go_before_what_waits),
         cmocka_unit_test(reads_are_repeated_before_what_waited),
         cmocka_unit_test(a_second_cut_keeps_the_order),
+        cmocka_unit_test(what_a_second_cut_leaves_is_all_that_waits),
         cmocka_unit_test(writes_that_were_sent_are_unsure_and_not_repeated),
         cmocka_unit_test(what_waits_survives_an_outage),
         cmocka_unit_test(a_lost_session_ends_what_waits),
