@@ -666,6 +666,30 @@ static void a_try_waits_for_no_later_connection(void **state)
     op_fixture_end(&f);
 }
 
+/* The session of a server without a quorum ends while it is connected.  Other
+ * reads wait for the next one. */
+static void a_try_does_not_wait_for_a_later_session(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    op_fixture_begin(&f, 1, 1);
+    f.config.read_only = f.read_only = true;
+    op_fixture_connect(&f);
+    assert_true(hf_zk_session_read_only(&f.session));
+    op_fixture_start(&f, &o[0], GET, "/a");
+    try(&f, &o[1], "/b");
+    op_fixture_start(&f, &o[2], GET, "/c");
+    op_fixture_answer(&f, HF_ZK_SESSION_EXPIRED);
+    op_fixture_expect_events(&f, "/b HF_EUNREACHABLE");
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    op_fixture_answer_all(&f);
+    op_fixture_expect_sent(&f, "get /a; get /c");
+    op_fixture_end(&f);
+}
+
 /* ---------------------------------------------------------------- cancel -- */
 
 static void an_operation_can_be_cancelled_in_each_state(void **state)
@@ -1498,6 +1522,7 @@ TEST_FILE(zk_op_queue)
         cmocka_unit_test(a_deadline_holds_over_a_cut),
         cmocka_unit_test(the_first_connection_has_its_own_deadline),
         cmocka_unit_test(a_try_waits_for_no_later_connection),
+        cmocka_unit_test(a_try_does_not_wait_for_a_later_session),
         cmocka_unit_test(an_operation_can_be_cancelled_in_each_state),
         cmocka_unit_test(a_repeated_operation_can_be_cancelled),
         cmocka_unit_test(a_cancelled_operation_lets_those_behind_it_go),

@@ -345,6 +345,7 @@ void op_fixture_accept(struct zk_op_fixture *f, int64_t id)
     hf_jute_put_int(&f->server, id == 0 ? 0 : OP_FIXTURE_TIMEOUT_MS);
     hf_jute_put_long(&f->server, id);
     hf_jute_put_buffer(&f->server, password, sizeof password);
+    hf_jute_put_bool(&f->server, f->read_only);
     hf_jute_end_frame(&f->server, begin);
     say(f);
 }

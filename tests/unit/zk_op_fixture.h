@@ -48,6 +48,7 @@ struct zk_op_fixture {
     uint64_t connection_number;
     uint64_t now_ms;
     int64_t zxid;         /* of the next answer */
+    bool read_only;       /* the server has no quorum */
     int64_t handshake_id; /* the last ConnectRequest asked for */
     int64_t handshake_zxid;
     struct test_call calls[OP_FIXTURE_CALLS_MAX];
