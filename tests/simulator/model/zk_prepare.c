@@ -223,14 +223,15 @@ static void check(struct zk_server *leader, struct zk_txn *txn, struct op *op,
 }
 
 /* Record the deletion of the committed ephemeral nodes of a session that
- * closes, from ${node} on downwards.  After this the leader refuses all writes
- * of the session. */
+ * closes, from ${node} on downwards, unless they will be another's by then.
+ * After this the leader refuses all writes of the session. */
 static void close_session(struct zk_server *leader, struct zk_session *session,
                           const struct zk_node *node, int64_t zxid)
 {
     for (const struct zk_node *c = node->first; c != NULL; c = c->next)
         close_session(leader, session, c, zxid);
-    if (node->owner == session) {
+    if (node->owner == session &&
+        look_up(leader, node->path).owner == session) {
         struct zk_txn txn = {.session = session};
         struct op op = {.opcode = HF_ZK_DELETE, .version = -1};
 
