@@ -4,11 +4,13 @@
 
 /* The engine and the model of a run: the plain model, the client of
  * ZooKeeper on simulated servers, or the client of leased tickets on a
- * simulated server. */
+ * simulated server.  ENGINE_ZOOKEEPER_CLIENT: no locks, but the public client
+ * of ZooKeeper on simulated servers, see random/zookeeper.h. */
 enum engine_kind {
     ENGINE_PLAIN,
     ENGINE_ZOOKEEPER,
     ENGINE_LEASED,
+    ENGINE_ZOOKEEPER_CLIENT,
     ENGINE_KINDS
 };
 

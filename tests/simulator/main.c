@@ -29,7 +29,9 @@ static const char usage[] =
     "  --double-barrier   the clients use a double barrier instead of locks\n"
     "  --engine zk        the real client of ZooKeeper on simulated servers,\n"
     "                     instead of the plain model; leased: the real client\n"
-    "                     of servers that lease tickets on a simulated one\n"
+    "                     of servers that lease tickets on a simulated one;\n"
+    "                     zk-client: no locks, but the public client of\n"
+    "                     ZooKeeper, with --seeds and --seed\n"
     "  --seeds N          run N seeds and check the invariants in each run\n"
     "  --all              seeds of every kind, N of them together\n"
     "  --first S          the first seed of each kind (1)\n"
@@ -160,6 +162,8 @@ static bool parse_engine(struct options *options, const char *word)
         options->kind.engine = ENGINE_ZOOKEEPER;
     else if (word != NULL && strcmp(word, "leased") == 0)
         options->kind.engine = ENGINE_LEASED;
+    else if (word != NULL && strcmp(word, "zk-client") == 0)
+        options->kind.engine = ENGINE_ZOOKEEPER_CLIENT;
     return options->kind.engine != ENGINE_PLAIN;
 }
 
@@ -175,7 +179,7 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
 
         if (strcmp(*word, "--engine") == 0) {
             if (!parse_engine(options, *++word))
-                return "expected --engine zk or leased";
+                return "expected --engine zk, leased or zk-client";
         } else if (strcmp(*word, "--mutant") == 0) {
             if (*++word == NULL)
                 return "expected --mutant NAME";

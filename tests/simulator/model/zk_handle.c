@@ -381,15 +381,13 @@ int64_t zk_handle_event_zxid(const struct zk_sent_event *event)
     return event->zxid;
 }
 
-size_t zk_handle_watch_count(const struct zk_handle *handle)
+const char *zk_handle_watched_path(const struct zk_handle *handle)
 {
     const struct zk_connection *connection = handle->client->connection;
-    size_t count = 0;
+    const struct zk_watch *watch =
+        connection == NULL ? NULL : connection->server->watches;
 
-    if (connection == NULL)
-        return 0;
-    for (const struct zk_watch *w = connection->server->watches; w != NULL;
-         w = w->next)
-        count += w->connection == connection;
-    return count;
+    while (watch != NULL && watch->connection != connection)
+        watch = watch->next;
+    return watch == NULL ? NULL : watch->path;
 }

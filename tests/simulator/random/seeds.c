@@ -15,6 +15,7 @@
 
 #include "simulator/random/double_barrier.h"
 #include "simulator/random/shrink.h"
+#include "simulator/random/zookeeper.h"
 
 #define JOBS_MAX 64
 
@@ -48,6 +49,7 @@ void seeds_print_command(struct seeds_kind kind, uint64_t seed)
         [ENGINE_PLAIN] = "",
         [ENGINE_ZOOKEEPER] = " --engine zk",
         [ENGINE_LEASED] = " --engine leased",
+        [ENGINE_ZOOKEEPER_CLIENT] = " --engine zk-client",
     };
 
     printf("./dev sim%s%s%s%s --seed %" PRIu64,
@@ -65,6 +67,8 @@ void seeds_print(const struct seeds_report *report)
         puts(report->message);
     else if (report->range.kind.double_barrier)
         printf("fine, %" PRIu64 " generations\n", report->generations);
+    else if (report->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
+        printf("fine, %" PRIu64 " operations\n", report->operations);
     else
         printf("fine, %" PRIu64 " steps\n", report->steps);
 }
@@ -103,6 +107,18 @@ static void run_double_barrier(struct seeds_report *report)
     report->generations += end.generations;
 }
 
+static void run_zookeeper(struct seeds_report *report)
+{
+    struct zookeeper_result end;
+
+    if (!zookeeper_run_seed(report->seed, line, &end))
+        snprintf(report->message, sizeof report->message, "%s", end.check);
+    report->broken = end.broken;
+    report->check = end.check;
+    report->operations += end.operations;
+    report->events += end.events;
+}
+
 static void run_cluster(struct seeds_report *report)
 {
     random_run(&cluster, report->seed, report->range.kind.engine, line,
@@ -126,6 +142,8 @@ void seeds_run_range(struct seeds_report *report)
         report->seed = range->first + i;
         if (range->kind.double_barrier)
             run_double_barrier(report);
+        else if (range->kind.engine == ENGINE_ZOOKEEPER_CLIENT)
+            run_zookeeper(report);
         else
             run_cluster(report);
         report->done++;
@@ -251,13 +269,13 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
         shrink_seed(first->range.kind, first->seed);
 }
 
-/* A batch without a grant, or without a passage of a double barrier, shows
- * nothing although every invariant holds.  A single run may be so. */
+/* A batch without a grant, a passage of a double barrier, or an event of a
+ * watch, shows nothing although every invariant holds.  A single run may be
+ * so. */
 static bool nothing_happened(const struct seeds_report *sum)
 {
-    return sum->done != 1 &&
-           (sum->range.kind.double_barrier ? sum->generations : sum->grants) ==
-               0;
+    return sum->done != 1 && sum->generations == 0 && sum->grants == 0 &&
+           sum->events == 0;
 }
 
 static const char *verdict(const struct seeds_report *sum)
@@ -274,6 +292,9 @@ static void print_sum(const struct seeds_report *sum)
     printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
     if (sum->range.kind.double_barrier)
         printf("%" PRIu64 " generations: ", sum->generations);
+    else if (sum->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
+        printf("%" PRIu64 " operations, %" PRIu64 " events: ", sum->operations,
+               sum->events);
     else
         printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
                " of them lost: ",
@@ -302,6 +323,8 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
         sum.generations += reports[i].generations;
         sum.grants += reports[i].grants;
         sum.losses += reports[i].losses;
+        sum.operations += reports[i].operations;
+        sum.events += reports[i].events;
         sum.broken |= reports[i].broken;
     }
     print_broken(reports, jobs, shrinks);

@@ -32,8 +32,10 @@ struct seeds_report {
     uint64_t generations;
     uint64_t grants;
     uint64_t losses;
-    int broken;        /* number of the invariant; -1: the child died */
-    const char *check; /* as in struct cluster */
+    uint64_t operations; /* of the public client of ZooKeeper, */
+    uint64_t events;     /* and of its watches */
+    int broken;          /* number of the invariant; -1: the child died */
+    const char *check;   /* as in struct cluster */
     char message[CLUSTER_TEXT_BYTES];
 };
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run of the public client of ZooKeeper: zookeeper.c has the processes and
+ * faults, zookeeper_user.c what their users do, zookeeper_check.c the checks
+ * against the committed history, zookeeper_watch_check.c those of watches. */
+#ifndef HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
+#define HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
+
+#include "core/random.h"
+#include "simulator/model/sim.h"
+#include "simulator/model/zk_handle.h"
+#include "simulator/random/zookeeper.h"
+
+#define ZOOKEEPER_CLIENTS_MAX 4
+#define ZOOKEEPER_PARTS_MAX 3
+#define ZOOKEEPER_PATHS_MAX 6
+#define ZOOKEEPER_PATH_BYTES 40
+#define ZOOKEEPER_HEARD_MAX 512
+
+struct zookeeper_process;
+
+/* One operation of a multi, or the one of another operation. */
+struct zookeeper_part {
+    enum hf_zookeeper_op_kind kind;
+    char path[ZOOKEEPER_PATH_BYTES];
+    char value[24];   /* of a create or a set: unique */
+    unsigned commits; /* how often that value was committed */
+    int64_t zxid;     /* by which transaction */
+    const char *made; /* the path at which it was */
+    int32_t version;  /* the version that it got */
+};
+
+struct zookeeper_operation {
+    struct hf_zk_op zk_op;
+    struct zookeeper_process *process;
+    unsigned number;
+    enum hf_zookeeper_op_kind kind;
+    struct zookeeper_part parts[ZOOKEEPER_PARTS_MAX];
+    unsigned part_count;
+    struct zookeeper_watch *watch; /* to be set, until it has ended */
+    bool ended;
+    bool released;
+    hf_status status;
+    unsigned session;   /* .session of the process when it was started */
+    int64_t least_zxid; /* an event of that session was of this transaction */
+    struct zookeeper_operation *next;
+};
+
+/* An event that a persistent watch was notified of. */
+struct zookeeper_heard {
+    int32_t type;
+    char path[ZOOKEEPER_PATH_BYTES];
+};
+
+struct zookeeper_watch {
+    struct zk_handle_watch watch;
+    struct zookeeper_process *process;
+    enum hf_zk_watch_mode mode;
+    char path[ZOOKEEPER_PATH_BYTES];
+    bool freed;
+    /* What is known of it from answers and events alone: */
+    bool armed;
+    int64_t armed_zxid;        /* of the answer that armed it */
+    unsigned armed_connection; /* .connection of the process then */
+    bool missing;              /* that answer showed no node */
+    bool resync_due;
+    /* Of a persistent one: it is known what it was notified of since
+     * .base_zxid. */
+    bool based;
+    int64_t base_zxid;
+    struct zookeeper_heard heard[ZOOKEEPER_HEARD_MAX];
+    size_t heard_count;
+    /* The last event that it was notified of, on that connection. */
+    const struct zk_sent_event *event;
+    unsigned event_connection;
+    struct zookeeper_watch *next;
+};
+
+/* A process from its start to its end; a client that comes back is another. */
+struct zookeeper_process {
+    unsigned number;
+    unsigned client;
+    struct hf_engine *engine;
+    struct zk_handle *handle;
+    bool closing;
+    bool gone;
+    unsigned session;    /* counts sessions, */
+    unsigned connection; /* and connections */
+    bool losing;         /* the session has just ended */
+    int64_t read_zxid;   /* the latest that a read of the session has shown */
+    int64_t event_zxid;  /* ... or an event has announced */
+    struct zookeeper_watch *watches;
+    uint64_t deletes_committed;
+    uint64_t deletes_ok;
+    uint64_t deletes_unsure;
+    struct zookeeper_process *next;
+};
+
+/* A change of a node in the committed history. */
+struct zookeeper_change {
+    struct hf_sim_node_change change;
+    const char *value; /* the data with a NUL */
+};
+
+struct zookeeper_run {
+    struct hf_sim *sim;
+    struct hf_random random;
+    uint64_t timeout_ms;
+    unsigned count;      /* of clients */
+    unsigned path_count; /* of nodes with fixed names */
+    struct zookeeper_process *clients[ZOOKEEPER_CLIENTS_MAX]; /* NULL: none */
+    struct zookeeper_process *processes; /* all of the run, newest first */
+    unsigned process_count;
+    struct zookeeper_operation *operations; /* newest first */
+    unsigned operation_count;
+    struct zookeeper_change *history;
+    size_t change_count;
+    size_t change_room;
+    bool faults_over;
+    bool stopping; /* users start nothing any more */
+    struct zookeeper_result *end;
+    void (*line)(void *arg, const char *text); /* or NULL */
+};
+
+extern struct zookeeper_run zookeeper;
+
+/* ----------------------------------------------------------- zookeeper.c -- */
+
+uint64_t zookeeper_below(uint64_t bound);
+void zookeeper_later(uint64_t us, void (*fn)(void *arg), void *arg);
+/* Zeroed memory that lives as long as the run. */
+void *zookeeper_alloc(size_t bytes);
+/* Can its user do something now? */
+bool zookeeper_runs(const struct zookeeper_process *process);
+
+/* ------------------------------------------------------ zookeeper_user.c -- */
+
+/* The user of the client ${number} starts to act again and again. */
+void zookeeper_user_start(unsigned number);
+/* The user reads the node of ${watch} because of an event, and may set it
+ * again. */
+void zookeeper_user_react(struct zookeeper_watch *watch);
+void zookeeper_user_free_watch(struct zookeeper_watch *watch);
+
+/* ----------------------------------------------------- zookeeper_check.c -- */
+
+/* If ${holds} is false, record a violation, if it is the first.  ${detail} is
+ * for the trace. */
+void zookeeper_check(bool holds, int invariant, const char *check,
+                     const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* A line of the trace; ${process} may be NULL. */
+void zookeeper_trace(const struct zookeeper_process *process,
+                     const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+struct hf_sim_observer zookeeper_observer(void);
+/* The last change of the node up to ${zxid} that left it there; NULL: there
+ * was no such node then. */
+const struct zookeeper_change *zookeeper_node_at(const char *path,
+                                                 int64_t zxid);
+/* The operation has ended. */
+void zookeeper_check_end(struct zookeeper_operation *operation,
+                         hf_status status,
+                         const struct hf_zookeeper_result *result);
+/* Are there operations that have not ended? */
+bool zookeeper_is_busy(void);
+/* At the end of the run. */
+void zookeeper_check_processes(void);
+
+extern const struct zk_handle_callbacks zookeeper_callbacks;
+
+/* ----------------------------------------------- zookeeper_watch_check.c -- */
+
+/* A read of the process has shown the state at ${zxid}. */
+void zookeeper_check_watches(struct zookeeper_process *process, int64_t zxid);
+/* The answer at ${zxid} has set the watch. */
+void zookeeper_watch_set(struct zookeeper_watch *watch, int64_t zxid);
+void zookeeper_watch_fired(struct zk_handle_watch *watch,
+                           const struct hf_zk_watch_event *event);
+/* The connection was made; the session has ended, before and after the watches
+ * were notified. */
+void zookeeper_watches_up(struct zookeeper_process *process, bool resumed);
+void zookeeper_watches_lost(struct zookeeper_process *process);
+
+#endif

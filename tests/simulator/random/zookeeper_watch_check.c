@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks of watches: what each was notified of is compared with the
+ * committed history, up to the state that a read has shown, because no answer
+ * may show a change before its event. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/random/zookeeper_private.h"
+
+static bool is_one_shot(const struct zookeeper_watch *watch)
+{
+    return watch->mode == HF_ZK_WATCH_DATA ||
+           watch->mode == HF_ZK_WATCH_CHILDREN;
+}
+
+/* Is ${path} below ${ancestor}?  ${direct}: a child of it? */
+static bool is_below(const char *path, const char *ancestor, bool direct)
+{
+    size_t bytes = strcmp(ancestor, "/") == 0 ? 0 : strlen(ancestor);
+
+    return strncmp(path, ancestor, bytes) == 0 && path[bytes] == '/' &&
+           path[bytes + 1] != '\0' &&
+           (!direct || strchr(path + bytes + 1, '/') == NULL);
+}
+
+/* The event that ${change} must bring ${watch}, at ${path}; 0: none. */
+static int32_t event_of(const struct zookeeper_watch *watch,
+                        const struct hf_sim_node_change *change,
+                        const char **path)
+{
+    bool same = strcmp(change->path, watch->path) == 0;
+    bool of_child = change->kind != HF_SIM_NODE_WRITTEN &&
+                    is_below(change->path, watch->path, true);
+
+    *path = change->path;
+    switch (watch->mode) {
+    case HF_ZK_WATCH_DATA:
+        return same ? (int32_t)change->kind : 0;
+    case HF_ZK_WATCH_RECURSIVE:
+        return same || is_below(change->path, watch->path, false)
+                   ? (int32_t)change->kind
+                   : 0;
+    default:
+        if (same && (watch->mode == HF_ZK_WATCH_PERSISTENT ||
+                     change->kind == HF_SIM_NODE_DELETED))
+            return (int32_t)change->kind;
+        *path = watch->path;
+        return of_child ? HF_ZK_NODE_CHILDREN_CHANGED : 0;
+    }
+}
+
+/* -------------------------------------------------------------- one-shot -- */
+
+/* The first change of (${after}, ${zxid}] that concerns ${watch}; or NULL. */
+static const struct hf_sim_node_change *
+first_change(const struct zookeeper_watch *watch, int64_t after, int64_t zxid)
+{
+    const char *path;
+
+    for (size_t i = 0; i < zookeeper.change_count; i++) {
+        const struct hf_sim_node_change *change = &zookeeper.history[i].change;
+
+        if (change->zxid > after && change->zxid <= zxid &&
+            event_of(watch, change, &path) != 0)
+            return change;
+    }
+    return NULL;
+}
+
+/* A node that was created and deleted again between two connections brings no
+ * event, because servers look only whether it is there. */
+static void check_one_shot(const struct zookeeper_watch *watch, int64_t zxid)
+{
+    const struct hf_sim_node_change *change =
+        first_change(watch, watch->armed_zxid, zxid);
+
+    if (change == NULL ||
+        (watch->missing &&
+         watch->armed_connection != watch->process->connection &&
+         zookeeper_node_at(watch->path, zxid) == NULL))
+        return;
+    zookeeper_check(false, 3, "an armed watch has not fired before an answer",
+                    "%s, armed at %" PRIx64 ", of %" PRIx64 ", at %" PRIx64,
+                    watch->path, watch->armed_zxid, change->zxid, zxid);
+}
+
+/* ------------------------------------------------------------ persistent -- */
+
+/* Several children that change in a row bring one event or more. */
+static bool is_repeated(const struct zookeeper_heard *last, int32_t type,
+                        const char *path)
+{
+    return type == HF_ZK_NODE_CHILDREN_CHANGED && last != NULL &&
+           last->type == type && strcmp(last->path, path) == 0;
+}
+
+static void hear(struct zookeeper_heard *heard, size_t *count, int32_t type,
+                 const char *path)
+{
+    struct zookeeper_heard *last = *count == 0 ? NULL : &heard[*count - 1];
+
+    if (is_repeated(last, type, path) || *count == ZOOKEEPER_HEARD_MAX)
+        return;
+    heard[*count].type = type;
+    snprintf(heard[*count].path, ZOOKEEPER_PATH_BYTES, "%s", path);
+    ++*count;
+}
+
+static void trace_heard(const struct zookeeper_watch *watch, const char *what,
+                        const struct zookeeper_heard *heard, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        zookeeper_trace(watch->process, "%s %zu: %d of %s", what, i,
+                        (int)heard[i].type, heard[i].path);
+}
+
+/* Compare what the watch was notified of since the last time with what has
+ * happened. */
+static void check_persistent(struct zookeeper_watch *watch, int64_t zxid)
+{
+    static struct zookeeper_heard due[ZOOKEEPER_HEARD_MAX];
+    size_t count = 0;
+    bool same;
+
+    for (size_t i = 0; i < zookeeper.change_count; i++) {
+        const struct hf_sim_node_change *change = &zookeeper.history[i].change;
+        const char *path;
+        int32_t type = event_of(watch, change, &path);
+
+        if (type != 0 && change->zxid > watch->base_zxid &&
+            change->zxid <= zxid)
+            hear(due, &count, type, path);
+    }
+    same = count == watch->heard_count;
+    for (size_t i = 0; same && i < count; i++)
+        same = due[i].type == watch->heard[i].type &&
+               strcmp(due[i].path, watch->heard[i].path) == 0;
+    if (!same && count < ZOOKEEPER_HEARD_MAX) {
+        trace_heard(watch, "due", due, count);
+        trace_heard(watch, "came", watch->heard, watch->heard_count);
+        zookeeper_check(false, 3,
+                        "a persistent watch was not notified of what happened",
+                        "%s, mode %d, from %" PRIx64 " to %" PRIx64,
+                        watch->path, (int)watch->mode, watch->base_zxid, zxid);
+    }
+    watch->base_zxid = zxid;
+    watch->heard_count = 0;
+}
+
+void zookeeper_check_watches(struct zookeeper_process *process, int64_t zxid)
+{
+    for (struct zookeeper_watch *w = process->watches; w != NULL; w = w->next) {
+        if (w->freed || !w->armed)
+            continue;
+        if (is_one_shot(w)) {
+            check_one_shot(w, zxid);
+            continue;
+        }
+        zookeeper_check(!w->resync_due, 3,
+                        "an answer comes before RESYNC on a new connection",
+                        "%s", w->path);
+        if (w->based) {
+            check_persistent(w, zxid);
+            continue;
+        }
+        w->based = true;
+        w->base_zxid = zxid;
+        w->heard_count = 0;
+    }
+}
+
+/* ---------------------------------------------------------------- events -- */
+
+void zookeeper_watch_set(struct zookeeper_watch *watch, int64_t zxid)
+{
+    watch->armed = true;
+    watch->armed_zxid = zxid;
+    watch->armed_connection = watch->process->connection;
+    watch->missing = watch->watch.watcher.missing;
+    if (is_one_shot(watch))
+        return;
+    watch->resync_due = false;
+    watch->based = true;
+    watch->base_zxid = zxid;
+    watch->heard_count = 0;
+}
+
+/* Is it the same event, or was that made of it, because the server reports
+ * children of its path and not that they have changed? */
+static bool is_event(const struct zk_sent_event *sent, int32_t type,
+                     const char *path)
+{
+    int32_t sent_type = zk_handle_event_type(sent);
+
+    if (sent_type == type && strcmp(zk_handle_event_path(sent), path) == 0)
+        return true;
+    return type == HF_ZK_NODE_CHILDREN_CHANGED &&
+           (sent_type == HF_ZK_NODE_CREATED ||
+            sent_type == HF_ZK_NODE_DELETED) &&
+           is_below(zk_handle_event_path(sent), path, true);
+}
+
+/* The transaction of the event, which the server has sent after the last one of
+ * this watch and after the answer that set it; 0: it has sent none. */
+static int64_t zxid_of(struct zookeeper_watch *watch, int32_t type,
+                       const char *path)
+{
+    const struct zookeeper_process *process = watch->process;
+    const struct zk_sent_event *sent = zk_handle_events(process->handle);
+
+    if (watch->event != NULL && watch->event_connection == process->connection)
+        sent = zk_handle_next_event(watch->event);
+    while (sent != NULL && (zk_handle_event_zxid(sent) <= watch->armed_zxid ||
+                            !is_event(sent, type, path)))
+        sent = zk_handle_next_event(sent);
+    if (sent == NULL)
+        return 0;
+    watch->event = sent;
+    watch->event_connection = process->connection;
+    return zk_handle_event_zxid(sent);
+}
+
+/* It is not known what has happened. */
+static void on_resync(struct zookeeper_watch *watch)
+{
+    if (is_one_shot(watch)) {
+        zookeeper_check(watch->armed && watch->process->losing, 3,
+                        "RESYNC of a one-shot watch that is not due", "%s",
+                        watch->path);
+        watch->armed = false;
+        return;
+    }
+    zookeeper_check(watch->resync_due, 3, "RESYNC that is not due", "%s",
+                    watch->path);
+    watch->armed = true;
+    watch->resync_due = false;
+    watch->based = false;
+}
+
+static void on_event(struct zookeeper_watch *watch, int32_t type,
+                     const char *path)
+{
+    struct zookeeper_process *process = watch->process;
+    int64_t zxid = zxid_of(watch, type, path);
+
+    zookeeper_check(watch->armed, 3, "an event comes before the watch is set",
+                    "%s", watch->path);
+    zookeeper_check(!watch->resync_due, 3,
+                    "an event comes before RESYNC on a new connection", "%s",
+                    watch->path);
+    zookeeper_check(zxid != 0, 3,
+                    "an event that no server has sent since the watch was set",
+                    "%d of %s", (int)type, path);
+    if (zxid > process->event_zxid)
+        process->event_zxid = zxid;
+    if (is_one_shot(watch))
+        watch->armed = false;
+    else
+        hear(watch->heard, &watch->heard_count, type, path);
+}
+
+void zookeeper_watch_fired(struct zk_handle_watch *handle_watch,
+                           const struct hf_zk_watch_event *event)
+{
+    struct zookeeper_watch *watch = (struct zookeeper_watch *)handle_watch;
+    char path[2 * ZOOKEEPER_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%.*s", (int)event->bytes, event->path);
+    zookeeper_trace(watch->process, "watch %d of %s: event %d of %s",
+                    (int)watch->mode, watch->path, (int)event->type, path);
+    if (watch->process->gone)
+        return;
+    zookeeper.end->events++;
+    zookeeper_check(!watch->freed, 3, "a watch that was freed is notified",
+                    "%s", watch->path);
+    if (event->type == HF_ZK_RESYNC)
+        on_resync(watch);
+    else
+        on_event(watch, (int32_t)event->type, path);
+    zookeeper_user_react(watch);
+}
+
+/* --------------------------------------------------------------- session -- */
+
+void zookeeper_watches_up(struct zookeeper_process *process, bool resumed)
+{
+    for (struct zookeeper_watch *w = process->watches; w != NULL; w = w->next) {
+        if (w->freed || is_one_shot(w) || !w->armed)
+            continue;
+        w->resync_due |= resumed;
+        w->based = false;
+    }
+}
+
+/* All one-shot watches have been notified by the time that this returns to the
+ * session, and the others are set again. */
+static void after_loss(void *arg)
+{
+    struct zookeeper_process *process = arg;
+
+    process->losing = false;
+    for (struct zookeeper_watch *w = process->watches; w != NULL; w = w->next)
+        zookeeper_check(w->freed || !is_one_shot(w) || !w->armed ||
+                            w->armed_connection != 0,
+                        3, "a one-shot watch gets no RESYNC after the session",
+                        "%s", w->path);
+}
+
+void zookeeper_watches_lost(struct zookeeper_process *process)
+{
+    process->losing = true;
+    for (struct zookeeper_watch *w = process->watches; w != NULL; w = w->next) {
+        if (is_one_shot(w)) {
+            w->armed_connection = 0;
+            continue;
+        }
+        w->resync_due |= w->armed;
+        w->armed = false;
+    }
+    zookeeper_later(0, after_loss, process);
+}
