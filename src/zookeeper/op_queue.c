@@ -350,6 +350,8 @@ static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
     struct hf_zk_watcher *watcher = op->watcher;
     bool missing = op->kind == HF_ZOOKEEPER_EXISTS && error == HF_ZK_NO_NODE;
 
+    if (watcher != NULL && op->kind != HF_ZOOKEEPER_ADD_WATCH)
+        hf_zk_watch_set_read_answered(watcher);
     if (watcher == NULL || (error != HF_ZK_OK && !missing))
         return false;
     if (op->kind == HF_ZOOKEEPER_ADD_WATCH) {

@@ -18,8 +18,15 @@ bool hf_zk_watch_set_wants_flag(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher)
 {
     assert(watcher->in_set && has_mode(set, watcher->mode, watcher));
-    watcher->asked = watcher->only_armed = true;
+    watcher->asked++;
+    watcher->only_armed = true;
     return watcher->server_mode == HF_ZK_SERVER_ONE_SHOT;
+}
+
+void hf_zk_watch_set_read_answered(struct hf_zk_watcher *watcher)
+{
+    if (watcher->asked > 0)
+        watcher->asked--;
 }
 
 /* The state of a path at which the server has ${from} and is asked for a
@@ -56,7 +63,7 @@ static bool is_needed(const struct hf_zk_watch_set *set,
     const struct hf_zk_watcher *at =
         hf_zk_watch_set_find(set, mode, watcher->path, watcher->bytes);
 
-    while (at != NULL && !at->armed && !at->asked)
+    while (at != NULL && !at->armed && at->asked == 0)
         at = at->next_at_path;
     return at != NULL;
 }
@@ -66,7 +73,7 @@ static enum hf_zk_unwatch
 after_one_shot_removal(const struct hf_zk_watch_set *set,
                        const struct hf_zk_watcher *watcher)
 {
-    if ((!watcher->armed && !watcher->asked) ||
+    if ((!watcher->armed && watcher->asked == 0) ||
         is_needed(set, watcher->mode, watcher))
         return HF_ZK_UNWATCH_NOTHING;
     if (watcher->mode == HF_ZK_WATCH_DATA)

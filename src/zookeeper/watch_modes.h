@@ -35,6 +35,10 @@ enum hf_zk_unwatch {
 bool hf_zk_watch_set_wants_flag(const struct hf_zk_watch_set *set,
                                 struct hf_zk_watcher *watcher);
 
+/* A server has answered the read for which hf_zk_watch_set_wants_flag() was
+ * called, whatever it says.  Call it before .armed is set. */
+void hf_zk_watch_set_read_answered(struct hf_zk_watcher *watcher);
+
 /* The mode of the AddWatch for ${watcher}, which is in the set and not
  * one-shot: HF_ZK_WATCH_RECURSIVE if there is a recursive watcher at its path,
  * otherwise HF_ZK_WATCH_PERSISTENT.  If the server refuses the AddWatch, end

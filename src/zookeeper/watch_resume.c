@@ -142,7 +142,7 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
     for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
         watcher->armed &= !watcher->idle;
         watcher->missing &= watcher->armed;
-        watcher->asked = false;
+        watcher->asked = 0;
         watcher->server_mode = HF_ZK_SERVER_ONE_SHOT;
         watcher->resync_due = watcher->armed && list_of(watcher) >= PERSISTENT;
         if (watcher->resync_due)
@@ -223,7 +223,8 @@ void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set)
     for (watcher = set->first; watcher != NULL; watcher = watcher->next) {
         watcher->resync_due = watcher->armed && list_of(watcher) < PERSISTENT;
         watcher->lost |= watcher->armed && list_of(watcher) >= PERSISTENT;
-        watcher->armed = watcher->missing = watcher->asked = false;
+        watcher->armed = watcher->missing = false;
+        watcher->asked = 0;
         watcher->server_mode = HF_ZK_SERVER_ONE_SHOT;
     }
     notify_resync(set);

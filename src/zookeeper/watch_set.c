@@ -93,7 +93,8 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
     assert(!watcher->in_set);
     watcher->in_set = true;
     watcher->to_notify = watcher->resync_due = watcher->lost = false;
-    watcher->asked = watcher->only_armed = false;
+    watcher->asked = 0;
+    watcher->only_armed = false;
     watcher->server_mode = server_mode_at(set, key.path, key.bytes);
     watcher->bytes = key.bytes;
     add_at_path(set, watcher, &key);
@@ -192,7 +193,7 @@ static bool is_concerned(const struct hf_zk_watcher *watcher, bool derived)
 }
 
 /* Mark the watchers that are in the set now.  The event ends the watch of the
- * one-shot ones. */
+ * one-shot ones, but reads in flight will arm them again. */
 static void mark(const struct hf_zk_watch_set *set, const struct target *target)
 {
     const struct watch_key *key = &target->key;
@@ -204,7 +205,7 @@ static void mark(const struct hf_zk_watch_set *set, const struct target *target)
             continue;
         watcher->to_notify = true;
         if (is_one_shot(key->mode))
-            watcher->armed = watcher->missing = watcher->asked = false;
+            watcher->armed = watcher->missing = false;
     }
 }
 

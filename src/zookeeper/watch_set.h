@@ -91,7 +91,7 @@ struct hf_zk_watcher {
     bool lost;       /* the session of its AddWatch has ended, and the next
                         session needs one too */
     /* Of one-shot watchers, see hf_zk_watch_set_wants_flag(). */
-    bool asked;      /* while not armed: the read that arms it is in flight */
+    unsigned asked;  /* reads in flight that arm it */
     bool only_armed; /* it is notified of nothing while it is not armed */
     enum hf_zk_server_mode server_mode; /* the same for all at its path */
     size_t bytes;                       /* length of .path */

@@ -107,6 +107,13 @@ static const char *ask(struct watch_set_fixture *f, struct set_watcher *w,
                : "persistent";
 }
 
+/* The read for a one-shot watcher is answered. */
+static void read_answered(struct set_watcher *w)
+{
+    hf_zk_watch_set_read_answered(&w->watcher);
+    w->watcher.armed = true;
+}
+
 /* The same, and the request is answered. */
 static const char *watch(struct watch_set_fixture *f, struct set_watcher *w,
                          const char *name, enum hf_zk_watch_mode mode,
@@ -115,7 +122,7 @@ static const char *watch(struct watch_set_fixture *f, struct set_watcher *w,
     const char *asked = ask(f, w, name, mode, path);
 
     if (mode == HF_ZK_WATCH_DATA || mode == HF_ZK_WATCH_CHILDREN)
-        w->watcher.armed = true;
+        read_answered(w);
     else
         hf_zk_watch_set_added(&w->watcher);
     return asked;
@@ -682,6 +689,25 @@ static void a_watch_serves_reads_after_its_watcher_has_gone(void **state)
     end(&f);
 }
 
+/* The event of an earlier watch says nothing of a read in flight. */
+static void an_event_before_the_answer_leaves_the_watch(void **state)
+{
+    struct set_watcher p, c;
+    struct watch_set_fixture f;
+
+    (void)state;
+    begin(&f);
+    (void)watch_persistent(&f, &p, "p", "/x");
+    (void)watch(&f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
+    assert_false(hf_zk_watch_set_wants_flag(&f.set, &c.watcher));
+    deleted(&f, "/x");
+    expect_events(&f, "c DELETED /x; p DELETED /x");
+    remove_expecting(&f, &p, HF_ZK_UNWATCH_NOTHING);
+    read_answered(&c);
+    remove_expecting(&f, &c, HF_ZK_UNWATCH_ANY);
+    end(&f);
+}
+
 /* ---------------------------------------------------------------- resume -- */
 
 static void without_armed_watchers_nothing_is_set_again(void **state)
@@ -1130,6 +1156,7 @@ TEST_FILE(zk_watch_set)
         cmocka_unit_test(
             children_are_derived_although_the_mode_is_being_lowered),
         cmocka_unit_test(a_watch_serves_reads_after_its_watcher_has_gone),
+        cmocka_unit_test(an_event_before_the_answer_leaves_the_watch),
         cmocka_unit_test(without_armed_watchers_nothing_is_set_again),
         cmocka_unit_test(one_shot_watchers_are_set_again_by_set_watches),
         cmocka_unit_test(a_path_may_be_in_two_lists),
