@@ -219,6 +219,19 @@ class Writes(Case):
         self.lines.do("set /r0 -1 a", 9, node(9, 2))
         self.breaks("gap")
 
+    def created(self, status):
+        """A create that ends like this, and a version 1 of that node."""
+        self.lines.end(self.lines.start("create /d/n0 0 a"), 0, status)
+        self.lines.do("set /d/n0 -1 b", 9, node(9, 1, czxid=8, pzxid=8))
+
+    def test_an_unsure_creation_that_nobody_saw(self):
+        self.created("HF_EUNSURE")
+        self.is_right()
+
+    def test_a_creation_that_nobody_asked_for(self):
+        self.created("HF_ELOST")
+        self.breaks("gap")
+
     def test_a_version_failure_without_a_reason(self):
         self.lines.do("set /r0 0 a", 8, "HF_EVERSION")
         self.lines.do("get /r0 0 -", 9, node(1, 0, "p0"))

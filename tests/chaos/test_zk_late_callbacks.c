@@ -61,11 +61,20 @@ static unsigned peer_port(int fd)
     return ntohs(peer.sin_port);
 }
 
+/* The server, as ADDRESS:PORT. */
+static const char *server(void)
+{
+    const char *address = getenv("HF_ZK");
+
+    if (address == NULL || strchr(address, ':') == NULL)
+        fail_msg("no server in HF_ZK; run this beside serve.py");
+    return address;
+}
+
 /* End every connection of this process to the server. */
 static void cut(void)
 {
-    unsigned port =
-        (unsigned)strtoul(strrchr(getenv("HF_ZK"), ':') + 1, NULL, 10);
+    unsigned port = (unsigned)strtoul(strchr(server(), ':') + 1, NULL, 10);
 
     for (int fd = 0; fd < DESCRIPTORS; fd++)
         if (peer_port(fd) == port)
@@ -79,7 +88,7 @@ static struct hf_zookeeper *open_handle(enum hf_delivery delivery)
     char url[128];
 
     opts.delivery = delivery;
-    (void)snprintf(url, sizeof url, "zk://%s", getenv("HF_ZK"));
+    (void)snprintf(url, sizeof url, "zk://%s", server());
     assert_int_equal(hf_zookeeper_open(url, &opts, &zookeeper, NULL), HF_OK);
     return zookeeper;
 }

@@ -280,14 +280,37 @@ static void operation_ended(void *arg, const struct hf_zookeeper_result *result)
         set_watch(handle, pending->plan);
 }
 
+/* Read what the persistent watch of ${plan} is about. */
+static void read_again(struct storm_handle *handle, size_t plan)
+{
+    struct request request = {.wait_ms = HF_FOREVER};
+    unsigned number;
+
+    pthread_mutex_lock(&handle->lock);
+    if (handle->watches[plan].watch != NULL && !atomic_load(&over)) {
+        number = atomic_fetch_add(&handle->next, 1);
+        plan_one(handle, &request, HF_ZOOKEEPER_EXISTS, plans[plan].path,
+                 number);
+        start(handle, &request, number, PLANS, NULL);
+    }
+    pthread_mutex_unlock(&handle->lock);
+}
+
+/* What is started when the connection has ended is the first that is sent on
+ * the next one. */
 static void state_changed(void *arg, enum hf_state state)
 {
     struct storm_handle *handle = arg;
 
     write_line("t %u %" PRIu64 " %s", handle->number, now_us(),
                hf_state_name(state));
-    for (size_t plan = 0; state == HF_STATE_SUSPENDED && plan < PLANS; plan++)
-        set_watch(handle, plan);
+    if (state != HF_STATE_SUSPENDED)
+        return;
+    for (size_t plan = 0; plan < PLANS; plan++)
+        if (is_one_shot(plan))
+            set_watch(handle, plan);
+        else
+            read_again(handle, plan);
 }
 
 /* ---------------------------------------------------------------- threads --
@@ -422,7 +445,7 @@ static void open_handle(struct storm_handle *handle, unsigned number,
 
     handle->number = number;
     handle->name = name;
-    handle->random = seed * 3 * HANDLES_MAX + number * 3;
+    handle->random = (seed * HANDLES_MAX + number) * 3;
     handle->caller_random = handle->random + 1;
     handle->dispatcher_random = handle->random + 2;
     handle->next = 1;

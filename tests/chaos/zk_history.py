@@ -524,25 +524,30 @@ class Checker:
         self.found = found
 
     def check_gaps(self):
-        """Versions rise by one; those that are missing belong to writes of
-        which nothing is known."""
+        """Versions rise by one from the creation on; those that are missing
+        belong to writes of which nothing is known."""
         for path, nodes in self.nodes.items():
-            open_writes = sum(
-                sub.data not in self.found for op in self.unsure["set", path]
-                for sub in op.subs if (sub.kind, sub.path) == ("set", path))
             by_node = collections.defaultdict(list)
             for (czxid, mzxid), (version, _) in sorted(nodes.items()):
                 by_node[czxid].append((mzxid, version))
-            missing = 0
             for versions in by_node.values():
                 for (_, one), (mzxid, two) in zip(versions, versions[1:]):
                     if two <= one:
                         self.violate("write", "%s has version %d, and later, at"
                                      " %d, version %d", path, one, mzxid, two)
-                missing += max(0, versions[-1][1] + 1 - len(versions))
-            if missing > open_writes:
-                self.violate("gap", "%s: %d versions are not known, and %d "
-                             "writes are unsure", path, missing, open_writes)
+            created = sum(v[0][1] == 0 for v in by_node.values())
+            written = sum(v[-1][1] + 1 for v in by_node.values())
+            self.check_gap("create", path, len(by_node) - created)
+            self.check_gap("set", path, written - len(nodes) -
+                           (len(by_node) - created))
+
+    def check_gap(self, kind, path, missing):
+        unsure = sum(sub.data not in self.found
+                     for op in self.unsure[kind, path] for sub in op.subs
+                     if (sub.kind, sub.path) == (kind, path))
+        if missing > unsure:
+            self.violate("gap", "%s: %d versions are not known, and %d writes "
+                         "(%s) are unsure", path, missing, unsure, kind)
 
     def last_write(self, path, zxid):
         """The mzxid of the last known write up to zxid, or 0."""
