@@ -326,7 +326,7 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
         *handle = &operation->op;
     else
         dereference(operation);
-    hf_monitor_leave(monitor);
+    hf_monitor_leave_batched(monitor);
     if (status == HF_OK)
         return HF_OK;
 drop:
