@@ -20,9 +20,9 @@ from contest import (  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 OPERATIONS = ("get", "set", "create")
-COUNT = 1000
+COUNT = 500
 UNDERWAY = (100, 1000)
-COUNT_UNDERWAY = 5000
+COUNT_UNDERWAY = 3000
 
 # Enough for the compiler of the server to have done its work.
 WARM_UP = 8000
@@ -147,7 +147,7 @@ def measure(server, build, iterations):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 11
+    iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 15
     print_facts(PACKAGES, iterations)
     # As it comes, but that its data is on tmpfs.
     with Standalone(tick_ms=2000, jvm=[],
