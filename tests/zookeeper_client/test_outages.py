@@ -252,6 +252,86 @@ class Outages(Case):
         self.assertIn("0:digest:v", self.driver.ok(session, "whoami").acls)
         self.driver.end()
 
+    def test_a_credential_is_added_during_an_outage(self):
+        session = self.opened()
+        self.suspend(session)
+        numbers = [self.driver.start(session, "add_auth", scheme="digest",
+                                     data=data, wait_ms=wait_ms)
+                   for data, wait_ms in (("a:p", 0), ("b:p", 50),
+                                         ("c:p", 20000), ("d:p", 20000))]
+        self.driver.say("cancel", numbers[3])
+        self.assertEqual(self.driver.result(numbers[0]).status,
+                         "HF_EUNREACHABLE")
+        self.assertEqual(self.driver.result(numbers[1]).status, "HF_ETIMEDOUT")
+        self.assertEqual(self.driver.result(numbers[3]).status, "HF_ECANCELLED")
+        self.resume(session)
+        self.assertEqual(self.driver.result(numbers[2]).status, "HF_OK")
+        acls = self.driver.ok(session, "whoami").acls
+        self.assertIn("0:digest:b", acls)  # it stays
+        self.assertIn("0:digest:c", acls)
+        self.suspend(session)
+        number = self.driver.start(session, "add_auth", scheme="digest",
+                                   data="e:p")
+        self.assertEqual(self.driver.close(session), "HF_OK")
+        self.assertEqual(self.driver.result(number).status, "HF_ECLOSED")
+        self.driver.end()
+
+    def test_no_further_attempt_is_made(self):
+        """The policy of the URL gives up: everything ends, and the next
+        operation begins anew."""
+        session = self.opened(LONG + "&retry=never")
+        self.suspend(session)
+        numbers = [self.driver.start(session, "set", "/"),
+                   self.driver.start(session, "add_auth", scheme="digest",
+                                     data="u:p")]
+        self.assertEqual(self.ends(*numbers), 2 * ["HF_EUNREACHABLE"])
+        self.proxy.refuse(False)
+        self.driver.ok(session, "get", "/")
+        self.assertEqual(self.version(""), 0)
+        self.driver.end()
+
+    def test_an_added_credential_that_does_not_wait_is_cut_off(self):
+        session = self.opened()
+        self.proxy.hold(DOWN)
+        number = self.driver.start(session, "add_auth", scheme="digest",
+                                   data="u:p", wait_ms=0)
+        waiting.eventually("the answer", lambda: self.proxy.waiting(DOWN))
+        self.suspend(session)
+        self.assertEqual(self.ends(number), ["HF_EUNREACHABLE"])
+        self.resume(session)
+        self.assertIn("0:digest:u", self.driver.ok(session, "whoami").acls)
+        self.driver.end()
+
+    def test_many_cuts_with_operations_under_way(self):
+        """Nothing is lost, ends twice or out of order, whenever a connection
+        ends; a write that ended with HF_OK was carried out once."""
+        session = self.opened()
+        watch = self.driver.added(session, "recursive", "/")
+        sets, numbers = [], []
+        for _ in range(15):
+            for i in range(40):
+                kind = ("get", "set", "exists", "children")[i % 4]
+                numbers.append(self.driver.start(session, kind, "/",
+                                                 version=-1))
+                if kind == "set":
+                    sets.append(numbers[-1])
+            self.proxy.cut()
+        ends = self.ends(*numbers)
+        self.assertLessEqual(set(ends), {"HF_OK", "HF_EUNSURE"})
+        self.assertEqual({end for number, end in zip(numbers, ends)
+                          if number not in sets}, {"HF_OK"})
+        done = sum(self.driver.result(number).status == "HF_OK"
+                   for number in sets)
+        self.assertLessEqual(done, self.version(""))
+        self.assertLessEqual(self.version(""), len(sets))
+        self.driver.ok(session, "sync", "/")
+        count = len(self.driver.events(watch))
+        self.raw.set(self.chroot, b"")
+        self.driver.ok(session, "sync", "/")
+        self.assertEqual(self.driver.events(watch)[count:], ["CHANGED /"])
+        self.assertNotIn("LOST", self.driver.states(session))
+        self.driver.end()
+
 
 class Sessions(Case):
     def test_the_session_expires(self):
@@ -292,6 +372,20 @@ class Sessions(Case):
         self.assertEqual(second.ok(taken, "ephemerals", "/").children, ["/e"])
         self.assertEqual(second.close(taken), "HF_OK")
         self.assertIsNone(self.raw.exists(self.chroot + "/e"))
+        second.end()
+
+    def test_ephemeral_nodes_outside_of_the_chroot_are_left_out(self):
+        """Servers compare paths as strings, so "/a" has those of "/ab"."""
+        self.raw.create(self.chroot + "/a")
+        self.raw.create(self.chroot + "/ab")
+        session = self.opened()
+        self.driver.ok(session, "create", "/ab/e", mode="ephemeral")
+        self.driver.ok(session, "create", "/a/e", mode="ephemeral")
+        identity = self.driver.session(session)
+        self.driver.process.kill()
+        second = self.make_driver()
+        taken = second.opened(self.url().replace("?", "/a?"), session=identity)
+        self.assertEqual(second.ok(taken, "ephemerals", "/").children, ["/e"])
         second.end()
 
     def test_a_session_that_is_over_is_not_taken_over(self):
