@@ -14,6 +14,7 @@ import unittest
 from zookeeper_driver import ZookeeperDriver
 
 import waiting
+from ensemble import Ensemble
 from proxy import DOWN, UP, Proxy
 from zookeeper import Standalone
 
@@ -647,6 +648,38 @@ class Watches(Case):
         self.await_no_watch()
         self.assertEqual(self.driver.states(session), ["CONNECTED"])
         self.driver.end()
+
+
+class Ensembles(unittest.TestCase):
+    def test_the_session_moves_to_another_server(self):
+        ensemble = Ensemble()
+        self.addCleanup(ensemble.close)
+        driver = ZookeeperDriver(DRIVER)
+        self.addCleanup(driver.kill)
+        # Without its leader the ensemble would elect another one for seconds.
+        session = driver.opened("zk://%s/?%s" % (
+            ensemble.addresses(ensemble.followers()), LONG))
+        identity = driver.session(session)
+        driver.ok(session, "create", "/a", mode="ephemeral")
+        driver.ok(session, "set", "/a", data="mine")
+        persistent = driver.added(session, "persistent", "/a")
+        missing = driver.watch(session, "data", "/missing")
+        driver.do(session, "exists", "/missing", watch=missing)
+        serving = next(server for server in ensemble.servers if
+                       identity.split(":")[0] in server.four_letters("cons"))
+        serving.kill()
+        driver.await_line("session", session, "SUSPENDED")
+        read = driver.start(session, "get", "/a")
+        write = driver.start(session, "create", "/missing")
+        self.assertEqual(driver.result(read)["data"], "mine")
+        self.assertEqual(driver.result(write).status, "HF_OK")
+        self.assertEqual(driver.session(session), identity)
+        driver.await_event(missing, "CREATED /missing")
+        driver.await_event(persistent, "RESYNC /a")
+        self.assertEqual(driver.events(persistent), ["RESYNC /a"])
+        self.assertEqual(driver.states(session),
+                         ["CONNECTED", "SUSPENDED", "CONNECTED"])
+        driver.end()
 
 
 if __name__ == "__main__":
