@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches of the four kinds on a real server, on one connection. */
+#include <sched.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -381,6 +382,94 @@ static void a_watch_is_freed_in_its_callback(void **state)
     expect_events(f, (const char *[]){"freed by /a", "dropped", NULL});
 }
 
+/* A callback that runs while its watch is freed by another thread. */
+struct slow {
+    _Atomic bool entered, freeing, returned;
+};
+
+static void on_slow(void *arg, const struct hf_zookeeper_event *event)
+{
+    struct slow *slow = arg;
+
+    (void)event;
+    atomic_store(&slow->entered, true);
+    while (!atomic_load(&slow->freeing))
+        sched_yield();
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    atomic_store(&slow->returned, true);
+}
+
+static bool has_entered(void *arg)
+{
+    return atomic_load(&((struct slow *)arg)->entered);
+}
+
+static void a_free_waits_for_the_callback_that_runs(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct slow slow = {false, false, false};
+    struct hf_zookeeper_watch *watch;
+
+    assert_int_equal(hf_zookeeper_watch_open(
+                         f->zookeeper, "/", HF_ZOOKEEPER_WATCH_PERSISTENT,
+                         (struct hf_zookeeper_on_event){on_slow, &slow, NULL},
+                         &watch),
+                     HF_OK);
+    add_watch(f->zookeeper, watch);
+    set(f->zookeeper, "/");
+    set(f->zookeeper, "/");
+    wait_for(has_entered, &slow);
+    atomic_store(&slow.freeing, true);
+    hf_zookeeper_watch_free(watch);
+    assert_true(atomic_load(&slow.returned));
+    atomic_store(&slow.returned, false);
+    set(f->zookeeper, "/");
+    fence(f);
+    assert_false(atomic_load(&slow.returned));
+}
+
+/* The end of a handle that is begun by an event of it. */
+struct closing {
+    struct callback_log *log;
+    struct hf_zookeeper *zookeeper;
+};
+
+static void on_closed(void *arg, const struct hf_result *result)
+{
+    log_add(arg, "closed %s", hf_status_name(result->status));
+}
+
+static void close_in_callback(void *arg, const struct hf_zookeeper_event *event)
+{
+    const struct closing *closing = arg;
+
+    log_add(closing->log, "event %s", event->path);
+    assert_int_equal(hf_zookeeper_close_start(
+                         closing->zookeeper,
+                         (struct hf_done){on_closed, closing->log, NULL}),
+                     HF_OK);
+}
+
+static void an_event_closes_its_handle(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct closing closing = {&f->log, zookeeper_open(f, "", "", NULL)};
+    struct hf_zookeeper_watch *watch;
+
+    assert_int_equal(
+        hf_zookeeper_watch_open(
+            closing.zookeeper, "/", HF_ZOOKEEPER_WATCH_DATA,
+            (struct hf_zookeeper_on_event){close_in_callback, &closing, NULL},
+            &watch),
+        HF_OK);
+    set_watch(closing.zookeeper, HF_ZOOKEEPER_GET, "/", watch);
+    set(f->zookeeper, "/");
+    (void)log_await_line(&f->log, 0, "closed HF_OK");
+    log_expect(&f->log, 0, (const char *[]){"event /", "closed HF_OK", NULL});
+    hf_zookeeper_watch_free(watch);
+}
+
 static void a_watch_that_does_not_fit_is_refused(void **state)
 {
     struct zookeeper_fixture *f = *state;
@@ -434,6 +523,8 @@ TEST_FILE(watches)
         TEST(the_other_watch_keeps_its_event),
         TEST(a_watch_is_freed_before_its_operation_is_answered),
         TEST(a_watch_is_freed_in_its_callback),
+        TEST(a_free_waits_for_the_callback_that_runs),
+        TEST(an_event_closes_its_handle),
         TEST(a_watch_that_does_not_fit_is_refused),
     };
 
