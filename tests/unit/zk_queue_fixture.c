@@ -199,6 +199,7 @@ void zk_queue_begin(struct zk_queue_fixture *f, size_t count, bool read_only)
 
 void zk_queue_end(struct zk_queue_fixture *f)
 {
+    hf_zk_op_queue_close(&f->queue, f->now_ms); /* ends what is left */
     hf_zk_session_free(&f->session);
     hf_jute_free(&f->server);
 }
