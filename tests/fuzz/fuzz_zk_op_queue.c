@@ -156,6 +156,8 @@ static void answer_handshake(struct zk_op_program *p, int64_t id)
     hf_jute_put_int(&p->server, id == 0 ? 0 : 10000);
     hf_jute_put_long(&p->server, id);
     hf_jute_put_buffer(&p->server, password, sizeof password);
+    if (p->config.read_only)
+        hf_jute_put_bool(&p->server, op_program_next(p) % 2);
     hf_jute_end_frame(&p->server, begin);
     say(p, OP_PROGRAM_NONE);
 }
@@ -214,6 +216,22 @@ static void connect_at_once(struct zk_op_program *p)
     if (p->handshake_read && p->up && !hf_zk_session_usable(&p->session) &&
         !p->closed)
         answer_handshake(p, p->handshake_id != 0 ? p->handshake_id : 0x1234);
+}
+
+/* The server that is asked whether it has a quorum answers, or not. */
+static void answer_search(struct zk_op_program *p)
+{
+    static const char answers[] = "rwro??";
+    uint8_t which = op_program_next(p) % 4;
+    uint64_t number;
+
+    if (hf_zk_session_asked_server(&p->session, &number) == NULL)
+        return;
+    if (which == 3)
+        hf_zk_session_asked_down(&p->session, number, p->now_ms);
+    else
+        hf_zk_session_asked_received(&p->session, number, p->now_ms,
+                                     answers + 2 * (size_t)which, 2);
 }
 
 /* ----------------------------------------------------------------- steps -- */
@@ -279,16 +297,20 @@ static void step(struct zk_op_program *p)
         heap_fail(op_program_next(p) % 16, false);
     else if (which == 29 && op_program_next(p) == 0)
         op_program_close(p);
+    else if (which == 30 && p->config.read_only)
+        answer_search(p);
     else
         serve(p, 0);
 }
 
-/* All that was started in a session that is over has ended. */
+/* All that was started in a session that is over has ended, unless it was that
+ * of a server without a quorum. */
 static void check_session(struct zk_op_program *p)
 {
     if (p->session.id == p->session_id)
         return;
-    for (int i = 0; p->session_id != 0 && i < p->op_count; i++)
+    for (int i = 0;
+         p->session_id != 0 && !p->session.lost_local && i < p->op_count; i++)
         MUST(!p->ops[i]->started || p->ops[i]->ended ||
              p->ops[i]->op.kind == HF_ZOOKEEPER_ADD_AUTH);
     p->session_id = p->session.id;
@@ -306,7 +328,8 @@ static void check_calls(const struct zk_op_program *p)
          p->config.window + direct + session->close_requested);
     if (p->queue.alone != NULL)
         MUST(session->wire.calls <= 1 + direct + session->close_requested);
-    if (hf_zk_session_usable(session) && session->wire.calls == 0)
+    if (hf_zk_session_usable(session) && session->wire.calls == 0 &&
+        !session->leaving)
         MUST(p->queue.waiting_count == 0 || p->queue.credentials.first != NULL);
 }
 

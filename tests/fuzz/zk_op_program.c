@@ -326,6 +326,7 @@ void op_program_begin(struct zk_op_program *p, const uint8_t *bytes,
         .server_count = 1 + count % 2,
         .reconnect = {1, 1, op_program_next(p) % 8, HF_FOREVER, NULL, NULL},
         .timeout_ms = 10000,
+        .read_only = count % 3 == 0,
         .window = 1 + (unsigned)(count % 5)};
     p->context =
         (struct hf_zk_op_context){.chroot = "", .max_request_bytes = 1 << 20};
