@@ -47,6 +47,7 @@ OUTPUT_BYTES = 1 << 24
 SEED_KINDS = {
     "seed": (),
     "zk seed": ("--engine", "zk"),
+    "zk-client seed": ("--engine", "zk-client"),
     "leased seed": ("--engine", "leased"),
     "double-barrier seed": ("--double-barrier",),
     "zk double-barrier seed": ("--double-barrier", "--engine", "zk"),
@@ -201,6 +202,8 @@ def caught(where, message, output):
 def own_kind(name):
     """The kind of seed that may show it: that of its client.  Only sessions of
     ZooKeeper are lazy."""
+    if name.startswith("ZOOKEEPER_"):
+        return "zk-client seed"
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
     double_barrier = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION)_", name)

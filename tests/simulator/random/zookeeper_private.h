@@ -14,7 +14,7 @@
 #define ZOOKEEPER_PARTS_MAX 3
 #define ZOOKEEPER_PATHS_MAX 6
 #define ZOOKEEPER_PATH_BYTES 40
-#define ZOOKEEPER_HEARD_MAX 512
+#define ZOOKEEPER_EVENTS_MAX 512
 
 struct zookeeper_process;
 
@@ -46,7 +46,7 @@ struct zookeeper_operation {
 };
 
 /* An event that a persistent watch was notified of. */
-struct zookeeper_heard {
+struct zookeeper_event {
     int32_t type;
     char path[ZOOKEEPER_PATH_BYTES];
 };
@@ -67,8 +67,8 @@ struct zookeeper_watch {
      * .base_zxid. */
     bool based;
     int64_t base_zxid;
-    struct zookeeper_heard heard[ZOOKEEPER_HEARD_MAX];
-    size_t heard_count;
+    struct zookeeper_event events[ZOOKEEPER_EVENTS_MAX];
+    size_t event_count;
     /* The last event that it was notified of, on that connection. */
     const struct zk_sent_event *event;
     unsigned event_connection;
@@ -134,7 +134,7 @@ bool zookeeper_runs(const struct zookeeper_process *process);
 
 /* ------------------------------------------------------ zookeeper_user.c -- */
 
-/* The user of the client ${number} starts to act again and again. */
+/* The user of the client ${number} does something again and again. */
 void zookeeper_user_start(unsigned number);
 /* The user reads the node of ${watch} because of an event, and may set it
  * again. */

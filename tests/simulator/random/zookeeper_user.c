@@ -10,7 +10,7 @@
 #include "simulator/random/zookeeper_private.h"
 
 #define WATCHES_MAX 8 /* of one process that are not freed */
-#define ACT_EVERY_US 40000
+#define STEP_EVERY_US 40000
 #define SEQUENTIAL_PATH "/a/s"
 
 /* A run uses the first few, so that much happens at each. */
@@ -400,7 +400,8 @@ void zookeeper_user_react(struct zookeeper_watch *watch)
         zookeeper_later(zookeeper_below(2000), react, watch);
 }
 
-/* ------------------------------------------------------------------ acts -- */
+/* ------------------------------------------------------------------ steps --
+ */
 
 static void cancel_one(struct zookeeper_process *process)
 {
@@ -417,7 +418,7 @@ static void cancel_one(struct zookeeper_process *process)
     }
 }
 
-static void act_once(struct zookeeper_process *process)
+static void step_once(struct zookeeper_process *process)
 {
     struct zookeeper_watch *watch;
 
@@ -459,7 +460,7 @@ static void act_once(struct zookeeper_process *process)
 }
 
 /* Again and again. */
-static void act(void *arg)
+static void step(void *arg)
 {
     unsigned number = (unsigned)(uintptr_t)arg;
     struct zookeeper_process *process = zookeeper.clients[number];
@@ -469,13 +470,13 @@ static void act(void *arg)
         return;
     if (decision_taken(DECISION_USER, number) && process != NULL &&
         zookeeper_runs(process))
-        act_once(process);
+        step_once(process);
     us = decision_delay_us(DECISION_USER, number,
-                           1 + zookeeper_below(2 * ACT_EVERY_US));
-    zookeeper_later(us, act, arg);
+                           1 + zookeeper_below(2 * STEP_EVERY_US));
+    zookeeper_later(us, step, arg);
 }
 
 void zookeeper_user_start(unsigned number)
 {
-    zookeeper_later(1000, act, (void *)(uintptr_t)number);
+    zookeeper_later(1000, step, (void *)(uintptr_t)number);
 }

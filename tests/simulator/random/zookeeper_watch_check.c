@@ -88,38 +88,38 @@ static void check_one_shot(const struct zookeeper_watch *watch, int64_t zxid)
 /* ------------------------------------------------------------ persistent -- */
 
 /* Several children that change in a row bring one event or more. */
-static bool is_repeated(const struct zookeeper_heard *last, int32_t type,
+static bool is_repeated(const struct zookeeper_event *last, int32_t type,
                         const char *path)
 {
     return type == HF_ZK_NODE_CHILDREN_CHANGED && last != NULL &&
            last->type == type && strcmp(last->path, path) == 0;
 }
 
-static void hear(struct zookeeper_heard *heard, size_t *count, int32_t type,
-                 const char *path)
+static void receive(struct zookeeper_event *events, size_t *count, int32_t type,
+                    const char *path)
 {
-    struct zookeeper_heard *last = *count == 0 ? NULL : &heard[*count - 1];
+    struct zookeeper_event *last = *count == 0 ? NULL : &events[*count - 1];
 
-    if (is_repeated(last, type, path) || *count == ZOOKEEPER_HEARD_MAX)
+    if (is_repeated(last, type, path) || *count == ZOOKEEPER_EVENTS_MAX)
         return;
-    heard[*count].type = type;
-    snprintf(heard[*count].path, ZOOKEEPER_PATH_BYTES, "%s", path);
+    events[*count].type = type;
+    snprintf(events[*count].path, ZOOKEEPER_PATH_BYTES, "%s", path);
     ++*count;
 }
 
-static void trace_heard(const struct zookeeper_watch *watch, const char *what,
-                        const struct zookeeper_heard *heard, size_t count)
+static void trace_events(const struct zookeeper_watch *watch, const char *what,
+                         const struct zookeeper_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         zookeeper_trace(watch->process, "%s %zu: %d of %s", what, i,
-                        (int)heard[i].type, heard[i].path);
+                        (int)events[i].type, events[i].path);
 }
 
 /* Compare what the watch was notified of since the last time with what has
  * happened. */
 static void check_persistent(struct zookeeper_watch *watch, int64_t zxid)
 {
-    static struct zookeeper_heard due[ZOOKEEPER_HEARD_MAX];
+    static struct zookeeper_event due[ZOOKEEPER_EVENTS_MAX];
     size_t count = 0;
     bool same;
 
@@ -130,22 +130,22 @@ static void check_persistent(struct zookeeper_watch *watch, int64_t zxid)
 
         if (type != 0 && change->zxid > watch->base_zxid &&
             change->zxid <= zxid)
-            hear(due, &count, type, path);
+            receive(due, &count, type, path);
     }
-    same = count == watch->heard_count;
+    same = count == watch->event_count;
     for (size_t i = 0; same && i < count; i++)
-        same = due[i].type == watch->heard[i].type &&
-               strcmp(due[i].path, watch->heard[i].path) == 0;
-    if (!same && count < ZOOKEEPER_HEARD_MAX) {
-        trace_heard(watch, "due", due, count);
-        trace_heard(watch, "came", watch->heard, watch->heard_count);
+        same = due[i].type == watch->events[i].type &&
+               strcmp(due[i].path, watch->events[i].path) == 0;
+    if (!same && count < ZOOKEEPER_EVENTS_MAX) {
+        trace_events(watch, "due", due, count);
+        trace_events(watch, "came", watch->events, watch->event_count);
         zookeeper_check(false, 3,
                         "a persistent watch was not notified of what happened",
                         "%s, mode %d, from %" PRIx64 " to %" PRIx64,
                         watch->path, (int)watch->mode, watch->base_zxid, zxid);
     }
     watch->base_zxid = zxid;
-    watch->heard_count = 0;
+    watch->event_count = 0;
 }
 
 void zookeeper_check_watches(struct zookeeper_process *process, int64_t zxid)
@@ -166,7 +166,7 @@ void zookeeper_check_watches(struct zookeeper_process *process, int64_t zxid)
         }
         w->based = true;
         w->base_zxid = zxid;
-        w->heard_count = 0;
+        w->event_count = 0;
     }
 }
 
@@ -183,7 +183,7 @@ void zookeeper_watch_set(struct zookeeper_watch *watch, int64_t zxid)
     watch->resync_due = false;
     watch->based = true;
     watch->base_zxid = zxid;
-    watch->heard_count = 0;
+    watch->event_count = 0;
 }
 
 /* Is it the same event, or was that made of it, because the server reports
@@ -257,7 +257,7 @@ static void on_event(struct zookeeper_watch *watch, int32_t type,
     if (is_one_shot(watch))
         watch->armed = false;
     else
-        hear(watch->heard, &watch->heard_count, type, path);
+        receive(watch->events, &watch->event_count, type, path);
 }
 
 void zookeeper_watch_fired(struct zk_handle_watch *handle_watch,
