@@ -46,6 +46,9 @@ HANDLES = 2
 # Short, so that some sessions outlive a fault and some do not.
 TIMEOUT_MS = 4000
 
+# Passes in which the servers lose something, before the test fails.
+TRIES = 3
+
 # How many violations are printed.
 SHOWN = 20
 
@@ -234,24 +237,40 @@ class Storm(unittest.TestCase):
         for client in self.clients:
             one.end(client)
         one.end(one.begin("f", "final"))
-        self.judge(one)
+        return self.judge(one)
+
+    def keep_logs(self, one):
+        for i, server in enumerate(self.servers):
+            with open(os.path.join(one.directory, "server-%d.log" % i),
+                      "w") as file:
+                file.write(server.log())
 
     def judge(self, one):
-        violations, counts = zk_history.check_files(one.files)
+        """False if the pass proves nothing."""
+        violations, lost, counts = zk_history.check_files(one.files)
+        if lost:
+            self.keep_logs(one)
+            print("the servers lost what they had committed, so a pass proves "
+                  "nothing; see %s:\n%s" % (one.directory, "\n".join(lost)),
+                  flush=True)
+            self.counts["passes with losses of servers"] += 1
+            return False
         self.counts.update(counts)
         if violations:
+            self.keep_logs(one)
             print("\n".join(violations[:SHOWN]), flush=True)
             self.fail("%d violations in %s, HF_SEED=%d" % (
                 len(violations), one.directory, SEED))
         if "HF_KEEP" not in os.environ:
             shutil.rmtree(one.directory)
+        return True
 
     def run_passes(self):
         end = time.monotonic() + SECONDS
-        number = 0
+        number = judged = 0
         try:
-            while number == 0 or time.monotonic() < end:
-                self.run_pass(number)
+            while judged == 0 and number < TRIES or time.monotonic() < end:
+                judged += self.run_pass(number)
                 number += 1
         finally:
             print("%d passes of %s, HF_SEED=%d\n  %s\n  %s" % (

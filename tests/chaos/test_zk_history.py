@@ -82,7 +82,7 @@ class Case(unittest.TestCase):
     def rules(self):
         if not self.lines.lines[-1].startswith("c "):
             self.lines.close()
-        violations, _ = zk_history.check({
+        violations, self.lost, _ = zk_history.check({
             "p": PREPARED.strip().splitlines(), "c": self.lines.lines,
             **{name: lines.lines for name, lines in self.others.items()}})
         self.violations = violations
@@ -223,6 +223,25 @@ class Writes(Case):
         """A create that ends like this, and a version 1 of that node."""
         self.lines.end(self.lines.start("create /d/n0 0 a"), 0, status)
         self.lines.do("set /d/n0 -1 b", 9, node(9, 1, czxid=8, pzxid=8))
+
+    def shows_old_in_the_next_epoch(self, processes):
+        self.lines.do("set /r0 -1 a", 9, node(9, 1))
+        for i in range(processes):
+            self.others["d%d" % i] = Lines()
+            self.others["d%d" % i].do("get /r0 0 -", (1 << 32) + 1,
+                                      node(1, 0, "p0"))
+            self.others["d%d" % i].close()
+
+    def test_what_the_servers_lost(self):
+        self.shows_old_in_the_next_epoch(zk_history.AGREEING)
+        self.breaks("state")
+        self.assertEqual(self.lost,
+                         ["/r0: what was written after 1, up to 9"])
+
+    def test_what_too_few_saw_is_not_the_servers(self):
+        self.shows_old_in_the_next_epoch(zk_history.AGREEING - 1)
+        self.breaks("state")
+        self.assertEqual(self.lost, [])
 
     def test_an_unsure_creation_that_nobody_saw(self):
         self.created("HF_EUNSURE")

@@ -491,6 +491,16 @@ static void close_handle(struct storm_handle *handle)
                atomic_load(&handle->ended), atomic_load(&handle->dropped));
 }
 
+/* Start operations that a close will find. */
+static void start_last(struct storm_handle *handle)
+{
+    struct hf_op *kept = NULL;
+
+    for (unsigned i = 0; i < UNDER_WAY_MAX; i++)
+        start_any(handle, &kept);
+    hf_op_free(kept);
+}
+
 /* One in two is closed while operations are under way.  Some watches are freed
  * before, and the others afterwards. */
 static void end_storm(struct storm_handle *handle)
@@ -499,6 +509,8 @@ static void end_storm(struct storm_handle *handle)
     (void)pthread_join(handle->caller, NULL);
     if (chance(&handle->random, 50))
         await_operations(handle);
+    else
+        start_last(handle);
     for (size_t plan = 0; plan < PLANS; plan += 2)
         free_watch(handle, plan);
     if (handle->dispatches) {

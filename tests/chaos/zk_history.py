@@ -46,6 +46,9 @@ LATE_US = 15000000
 # For how long after a session was lost its last answers may be written.
 OVERLAP_US = 10000000
 
+# Processes that have to agree that the servers have lost something.
+AGREEING = 3
+
 Sub = collections.namedtuple("Sub", "kind path version data")
 Result = collections.namedtuple(
     "Result", "status czxid mzxid pzxid version data children")
@@ -279,12 +282,17 @@ def read(name, lines):
 
 
 class Checker:
-    """The violations are in .violations once check() is back."""
+    """The violations are in .violations once check() is back, and in .lost what
+    the servers themselves have lost: ZooKeeper 3.8 can lose transactions that
+    it had committed, when elections follow one another while a server is behind
+    (ZOOKEEPER-4643).  A client has no part in that.  It is recognised by answers
+    in a later epoch to several processes, which agree on an older state."""
 
     def __init__(self, handles):
         self.handles = handles
         self.ops = [op for handle in handles for op in handle.ops.values()]
         self.violations = []
+        self.lost = []
 
     def violate(self, rule, text, *arguments):
         self.violations.append("%s: %s" % (rule, text % arguments))
@@ -298,6 +306,7 @@ class Checker:
             self.check_watches(handle)
         self.check_real_time()
         self.collect()
+        self.find_lost()
         self.check_data()
         self.check_gaps()
         self.check_states()
@@ -479,6 +488,24 @@ class Checker:
                                 for there, known in nodes.items()}
                          for path, nodes in self.nodes.items()}
 
+    def find_lost(self):
+        """Writes that some had seen, in paths that are never deleted, and that
+        AGREEING processes did not see in a later epoch."""
+        for path, all_shown in self.shown.items():
+            if any(kind == "delete" and there == path
+                   for kind, there in self.unsure) or path in self.deletes:
+                continue
+            processes = collections.defaultdict(set)
+            for op, shown in all_shown:
+                last = self.last_write(path, op.zxid)
+                if shown.there and shown.there[1] < last and \
+                        last >> 32 < op.zxid >> 32:
+                    processes[shown.there[1], last].add(
+                        op.handle.name.partition("/")[0])
+            self.lost += ["%s: what was written after %d, up to %d" % (
+                path, *between) for between, names in processes.items()
+                if len(names) >= AGREEING]
+
     def learn(self, op, shown):
         """Two answers must not differ in what one transaction wrote."""
         version, data = self.nodes[shown.path].get(shown.there, (None, None))
@@ -625,8 +652,8 @@ class Checker:
 
 
 def check(histories):
-    """(violations, counts by name) of the lines of each process, by its
-    name."""
+    """(violations, what the servers lost, counts by name) of the lines of each
+    process, by its name."""
     handles = [handle for name, lines in histories.items()
                for handle in read(name, lines)]
     checker = Checker(handles)
@@ -643,7 +670,7 @@ def check(histories):
                 counts["resyncs" if entry[1] == "resync" else "events"] += 1
             elif kind == "state" and entry[1] in ("SUSPENDED", "LOST"):
                 counts[entry[1]] += 1
-    return checker.violations, counts
+    return checker.violations, checker.lost, counts
 
 
 def check_files(paths):
