@@ -285,8 +285,9 @@ class Checker:
     """The violations are in .violations once check() is back, and in .lost what
     the servers themselves have lost: ZooKeeper 3.8 can lose transactions that
     it had committed, when elections follow one another while a server is behind
-    (ZOOKEEPER-4643).  A client has no part in that.  It is recognised by answers
-    in a later epoch to several processes, which agree on an older state."""
+    (such as ZOOKEEPER-4643).  A client has no part in that.  It is recognised
+    by answers in a later epoch to several processes, which agree on an older
+    state."""
 
     def __init__(self, handles):
         self.handles = handles
