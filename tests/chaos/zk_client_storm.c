@@ -124,14 +124,12 @@ static int shown_register(const struct hf_zookeeper_op *op)
     return op->path != NULL && op->path[1] == 'r' ? op->path[2] - '0' : -1;
 }
 
-/* Start ${request} as operation ${number}, with .lock.  ${op} may be NULL. */
-static void start(struct storm_handle *handle, const struct request *request,
-                  unsigned number, size_t plan, struct hf_op **op)
+/* What the end of operation ${number} needs; operation_dropped() frees it. */
+static struct pending *new_pending(struct storm_handle *handle,
+                                   const struct request *request,
+                                   unsigned number, size_t plan)
 {
     struct pending *pending = malloc(sizeof *pending);
-    const struct hf_zookeeper_done done = {operation_ended, pending,
-                                           operation_dropped};
-    hf_status status;
 
     if (pending == NULL)
         fail("no memory");
@@ -140,6 +138,18 @@ static void start(struct storm_handle *handle, const struct request *request,
                                 .shows = shown_register(&request->op),
                                 .plan = plan,
                                 .watch = request->watch};
+    return pending;
+}
+
+/* Start ${request} as operation ${number}, with .lock.  ${op} may be NULL. */
+static void start(struct storm_handle *handle, const struct request *request,
+                  unsigned number, size_t plan, struct hf_op **op)
+{
+    const struct hf_zookeeper_done done = {
+        operation_ended, new_pending(handle, request, number, plan),
+        operation_dropped};
+    hf_status status;
+
     write_start(handle, number, 'a', request);
     atomic_fetch_add(&handle->under_way, 1);
     status = hf_zookeeper_start(handle->zookeeper, &request->op,

@@ -85,7 +85,7 @@ void history_open(const char *path);
 void history_close(void);
 
 /* Print what is wrong, and abort. */
-void fail(const char *what);
+_Noreturn void fail(const char *what);
 
 /* CLOCK_BOOTTIME in microseconds. */
 uint64_t now_us(void);
