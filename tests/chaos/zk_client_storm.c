@@ -129,10 +129,8 @@ static struct pending *new_pending(struct storm_handle *handle,
                                    const struct request *request,
                                    unsigned number, size_t plan)
 {
-    struct pending *pending = malloc(sizeof *pending);
+    struct pending *pending = alloc_or_fail(sizeof *pending);
 
-    if (pending == NULL)
-        fail("no memory");
     *pending = (struct pending){.handle = handle,
                                 .number = number,
                                 .shows = shown_register(&request->op),
@@ -238,11 +236,9 @@ static void open_watch(struct storm_handle *handle, size_t plan)
         [HF_ZOOKEEPER_WATCH_RECURSIVE] = "recursive",
     };
     struct storm_watch *watch = &handle->watches[plan];
-    struct watching *watching = malloc(sizeof *watching);
+    struct watching *watching = alloc_or_fail(sizeof *watching);
     const struct hf_zookeeper_on_event on_event = {event_came, watching, free};
 
-    if (watching == NULL)
-        fail("no memory");
     pthread_mutex_lock(&handle->lock);
     *watching = (struct watching){handle, plan, ++handle->next_watch};
     *watch = (struct storm_watch){.number = watching->number};

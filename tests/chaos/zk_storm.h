@@ -85,7 +85,10 @@ void history_open(const char *path);
 void history_close(void);
 
 /* Print what is wrong, and abort. */
-_Noreturn void fail(const char *what);
+void fail(const char *what);
+
+/* Memory of ${bytes}; without any the program fails. */
+void *alloc_or_fail(size_t bytes);
 
 /* CLOCK_BOOTTIME in microseconds. */
 uint64_t now_us(void);

@@ -22,6 +22,15 @@ void fail(const char *what)
     abort();
 }
 
+void *alloc_or_fail(size_t bytes)
+{
+    void *memory = malloc(bytes);
+
+    if (memory == NULL)
+        fail("no memory");
+    return memory;
+}
+
 __attribute__((format(printf, 2, 3))) static void add(struct line *line,
                                                       const char *format, ...)
 {
