@@ -40,7 +40,8 @@ static void operations_and_watches_through_tls(void **state)
     char *data = calloc(1, LONG_BYTES);
 
     (void)state;
-    assert_true(log != NULL && data != NULL);
+    assert_non_null(log);
+    assert_non_null(data);
     pthread_mutex_init(&log->lock, NULL);
     memset(data, 'x', LONG_BYTES);
     zookeeper_make(zookeeper, "/tls", "");

@@ -641,10 +641,14 @@ static void slash_is_the_node_of_the_chroot(void **state)
 static void a_server_by_its_name(void **state)
 {
     struct zookeeper_fixture *f = *state;
-    const char *port = strchr(getenv("HF_ZK"), ':');
+    const char *address = getenv("HF_ZK");
+    const char *port;
     struct hf_zookeeper *zookeeper;
     char url[256];
 
+    assert_non_null(address);
+    port = strchr(address, ':');
+    assert_non_null(port);
     (void)snprintf(url, sizeof url, "zk://localhost%s%s", port, f->chroot);
     assert_int_equal(hf_zookeeper_open(url, NULL, &zookeeper, NULL), HF_OK);
     assert_int_equal(hf_zookeeper_exists(zookeeper, "/", WAIT_MS, NULL), HF_OK);

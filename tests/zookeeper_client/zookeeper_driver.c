@@ -136,6 +136,7 @@ static void open_handle(const struct command *command)
     struct hf_zookeeper_session session;
     struct hf_zookeeper_credential credential;
     char *text = (char *)(uintptr_t)option(command, "credential");
+    const char *rest;
     struct hf_error error;
     hf_status status;
 
@@ -149,8 +150,9 @@ static void open_handle(const struct command *command)
     }
     if (text != NULL) {
         credential.scheme = strtok(text, ":");
-        credential.bytes = strtok(NULL, "");
-        credential.count = strlen(credential.bytes);
+        rest = strtok(NULL, "");
+        credential.bytes = rest;
+        credential.count = rest != NULL ? strlen(rest) : 0;
         opts.credentials = &credential;
         opts.credential_count = 1;
     }

@@ -50,7 +50,7 @@ static void start_process(void *arg)
     unsigned client = (unsigned)(uintptr_t)arg;
     struct zookeeper_process *process = zookeeper_alloc(sizeof *process);
     struct hf_engine_host host = {.host = process};
-    int32_t ppm = (int32_t)zookeeper_below(2 * DRIFT_PPM) - DRIFT_PPM;
+    int32_t ppm = (int32_t)zookeeper_below(UINT64_C(2) * DRIFT_PPM) - DRIFT_PPM;
 
     process->number = ++zookeeper.process_count;
     process->client = client;
@@ -250,7 +250,7 @@ static void fault(void *arg)
             process_fault(zookeeper.clients[zookeeper_below(zookeeper.count)]);
     }
     us = decision_delay_us(DECISION_FAULT, 0,
-                           1 + zookeeper_below(2 * FAULT_EVERY_US));
+                           1 + zookeeper_below(UINT64_C(2) * FAULT_EVERY_US));
     zookeeper_later(us, fault, arg);
 }
 

@@ -472,7 +472,7 @@ static void step(void *arg)
         zookeeper_runs(process))
         step_once(process);
     us = decision_delay_us(DECISION_USER, number,
-                           1 + zookeeper_below(2 * STEP_EVERY_US));
+                           1 + zookeeper_below(UINT64_C(2) * STEP_EVERY_US));
     zookeeper_later(us, step, arg);
 }
 
