@@ -136,6 +136,7 @@ static void open_handle(const struct command *command)
     struct hf_zookeeper_session session;
     struct hf_zookeeper_credential credential;
     char *text = (char *)(uintptr_t)option(command, "credential");
+    const char *url = command->words[2] != NULL ? command->words[2] : "";
     const char *rest;
     struct hf_error error;
     hf_status status;
@@ -157,8 +158,7 @@ static void open_handle(const struct command *command)
         opts.credential_count = 1;
     }
     handle->number = number_of(command, 1);
-    status =
-        hf_zookeeper_open(command->words[2], &opts, &handle->zookeeper, &error);
+    status = hf_zookeeper_open(url, &opts, &handle->zookeeper, &error);
     printf("session %u opened %s %s\n", handle->number, hf_status_name(status),
            error.text);
 }
