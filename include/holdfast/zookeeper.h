@@ -169,15 +169,17 @@ HF_API enum hf_state hf_zookeeper_state(const struct hf_zookeeper *zookeeper)
 /**
  * hf_zookeeper_is_read_only(zookeeper):
  * Is the session connected, and to a server without a quorum?  Then what is
- * read may be old, older than an event that was reported before too, and writes
- * and HF_ZOOKEEPER_SYNC end at once with HF_EREADONLY.  The other servers are
- * asked, 1 s later at first and once a minute at last, whether they have a
- * quorum.  When one has, the session moves to it, between operations. A session
- * that a server without a quorum has begun is known to that server alone.  So
- * it is lost with the connection (HF_STATE_LOST), and a new one follows;
- * operations that wait are not ended by that.  A session that was begun before
- * is lost when no server with a quorum has answered for its timeout. Thread
- * any.  False in a child of fork().
+ * read may be old, even older than an event that was reported before, and
+ * writes and HF_ZOOKEEPER_SYNC end at once with HF_EREADONLY.  The other
+ * servers are asked, 1 s later at first and once a minute at last, whether they
+ * have a quorum.  When one has, the session moves to it, between operations.
+ *
+ * A session that a server without a quorum has begun is known to that server
+ * alone.  So it is lost with the connection (HF_STATE_LOST), and a new one
+ * follows; operations that wait are not ended by that.  A session that was
+ * begun before is lost when no server with a quorum has answered for its
+ * timeout.
+ *   Thread    any.  False in a child of a fork.
  */
 HF_API bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
     HF_NONNULL(1);
