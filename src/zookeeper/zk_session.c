@@ -480,8 +480,8 @@ static void close_without_request(struct hf_zk_session *session)
     if (session->id != 0)
         session->log.line(
             session->log.user, HF_LOG_WARNING,
-            "closed without a connection: what tickets there are go "
-            "when the session ends, %" PRIu64
+            "closed without a connection: what the session holds goes "
+            "when it ends, %" PRIu64
             " ms after the server last received something",
             session->timeout_ms);
     closed(session);

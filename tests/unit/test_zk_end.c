@@ -240,9 +240,9 @@ static void without_a_connection_the_end_is_at_once(void **state)
         assert_int_equal(f.log_lines, step == 3); /* its tickets stay a while */
         if (step == 3)
             assert_string_equal(f.logged_digests,
-                                "closed without a connection: what tickets "
-                                "there are go when the session ends, 10000 ms "
-                                "after the server last received something");
+                                "closed without a connection: what the session "
+                                "holds goes when it ends, 10000 ms after the "
+                                "server last received something");
         assert_over(&f);
         zk_fixture_close(&f);
     }
