@@ -427,9 +427,6 @@ HF_API hf_status hf_zookeeper_run(struct hf_zookeeper *zookeeper,
  *             be passed to hf_op_cancel(), after which a write that was sent
  *             ends with HF_EUNSURE, and must be freed with hf_op_free().
  *   Callback  ${done}, once.  .fn may be NULL.
- *   Time      in a callback, ${op} may be sent only when other callbacks that
- *             are due, 15 at most, have returned, so that what they start is
- *             sent together.
  *   Fails     HF_EINVAL HF_ELIMIT HF_ENOMEM HF_EUNSUPPORTED HF_ECLOSED
  *             HF_EFORKED.
  */

@@ -14,10 +14,6 @@
 /* How many callbacks this thread is inside of: one may call a .drop. */
 static _Thread_local unsigned callback_depth;
 
-/* The queue whose callbacks this thread runs; NULL: none.  With a borrowed loop
- * a callback may run those of another one. */
-static _Thread_local const struct hf_callback_queue *run_here;
-
 bool hf_callback_queue_init(struct hf_callback_queue *queue,
                             enum hf_callback_runner runner)
 {
@@ -111,13 +107,11 @@ void hf_callback_leave(void)
  * behind it. */
 void hf_callback_queue_run(struct hf_callback_queue *queue)
 {
-    const struct hf_callback_queue *outer = run_here;
     uint64_t generation = hf_fork_generation();
     struct hf_callback *callback;
 
     assert(!queue->running);
     queue->running = true;
-    run_here = queue;
     queue->run_end = queue->end;
     hf_callback_enter();
     while (queue->run_end != &queue->first) {
@@ -128,15 +122,9 @@ void hf_callback_queue_run(struct hf_callback_queue *queue)
             return; /* the rest is the parent's */
     }
     hf_callback_leave();
-    run_here = outer;
     queue->run_end = NULL;
     queue->running = false;
     pthread_cond_broadcast(&queue->not_running);
-}
-
-bool hf_callback_queue_goes_on(const struct hf_callback_queue *queue)
-{
-    return run_here == queue && queue->run_end != &queue->first;
 }
 
 void hf_callback_queue_await(struct hf_callback_queue *queue,
@@ -151,7 +139,6 @@ void hf_callback_queue_after_fork(struct hf_callback_queue *queue)
     if (queue->fd >= 0)
         close(queue->fd);
     callback_depth = 0;
-    run_here = NULL;
 }
 
 bool hf_callback_inside(void)

@@ -75,10 +75,6 @@ bool hf_callback_queue_empty(const struct hf_callback_queue *queue);
  * returns at once. */
 void hf_callback_queue_run(struct hf_callback_queue *queue);
 
-/* Is the calling thread in a callback of that run, with another one of it
- * behind? */
-bool hf_callback_queue_goes_on(const struct hf_callback_queue *queue);
-
 /* Wait until no other thread runs callbacks.  Releases ${lock} meanwhile. */
 void hf_callback_queue_await(struct hf_callback_queue *queue,
                              pthread_mutex_t *lock);

@@ -6,10 +6,6 @@
  */
 #include "monitor/monitor_private.h"
 
-/* How many calls of callbacks share one run of the loop at most, because the
- * next callback may take its time. */
-#define BATCH_MAX 16
-
 hf_status hf_monitor_enter(struct hf_monitor *m)
 {
     if (hf_fork_is_child(&m->fork))
@@ -46,17 +42,5 @@ static void leave_locked(struct hf_monitor *m)
 void hf_monitor_leave(struct hf_monitor *m)
 {
     leave_locked(m);
-    hf_monitor_restore_cancel();
-}
-
-void hf_monitor_leave_batched(struct hf_monitor *m)
-{
-    if (!hf_callback_queue_goes_on(&m->callback_queue) ||
-        ++m->batched >= BATCH_MAX) {
-        m->batched = 0;
-        hf_monitor_leave(m);
-        return;
-    }
-    hf_monitor_unlock_and_free(m);
     hf_monitor_restore_cancel();
 }

@@ -106,7 +106,6 @@ struct hf_monitor {
     struct hf_background background;
     struct hf_borrowed_loop borrowed_loop;
     struct hf_callback_queue callback_queue;
-    unsigned batched; /* calls of callbacks for which what is ready waits */
     struct hf_log log;
 
     struct hf_waiter *waiters; /* callers that wait, the newest one first */
@@ -185,11 +184,6 @@ hf_status hf_monitor_enter(struct hf_monitor *monitor);
 
 /* Process what is ready, release the lock, and destroy what was deferred. */
 void hf_monitor_leave(struct hf_monitor *monitor);
-
-/* The same, but in a callback behind which others are about to run, what is
- * ready waits for them, or for the next call of another thread.  So what a few
- * callbacks have the loop send leaves in one piece. */
-void hf_monitor_leave_batched(struct hf_monitor *monitor);
 
 /* Take the lock and do nothing else; release it and emit the log lines that
  * were written.  Around a function of the user they come in the other order.

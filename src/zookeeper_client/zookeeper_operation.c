@@ -326,7 +326,7 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
         *handle = &operation->op;
     else
         dereference(operation);
-    hf_monitor_leave_batched(monitor);
+    hf_monitor_leave(monitor);
     if (status == HF_OK)
         return HF_OK;
 drop:

@@ -410,64 +410,6 @@ static void a_user_may_run_callbacks(void **state)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
-#define BATCH_CALLBACKS 40
-
-/* Callbacks that give the monitor something to do. */
-struct batch {
-    struct monitored_box *box;
-    struct hf_callback callbacks[BATCH_CALLBACKS];
-    unsigned ran;
-    unsigned due_at[BATCH_CALLBACKS]; /* how many had run when it was done */
-    unsigned done;
-};
-
-static void leave_with_work(struct batch *batch)
-{
-    enter(batch->box);
-    batch->box->due_at_ms = 0;
-    hf_monitor_leave_batched(&batch->box->monitor);
-    batch->ran++;
-    if (batch->box->due_at_ms == FOREVER)
-        batch->due_at[batch->done++] = batch->ran;
-}
-
-static void run_in_batch(void *arg)
-{
-    struct batch *batch = arg;
-
-    hf_monitor_unlock(&batch->box->monitor);
-    leave_with_work(batch);
-    hf_monitor_lock(&batch->box->monitor);
-}
-
-/* What callbacks ask for is done when 16 have returned or none is left, and at
- * once where there is no callback. */
-static void calls_of_callbacks_are_done_together(void **state)
-{
-    struct batch batch = {.box = box_new(HF_RUNNER_DISPATCH)};
-    struct monitored_box *box = batch.box;
-    struct hf_error error;
-
-    (void)state;
-    leave_with_work(&batch);
-    assert_int_equal(batch.done, 1);
-    batch.ran = batch.done = 0;
-    enter(box);
-    for (unsigned i = 0; i < BATCH_CALLBACKS; i++) {
-        batch.callbacks[i] =
-            (struct hf_callback){.run = run_in_batch, .arg = &batch};
-        hf_monitor_queue(&box->monitor, &batch.callbacks[i]);
-    }
-    leave(box);
-    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
-    assert_int_equal(batch.ran, BATCH_CALLBACKS);
-    assert_int_equal(batch.done, 3);
-    assert_int_equal(batch.due_at[0], 16);
-    assert_int_equal(batch.due_at[1], 32);
-    assert_int_equal(batch.due_at[2], BATCH_CALLBACKS);
-    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
-}
-
 static void callbacks_of_a_thread_are_not_dispatched(void **state)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
@@ -629,7 +571,6 @@ TEST_FILE(monitor)
         cmocka_unit_test(a_callback_may_not_wait),
         cmocka_unit_test(a_thread_drives_what_needs_it),
         cmocka_unit_test(a_user_may_run_callbacks),
-        cmocka_unit_test(calls_of_callbacks_are_done_together),
         cmocka_unit_test(callbacks_of_a_thread_are_not_dispatched),
         cmocka_unit_test(a_borrowed_loop_drives),
         cmocka_unit_test(an_end_runs_callbacks_first),
