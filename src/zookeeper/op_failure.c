@@ -140,7 +140,7 @@ static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
 
 /* ------------------------------------------------------------------ text -- */
 
-/* What is wrong, to be followed by what to do about it. */
+/* The first part of the text: the fault.  The second part says what to do. */
 static const char *what(const struct hf_zk_op_record *record,
                         enum hf_zk_error code)
 {

@@ -484,8 +484,9 @@ static void up(void *user, bool resumed)
     send_waiting(queue);
 }
 
-/* What is left of an earlier connection is younger than what was sent on this
- * one, which comes back to .repeated after this. */
+/* Make .repeated empty for the operations that were sent on this connection,
+ * which come next.  Those that an earlier connection left there were not sent
+ * again, so they are younger: they go to the front of .waiting. */
 static void suspended(void *user)
 {
     struct hf_zk_op_queue *queue = user;
@@ -561,7 +562,8 @@ static void lost(void *user, const char *why)
     end_tries(queue);
 }
 
-/* What is known of a server goes with it to its new index. */
+/* The list of servers has changed: each server keeps its bits of known and
+ * unknown opcodes, at its new index. */
 static void servers_changed(void *user, const size_t *was)
 {
     struct hf_zk_op_queue *queue = user;

@@ -118,7 +118,8 @@ static hf_status check_opts(const struct hf_zookeeper_opts *given,
 
 /* ------------------------------------------------------------------ open -- */
 
-/* Who runs the callbacks.  ${loop}: the borrowed one, or NULL. */
+/* The runner of callbacks that the options ask for.  ${loop}: the borrowed one,
+ * or NULL. */
 static enum hf_callback_runner
 choose_runner(const struct hf_zookeeper_opts *opts, const uv_loop_t *loop)
 {

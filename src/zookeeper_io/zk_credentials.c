@@ -32,7 +32,8 @@ static hf_status read_auth_file(struct hf_zk_url_config *config,
     return status;
 }
 
-/* Who may use created nodes follows from whether there are credentials. */
+/* Decide the access list of created nodes: it is private if there are
+ * credentials. */
 hf_status hf_zk_get_credentials(struct hf_zk_url_config *config,
                                 const struct hf_url *url,
                                 const struct hf_engine_host *host,
@@ -47,7 +48,7 @@ hf_status hf_zk_get_credentials(struct hf_zk_url_config *config,
         config->session.private_nodes = config->session.auth[0] != '\0';
     if (config->session.private_nodes && config->session.auth[0] == '\0')
         return hf_error_set(error, HF_EURL,
-                            "acl=creator makes nodes for whoever has the "
+                            "acl=creator makes nodes that need the "
                             "credentials, and there are none; expected "
                             "USER:PASSWORD@ in the URL, auth_file= or a line "
                             "for these servers in HOLDFAST_AUTH_FILE");

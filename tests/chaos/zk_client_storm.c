@@ -302,8 +302,8 @@ static void read_again(struct storm_handle *handle, size_t plan)
     pthread_mutex_unlock(&handle->lock);
 }
 
-/* What is started when the connection has ended is the first that is sent on
- * the next one. */
+/* Start a read as soon as the connection has ended, so that it is the first
+ * operation on the next one. */
 static void state_changed(void *arg, enum hf_state state)
 {
     struct storm_handle *handle = arg;

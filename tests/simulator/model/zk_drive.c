@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Drives a session of src/zookeeper as the real transport does, on simulated
- * connections, for whoever owns it.  Each call into the session is between
- * zk_drive_begin() and zk_drive_end(), because events may come from inside a
- * call. */
+ * connections; its owner makes the calls.  Each call into the session is
+ * between zk_drive_begin() and zk_drive_end(), because events may come from
+ * inside a call. */
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>

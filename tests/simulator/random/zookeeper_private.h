@@ -57,7 +57,7 @@ struct zookeeper_watch {
     enum hf_zk_watch_mode mode;
     char path[ZOOKEEPER_PATH_BYTES];
     bool freed;
-    /* What is known of it from answers and events alone: */
+    /* The state of the watch, worked out from answers and events alone: */
     bool armed;
     int64_t armed_zxid;        /* of the answer that armed it */
     unsigned armed_connection; /* .connection of the process then */
