@@ -14,6 +14,14 @@ static inline uint64_t hf_after_ms(uint64_t at_ms, uint64_t ms)
     return ms > HF_FOREVER - at_ms ? HF_FOREVER : at_ms + ms;
 }
 
+/* When a wait of ${wait_ms} that begins at ${now_ms} is over.  One more,
+ * because
+ * ${now_ms} was rounded down. */
+static inline uint64_t hf_deadline_ms(uint64_t now_ms, uint64_t wait_ms)
+{
+    return hf_after_ms(now_ms, hf_after_ms(wait_ms, 1));
+}
+
 /* The instant ${ms} before ${at_ms}; of HF_FOREVER it is HF_FOREVER. */
 static inline uint64_t hf_before_ms(uint64_t at_ms, uint64_t ms)
 {

@@ -147,12 +147,9 @@ uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client)
 static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
                                uint64_t wait_ms)
 {
-    if (wait_ms == HF_FOREVER)
-        return HF_FOREVER;
     if (wait_ms == 0)
         wait_ms = client->core.config.connect_ms;
-    return hf_after_ms(now_ms,
-                       hf_after_ms(wait_ms, 1)); /* the time was rounded down */
+    return hf_deadline_ms(now_ms, wait_ms);
 }
 
 /* Can the election be waited for?  It can while it campaigns or leads. */

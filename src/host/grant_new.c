@@ -7,6 +7,7 @@
 
 #include "core/memory.h"
 #include "core/multi_lock.h"
+#include "core/time_math.h"
 #include "host/grant.h"
 #include "host/owner_text.h"
 
@@ -15,14 +16,12 @@ static void set_wait_limits(struct hf_grant *grant,
                             const struct hf_acquire_opts *opts)
 {
     struct hf_acquisition *acquisition = &grant->acquisition;
-    uint64_t now_ms = hf_now_ms();
 
     acquisition->payload = grant->payload;
     acquisition->only_try = opts->wait_ms == 0;
-    acquisition->deadline_at_ms = HF_FOREVER;
-    /* One more, because now_ms was rounded down. */
-    if (opts->wait_ms != 0 && opts->wait_ms < HF_FOREVER - 1 - now_ms)
-        acquisition->deadline_at_ms = now_ms + opts->wait_ms + 1;
+    acquisition->deadline_at_ms =
+        acquisition->only_try ? HF_FOREVER
+                              : hf_deadline_ms(hf_now_ms(), opts->wait_ms);
     acquisition->report_every_ms =
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }

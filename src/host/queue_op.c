@@ -143,15 +143,6 @@ struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op)
 
 /* ---------------------------------------------------------------- begin -- */
 
-/* The instant ${wait_ms} from now.  One more, because the time was rounded
- * down. */
-static uint64_t deadline_ms(uint64_t wait_ms)
-{
-    return wait_ms == HF_FOREVER
-               ? HF_FOREVER
-               : hf_after_ms(hf_now_ms(), hf_after_ms(wait_ms, 1));
-}
-
 /* With two references: the core's, and that of the caller or the callback. */
 static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
                                         const struct hf_queue_op_args *args)
@@ -164,7 +155,7 @@ static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
     queue_op->lock = lock;
     queue_op->op = (struct hf_op){&op_ops, &lock->client->monitor};
     queue_op->references = 2; /* see above */
-    queue_op->deadline_at_ms = deadline_ms(args->wait_ms);
+    queue_op->deadline_at_ms = hf_deadline_ms(hf_now_ms(), args->wait_ms);
     choose_queues(queue_op);
     queue_op->done_callback =
         (struct hf_callback){.run = run_done, .arg = queue_op};

@@ -125,15 +125,6 @@ static const struct hf_op_ops op_ops = {
 
 /* ----------------------------------------------------------------- begin -- */
 
-/* The instant ${wait_ms} from now.  One more, because the time was rounded
- * down. */
-static uint64_t deadline_ms(uint64_t now_ms, uint64_t wait_ms)
-{
-    if (wait_ms == HF_FOREVER || wait_ms == 0)
-        return HF_FOREVER;
-    return hf_after_ms(now_ms, hf_after_ms(wait_ms, 1));
-}
-
 /* With two references: the queue's, and that of the caller or the callback. */
 static struct hf_zookeeper_operation *
 new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
@@ -167,7 +158,8 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
     zk_op->opcode = hf_zk_op_opcode(op);
     zk_op->path = operation->path;
     zk_op->only_try = wait_ms == 0;
-    zk_op->deadline_at_ms = deadline_ms(now_ms, wait_ms);
+    zk_op->deadline_at_ms =
+        zk_op->only_try ? HF_FOREVER : hf_deadline_ms(now_ms, wait_ms);
     zk_op->connect_by_ms = hf_after_ms(now_ms, zookeeper->connect_ms);
     return operation;
 }
