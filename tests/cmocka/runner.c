@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmocka/runner.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -69,6 +70,25 @@ void test_skip(const char *file, int line)
 const char *test_argument(void)
 {
     return run.argument;
+}
+
+/* What each assertion of cmocka ends in when it fails: it jumps back to the
+ * stack of the thread that runs the tests.  From any other thread that is a
+ * jump into the dark, which ends the process without the message.  There the
+ * process prints it and aborts instead. */
+__attribute__((visibility("default"))) void _fail(const char *const file,
+                                                  const int line)
+{
+    void (*fail_as_cmocka)(const char *, int) =
+        (void (*)(const char *, int))dlsym(RTLD_NEXT, "_fail");
+
+    if (gettid() != getpid()) {
+        (void)fprintf(stderr, "%s: a thread of the test failed:\n",
+                      run.file->name);
+        if (setenv("CMOCKA_TEST_ABORT", "1", 1) != 0)
+            abort();
+    }
+    fail_as_cmocka(file, line);
 }
 
 /* ------------------------------------------------------------- processes -- */

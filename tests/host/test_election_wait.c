@@ -54,21 +54,22 @@ struct leader_wait {
     _Atomic int started;
     _Atomic int ended;
     _Atomic int dropped;
-    struct hf_error
-        error; /* in WAY_BLOCKING the text is the last one of the election */
+    struct hf_error error; /* in WAY_BLOCKING with the text of the election's
+                              last failure, if that has this status */
 };
 
 static void *wait_main(void *arg)
 {
     struct leader_wait *wait = arg;
+    struct hf_error last = {.status = HF_OK};
     hf_status status;
 
     atomic_fetch_add(&wait->started, 1);
     status = hf_election_wait(wait->candidate->election, wait->wait_ms);
-    wait->error = (struct hf_error){.status = HF_OK};
-    if (status != HF_OK)
-        hf_election_error(wait->candidate->election, &wait->error);
-    assert_int_equal(wait->error.status, status);
+    hf_election_error(wait->candidate->election, &last);
+    /* Another wait for this election may have failed otherwise since. */
+    wait->error = last.status == status ? last
+                                        : (struct hf_error){.status = status};
     atomic_fetch_add(&wait->ended, 1);
     return NULL;
 }
@@ -260,7 +261,8 @@ static void resigning_ends_it(enum way way)
         if (way == WAY_BLOCKING && status == HF_ESTATE)
             continue;
         assert_int_equal(status, HF_ECANCELLED);
-        expect_text(&waits[i], "it resigned");
+        if (way != WAY_BLOCKING)
+            expect_text(&waits[i], "it resigned");
     }
     fixture_close(&f);
 }
