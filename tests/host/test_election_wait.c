@@ -68,8 +68,8 @@ static void *wait_main(void *arg)
     status = hf_election_wait(wait->candidate->election, wait->wait_ms);
     hf_election_error(wait->candidate->election, &last);
     /* Another wait for this election may have failed otherwise since. */
-    wait->error = last.status == status ? last
-                                        : (struct hf_error){.status = status};
+    wait->error =
+        last.status == status ? last : (struct hf_error){.status = status};
     atomic_fetch_add(&wait->ended, 1);
     return NULL;
 }
