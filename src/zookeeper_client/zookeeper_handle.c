@@ -18,20 +18,20 @@ hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
 hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
                                      const char *call, struct hf_error *error)
 {
-    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
 
     if (status != HF_OK)
         return status;
     status = hf_zookeeper_fail(zookeeper, call, error);
-    hf_monitor_leave(&zookeeper->monitor);
+    hf_monitor_leave(zookeeper->monitor);
     return status;
 }
 
 /* It counts as an event of the monitor, so that the loop is run once more. */
 void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
 {
-    zookeeper->monitor.events++;
-    hf_zk_io_run_soon(&zookeeper->io);
+    zookeeper->monitor->events++;
+    hf_zk_io_run_soon(zookeeper->io);
 }
 
 /* ---------------------------------------------------------- public calls -- */
@@ -61,37 +61,33 @@ void hf_zookeeper_remove_listener(struct hf_zookeeper *zookeeper,
 void hf_zookeeper_error(const struct hf_zookeeper *zookeeper,
                         struct hf_error *error)
 {
-    struct hf_zookeeper *locked = (struct hf_zookeeper *)zookeeper;
-
-    if (hf_fork_check(&zookeeper->monitor.fork, error) != HF_OK)
+    if (hf_fork_check(&zookeeper->monitor->fork, error) != HF_OK)
         return;
-    hf_monitor_lock(&locked->monitor);
+    hf_monitor_lock(zookeeper->monitor);
     *error = zookeeper->error;
-    pthread_mutex_unlock(&locked->monitor.lock);
+    pthread_mutex_unlock(&zookeeper->monitor->lock);
 }
 
 bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
 {
-    struct hf_zookeeper *locked = (struct hf_zookeeper *)zookeeper;
     struct hf_error error;
     bool read_only;
 
-    if (hf_fork_check(&zookeeper->monitor.fork, &error) != HF_OK)
+    if (hf_fork_check(&zookeeper->monitor->fork, &error) != HF_OK)
         return false;
-    hf_monitor_lock(&locked->monitor);
-    read_only =
-        zookeeper->begun && hf_zk_session_read_only(&zookeeper->session);
-    pthread_mutex_unlock(&locked->monitor.lock);
+    hf_monitor_lock(zookeeper->monitor);
+    read_only = zookeeper->begun && hf_zk_session_read_only(zookeeper->session);
+    pthread_mutex_unlock(&zookeeper->monitor->lock);
     return read_only;
 }
 
 int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper)
 {
-    return hf_monitor_dispatch_fd(&zookeeper->monitor);
+    return hf_monitor_dispatch_fd(zookeeper->monitor);
 }
 
 hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
 {
-    return hf_monitor_dispatch(&zookeeper->monitor, "hf_zookeeper_dispatch",
+    return hf_monitor_dispatch(zookeeper->monitor, "hf_zookeeper_dispatch",
                                &zookeeper->error);
 }

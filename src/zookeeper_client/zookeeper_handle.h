@@ -17,11 +17,16 @@
 
 /* All fields under the monitor's lock, where nothing else is said. */
 struct hf_zookeeper {
-    struct hf_monitor monitor;
-    struct hf_zk_url_config config; /* the session has a pointer to it */
-    struct hf_zk_session session;
-    struct hf_zk_io io;
-    bool begun;                 /* .session is there */
+    struct hf_monitor *monitor;
+    struct hf_zk_session *session;
+    struct hf_zk_io *io;
+    bool begun; /* .session is there */
+    struct {    /* what these point to */
+        struct hf_monitor monitor;
+        struct hf_zk_url_config config; /* .session has a pointer to it */
+        struct hf_zk_session session;
+        struct hf_zk_io io;
+    } own;
     struct hf_engine_host host; /* of .io */
     char *description;          /* the URL without credentials and options */
     struct hf_zk_op_queue queue;

@@ -137,19 +137,22 @@ static hf_status init_handle(struct hf_zookeeper *zookeeper,
 {
     struct values values = {.shared = {.timeout_ms = 0}};
     hf_status status =
-        hf_zk_url_parse(&zookeeper->config, url, rows,
+        hf_zk_url_parse(&zookeeper->own.config, url, rows,
                         sizeof rows / sizeof rows[0], &values, error);
 
     if (status != HF_OK)
         return status;
-    zookeeper->config.session.window = HF_ZK_SENT_OPS_MAX;
-    zookeeper->config.session.max_answer_bytes = opts->max_answer_bytes;
+    zookeeper->monitor = &zookeeper->own.monitor;
+    zookeeper->session = &zookeeper->own.session;
+    zookeeper->io = &zookeeper->own.io;
+    zookeeper->own.config.session.window = HF_ZK_SENT_OPS_MAX;
+    zookeeper->own.config.session.max_answer_bytes = opts->max_answer_bytes;
     zookeeper->connect_ms = opts->connect_ms;
     zookeeper->reconnect = opts->reconnect;
-    hf_state_listeners_init(&zookeeper->listeners, &zookeeper->monitor,
+    hf_state_listeners_init(&zookeeper->listeners, zookeeper->monitor,
                             opts->on_state);
     /* The last step, because a fork may use the handle from here on. */
-    if (!hf_monitor_init(&zookeeper->monitor, &hf_zookeeper_monitor_ops,
+    if (!hf_monitor_init(zookeeper->monitor, &hf_zookeeper_monitor_ops,
                          zookeeper, choose_runner(opts, loop), opts->on_log))
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for callbacks: %s; raise the "
@@ -165,26 +168,26 @@ static hf_status open_session(struct hf_zookeeper *zookeeper,
                               const struct hf_zookeeper_opts *opts,
                               uv_loop_t *loop, struct hf_error *error)
 {
-    struct hf_zk_session_config *config = &zookeeper->config.session;
+    struct hf_zk_session_config *config = &zookeeper->own.config.session;
     hf_status status;
 
     if (loop != NULL &&
-        (status = hf_monitor_borrow_loop(&zookeeper->monitor, loop)) != HF_OK)
+        (status = hf_monitor_borrow_loop(zookeeper->monitor, loop)) != HF_OK)
         return hf_error_set(error, status,
                             "the loop takes no more handles; raise the limit "
                             "on open files");
-    zookeeper->host = hf_monitor_host(&zookeeper->monitor);
+    zookeeper->host = hf_monitor_host(zookeeper->monitor);
     zookeeper->host.reconnect = &zookeeper->reconnect;
-    status = hf_zk_prepare(&zookeeper->config, url, &zookeeper->host,
+    status = hf_zk_prepare(&zookeeper->own.config, url, &zookeeper->host,
                            &zookeeper->description, error);
     if (status == HF_OK)
-        status =
-            hf_zk_io_open(&zookeeper->io,
-                          config->tls ? &zookeeper->config.files : NULL, error);
+        status = hf_zk_io_open(
+            zookeeper->io, config->tls ? &zookeeper->own.config.files : NULL,
+            error);
     if (status == HF_OK)
         status = hf_zookeeper_session_begin(zookeeper, opts, error);
     if (status == HF_OK)
-        status = hf_monitor_ensure_poller(&zookeeper->monitor, error);
+        status = hf_monitor_ensure_poller(zookeeper->monitor, error);
     return status;
 }
 
@@ -200,22 +203,22 @@ static hf_status new_handle(const struct hf_url *url,
     if (made == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     if ((status = init_handle(made, url, opts, loop, error)) != HF_OK) {
-        explicit_bzero(&made->config, sizeof made->config);
+        explicit_bzero(&made->own.config, sizeof made->own.config);
         hf_free(made);
         return status;
     }
     hf_zookeeper_session_init(made);
     hf_monitor_disable_cancel();
-    hf_monitor_lock(&made->monitor);
+    hf_monitor_lock(made->monitor);
     if ((status = open_session(made, url, opts, loop, error)) != HF_OK) {
         hf_state_listeners_abandon(&made->listeners);
-        hf_monitor_abandon(&made->monitor, made->begun);
+        hf_monitor_abandon(made->monitor, made->begun);
         return status;
     }
     /* A callback may close it while we leave. */
-    hf_monitor_reference(&made->monitor);
-    hf_monitor_leave(&made->monitor);
-    hf_monitor_release(&made->monitor);
+    hf_monitor_reference(made->monitor);
+    hf_monitor_leave(made->monitor);
+    hf_monitor_release(made->monitor);
     *zookeeper = made;
     return HF_OK;
 }

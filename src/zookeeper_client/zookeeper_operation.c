@@ -13,8 +13,6 @@
 #include "core/time_math.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
-static const struct hf_zookeeper_done no_done = {NULL, NULL, NULL};
-
 /* The operation that ${op} is embedded in. */
 static struct hf_zookeeper_operation *of_zk_op(struct hf_zk_op *op)
 {
@@ -34,7 +32,7 @@ static struct hf_zookeeper_operation *of_op(struct hf_op *op)
 /* Drop a reference; the last one frees it.  With the lock. */
 static void dereference(struct hf_zookeeper_operation *operation)
 {
-    struct hf_monitor *monitor = &operation->zookeeper->monitor;
+    struct hf_monitor *monitor = operation->zookeeper->monitor;
 
     assert(operation->references > 0);
     if (--operation->references > 0)
@@ -51,7 +49,7 @@ static void dereference(struct hf_zookeeper_operation *operation)
 static void run_done(void *arg)
 {
     struct hf_zookeeper_operation *operation = arg;
-    struct hf_monitor *monitor = &operation->zookeeper->monitor;
+    struct hf_monitor *monitor = operation->zookeeper->monitor;
     struct hf_zookeeper_done done = operation->done;
 
     hf_monitor_unlock(monitor);
@@ -60,6 +58,17 @@ static void run_done(void *arg)
     if (done.drop != NULL)
         done.drop(done.arg);
     hf_monitor_lock(monitor);
+    dereference(operation);
+}
+
+/* Notify the part of the library that has begun it. */
+static void end_for_library(struct hf_zookeeper_operation *operation,
+                            hf_status status)
+{
+    struct hf_zookeeper_result *result = operation->result;
+
+    operation->result = NULL;
+    operation->on_end.fn(operation->on_end.arg, status, result);
     dereference(operation);
 }
 
@@ -77,10 +86,12 @@ static void ended(struct hf_zk_op *op, hf_status status,
     operation->waiter = NULL;
     if (operation->watch != NULL)
         hf_zookeeper_watch_operation_ended(operation);
-    if (waiter != NULL)
-        hf_waiter_answer(&zookeeper->monitor, waiter, status);
+    if (operation->on_end.fn != NULL)
+        end_for_library(operation, status);
+    else if (waiter != NULL)
+        hf_waiter_answer(zookeeper->monitor, waiter, status);
     else if (done->fn != NULL || done->drop != NULL)
-        hf_monitor_queue(&zookeeper->monitor, &operation->done_callback);
+        hf_monitor_queue(zookeeper->monitor, &operation->done_callback);
     else
         /* No caller waits for it, or not any more. */
         dereference(operation);
@@ -101,9 +112,8 @@ static const struct hf_zk_op_callbacks op_callbacks = {
 
 /* Once an operation has ended, the session of its handle may be over and the
  * loop gone, too. */
-static void cancel_op(struct hf_op *op)
+void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
 {
-    struct hf_zookeeper_operation *operation = of_op(op);
     struct hf_zookeeper *zookeeper = operation->zookeeper;
 
     if (operation->zk_op.state != HF_ZK_OP_WAITING &&
@@ -111,6 +121,11 @@ static void cancel_op(struct hf_op *op)
         return;
     hf_zk_op_queue_cancel(&zookeeper->queue, &operation->zk_op, hf_now_ms());
     hf_zookeeper_changed(zookeeper);
+}
+
+static void cancel_op(struct hf_op *op)
+{
+    hf_zookeeper_operation_cancel(of_op(op));
 }
 
 static void dereference_op(struct hf_op *op)
@@ -143,9 +158,9 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
         hf_free(operation);
         return NULL;
     }
-    hf_monitor_reference(&zookeeper->monitor);
+    hf_monitor_reference(zookeeper->monitor);
     operation->zookeeper = zookeeper;
-    operation->op = (struct hf_op){&op_ops, &zookeeper->monitor};
+    operation->op = (struct hf_op){&op_ops, zookeeper->monitor};
     operation->references = 2;
     operation->done_callback =
         (struct hf_callback){.run = run_done, .arg = operation};
@@ -210,18 +225,25 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
     return hf_zk_op_check(op, &zookeeper->context, error);
 }
 
-/* Begin ${given}.  ${waiter} or ${done} gets the end.  The operation, with a
- * reference of the caller; NULL, and why in ${error}, if it was refused.  With
- * the lock. */
+/* Who gets the end of an operation: one of them. */
+struct end {
+    struct hf_waiter *waiter;
+    struct hf_zookeeper_done done;
+    struct hf_zookeeper_on_end on_end;
+};
+
+/* Begin ${given}, whose end goes to ${end}.  The operation, with a reference of
+ * the caller, of which ${kept} (may be NULL) is set to a copy before any end;
+ * NULL, and why in ${error}, if it was refused.  With the lock. */
 static struct hf_zookeeper_operation *
 begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
-      uint64_t wait_ms, struct hf_waiter *waiter, struct hf_zookeeper_done done,
-      struct hf_error *error)
+      uint64_t wait_ms, const struct end *end,
+      struct hf_zookeeper_operation **kept, struct hf_error *error)
 {
     struct hf_zookeeper_operation *operation;
     struct hf_zookeeper_op op;
 
-    if (zookeeper->monitor.closing) {
+    if (zookeeper->monitor->closing) {
         (void)hf_error_set(error, HF_ECLOSED, "the handle was closed");
         return NULL;
     }
@@ -231,10 +253,15 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
         (void)hf_error_set(error, HF_ENOMEM, "out of memory");
         return NULL;
     }
-    operation->waiter = waiter;
-    operation->done = done;
+    operation->waiter = end->waiter;
+    operation->done = end->done;
+    operation->on_end = end->on_end;
     operation->references++; /* of the caller */
+    if (kept != NULL)
+        *kept = operation;
     if (start(operation, &op, error) != HF_OK) {
+        if (kept != NULL)
+            *kept = NULL;
         abandon(operation);
         return NULL;
     }
@@ -251,7 +278,7 @@ static hf_status await(struct hf_zookeeper_operation *operation,
                        struct hf_error *error)
 {
     hf_status status =
-        hf_monitor_wait(&operation->zookeeper->monitor, waiter, error);
+        hf_monitor_wait(operation->zookeeper->monitor, waiter, error);
 
     if (!waiter->done) {
         operation->waiter = NULL; /* it goes on; its end drops the reference */
@@ -272,9 +299,10 @@ hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
                                uint64_t wait_ms,
                                struct hf_zookeeper_result **result)
 {
-    struct hf_monitor *monitor = &zookeeper->monitor;
+    struct hf_monitor *monitor = zookeeper->monitor;
     struct hf_zookeeper_operation *operation;
     struct hf_waiter waiter = {.done = false};
+    const struct end end = {.waiter = &waiter};
     struct hf_error error = {.status = HF_OK};
     hf_status status;
 
@@ -284,7 +312,7 @@ hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
         return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
     if ((status = hf_monitor_enter(monitor)) != HF_OK)
         return status;
-    operation = begin(zookeeper, op, wait_ms, &waiter, no_done, &error);
+    operation = begin(zookeeper, op, wait_ms, &end, NULL, &error);
     status = error.status;
     if (operation != NULL) {
         status = await(operation, &waiter, result, &error);
@@ -301,7 +329,8 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
                        const struct hf_zookeeper_op *op, uint64_t wait_ms,
                        struct hf_zookeeper_done done, struct hf_op **handle)
 {
-    struct hf_monitor *monitor = &zookeeper->monitor;
+    struct hf_monitor *monitor = zookeeper->monitor;
+    const struct end end = {.done = done};
     struct hf_error error = {.status = HF_OK};
     struct hf_zookeeper_operation *operation;
     hf_status status = hf_monitor_enter(monitor);
@@ -310,7 +339,7 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
         *handle = NULL;
     if (status != HF_OK)
         goto drop;
-    operation = begin(zookeeper, op, wait_ms, NULL, done, &error);
+    operation = begin(zookeeper, op, wait_ms, &end, NULL, &error);
     status = error.status;
     if (operation == NULL)
         (void)hf_zookeeper_fail(zookeeper, call, &error);
@@ -325,4 +354,19 @@ drop:
     if (done.drop != NULL)
         done.drop(done.arg);
     return status;
+}
+
+hf_status hf_zookeeper_operation_begin(
+    struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
+    uint64_t wait_ms, struct hf_zookeeper_on_end on_end,
+    struct hf_zookeeper_operation **operation, struct hf_error *error)
+{
+    const struct end end = {.on_end = on_end};
+    struct hf_zookeeper_operation *begun;
+
+    begun = begin(zookeeper, op, wait_ms, &end, operation, error);
+    if (begun == NULL)
+        return error->status;
+    dereference(begun);
+    return HF_OK;
 }

@@ -12,6 +12,14 @@
 #include "host/op_handle.h"
 #include "zookeeper_client/zookeeper_handle.h"
 
+/* Notified of the end of an operation that a part of the library has started
+ * for itself: once, with the lock, while the queue is at work.  It may begin
+ * and cancel others.  ${result} becomes the callee's. */
+struct hf_zookeeper_on_end {
+    void (*fn)(void *arg, hf_status status, struct hf_zookeeper_result *result);
+    void *arg;
+};
+
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_operation {
     struct hf_zk_op zk_op;
@@ -22,6 +30,7 @@ struct hf_zookeeper_operation {
     struct hf_waiter *waiter;           /* the call that waits, or NULL */
     struct hf_zookeeper_done done;
     struct hf_callback done_callback;
+    struct hf_zookeeper_on_end on_end;   /* .fn is NULL for those of users */
     struct hf_zookeeper_watch *watch;    /* to be set; NULL: none */
     struct hf_zookeeper_operation *next; /* of the same watch */
     char path[];                         /* of the user; "" if there is none */
@@ -37,5 +46,18 @@ hf_status
 hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
                        const struct hf_zookeeper_op *op, uint64_t wait_ms,
                        struct hf_zookeeper_done done, struct hf_op **handle);
+
+/* Begin ${op} for a part of the library, whose function ${on_end} has: perhaps
+ * from within.  ${wait_ms} as for hf_zookeeper_start().  Set ${operation} (may
+ * be NULL), before that, to what can be passed to
+ * hf_zookeeper_operation_cancel() until the end.  On failure, as
+ * hf_zookeeper_start() fails, ${on_end} is not called.  With the lock. */
+hf_status hf_zookeeper_operation_begin(
+    struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
+    uint64_t wait_ms, struct hf_zookeeper_on_end on_end,
+    struct hf_zookeeper_operation **operation, struct hf_error *error);
+
+/* End ${operation} as hf_op_cancel() does.  With the lock. */
+void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation);
 
 #endif

@@ -20,7 +20,7 @@
 
 static void set_state(struct hf_zookeeper *zookeeper, enum hf_state state)
 {
-    zookeeper->monitor.events++;
+    zookeeper->monitor->events++;
     hf_state_listeners_notify(&zookeeper->listeners, state);
 }
 
@@ -45,7 +45,7 @@ static void lost(void *user, const char *why)
 
     (void)why;
     set_state(zookeeper, HF_STATE_LOST);
-    hf_zk_watch_set_session_lost(&zookeeper->session.watches);
+    hf_zk_watch_set_session_lost(&zookeeper->session->watches);
     set_state(zookeeper, HF_STATE_CONNECTING);
 }
 
@@ -54,7 +54,7 @@ static void closed(void *user)
     struct hf_zookeeper *zookeeper = user;
 
     set_state(zookeeper, HF_STATE_CLOSED);
-    hf_monitor_closed(&zookeeper->monitor);
+    hf_monitor_closed(zookeeper->monitor);
 }
 
 /* A line of the session for the user. */
@@ -68,7 +68,7 @@ static void log_line(void *user, enum hf_log_level level, const char *format,
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    hf_log_write(&zookeeper->monitor.log, level, "%s", text);
+    hf_log_write(&zookeeper->monitor->log, level, "%s", text);
 }
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -84,7 +84,7 @@ void hf_zookeeper_session_init(struct hf_zookeeper *zookeeper)
 {
     const struct hf_zk_io_user user = {io_closed, zookeeper};
 
-    hf_zk_io_init(&zookeeper->io, &zookeeper->host, &user);
+    hf_zk_io_init(zookeeper->io, &zookeeper->host, &user);
 }
 
 /* Give the session the credentials of the options. */
@@ -96,9 +96,9 @@ static hf_status add_credentials(struct hf_zookeeper *zookeeper,
         const struct hf_zookeeper_credential *credential =
             &opts->credentials[i];
 
-        if (hf_zk_session_add_credential(
-                &zookeeper->session, credential->scheme, credential->bytes,
-                credential->count, NULL, NULL) != HF_OK)
+        if (hf_zk_session_add_credential(zookeeper->session, credential->scheme,
+                                         credential->bytes, credential->count,
+                                         NULL, NULL) != HF_OK)
             return hf_error_set(error, HF_ENOMEM, "out of memory");
     }
     return HF_OK;
@@ -119,27 +119,27 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
                                      const struct hf_zookeeper_opts *opts,
                                      struct hf_error *error)
 {
-    struct hf_zk_session_config *config = &zookeeper->config.session;
+    struct hf_zk_session_config *config = &zookeeper->own.config.session;
     const struct hf_zk_log log = {zookeeper, log_line};
 
     if (opts->session != NULL && opts->session->id != 0)
         take_over(config, opts->session);
     config->read_only = opts->read_only;
-    hf_zk_session_begin(&zookeeper->session, config, &log, hf_now_ms());
+    hf_zk_session_begin(zookeeper->session, config, &log, hf_now_ms());
     zookeeper->begun = true;
     zookeeper->context =
-        (struct hf_zk_op_context){.chroot = zookeeper->config.chroot,
+        (struct hf_zk_op_context){.chroot = zookeeper->own.config.chroot,
                                   .private_nodes = config->private_nodes,
                                   .max_request_bytes = opts->max_request_bytes};
-    hf_zk_op_queue_init(&zookeeper->queue, &zookeeper->session,
+    hf_zk_op_queue_init(&zookeeper->queue, zookeeper->session,
                         &zookeeper->context);
     zookeeper->listener = (struct hf_zk_listener){.user = zookeeper,
                                                   .up = up,
                                                   .suspended = suspended,
                                                   .lost = lost,
                                                   .closed = closed};
-    hf_zk_listeners_add(&zookeeper->session.listeners, &zookeeper->listener);
-    hf_zk_io_start(&zookeeper->io, &zookeeper->session);
+    hf_zk_listeners_add(&zookeeper->session->listeners, &zookeeper->listener);
+    hf_zk_io_start(zookeeper->io, zookeeper->session);
     return add_credentials(zookeeper, opts, error);
 }
 
@@ -175,8 +175,8 @@ static void begin_close(void *owner)
     struct hf_zookeeper *zookeeper = owner;
 
     hf_zk_op_queue_close(&zookeeper->queue, hf_now_ms());
-    zookeeper->io.ending = true;
-    hf_zk_session_close(&zookeeper->session);
+    zookeeper->io->ending = true;
+    hf_zk_session_close(zookeeper->session);
     hf_zookeeper_changed(zookeeper);
 }
 
@@ -188,7 +188,7 @@ static void ended(void *owner)
 
     zookeeper->close_done = (struct hf_done){NULL, NULL, NULL};
     hf_state_listeners_drop(&zookeeper->listeners);
-    hf_done_call(&zookeeper->monitor, &done, &result);
+    hf_done_call(zookeeper->monitor, &done, &result);
 }
 
 static void leave_loop(void *owner)
@@ -196,9 +196,9 @@ static void leave_loop(void *owner)
     struct hf_zookeeper *zookeeper = owner;
 
     if (zookeeper->begun)
-        hf_zk_session_free(&zookeeper->session);
+        hf_zk_session_free(zookeeper->session);
     zookeeper->begun = false;
-    hf_zk_io_close(&zookeeper->io);
+    hf_zk_io_close(zookeeper->io);
 }
 
 static void destroy(void *owner)
@@ -215,7 +215,7 @@ static void after_fork(void *owner)
 {
     struct hf_zookeeper *zookeeper = owner;
 
-    hf_zk_io_after_fork(&zookeeper->io);
+    hf_zk_io_after_fork(zookeeper->io);
 }
 
 const struct hf_monitor_ops hf_zookeeper_monitor_ops = {
@@ -237,24 +237,24 @@ hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
 
     if (zookeeper == NULL)
         return HF_OK;
-    if (hf_monitor_may_block(&zookeeper->monitor, &error) != HF_OK)
+    if (hf_monitor_may_block(zookeeper->monitor, &error) != HF_OK)
         return hf_zookeeper_fail_unlocked(zookeeper, "hf_zookeeper_close",
                                           &error);
-    return hf_monitor_close(&zookeeper->monitor);
+    return hf_monitor_close(zookeeper->monitor);
 }
 
 hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
                                    struct hf_done done)
 {
-    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
     struct hf_error error;
 
     /* A poller has to run the last callback, because no caller waits for the
      * end. */
     if (status == HF_OK && (status = hf_monitor_ensure_poller(
-                                &zookeeper->monitor, &error)) != HF_OK) {
+                                zookeeper->monitor, &error)) != HF_OK) {
         (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_close_start", &error);
-        hf_monitor_leave(&zookeeper->monitor);
+        hf_monitor_leave(zookeeper->monitor);
     }
     if (status != HF_OK) {
         if (done.drop != NULL)
@@ -262,24 +262,24 @@ hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
         return status;
     }
     zookeeper->close_done = done;
-    hf_monitor_close_start(&zookeeper->monitor);
+    hf_monitor_close_start(zookeeper->monitor);
     return HF_OK;
 }
 
 hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
                                struct hf_zookeeper_session *session)
 {
-    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
     struct hf_error error;
 
     *session = (struct hf_zookeeper_session){.id = 0};
     if (status != HF_OK)
         return status;
-    if (zookeeper->begun && zookeeper->session.id != 0 &&
-        !zookeeper->session.local) {
-        session->id = zookeeper->session.id;
-        session->timeout_ms = zookeeper->session.timeout_ms;
-        memcpy(session->password, zookeeper->session.password,
+    if (zookeeper->begun && zookeeper->session->id != 0 &&
+        !zookeeper->session->local) {
+        session->id = zookeeper->session->id;
+        session->timeout_ms = zookeeper->session->timeout_ms;
+        memcpy(session->password, zookeeper->session->password,
                sizeof session->password);
     } else {
         status = hf_error_set(&error, HF_EUNREACHABLE,
@@ -289,7 +289,7 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
                               "quorum");
         (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_session", &error);
     }
-    hf_monitor_leave(&zookeeper->monitor);
+    hf_monitor_leave(zookeeper->monitor);
     return status;
 }
 
@@ -297,19 +297,19 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
 static hf_status set_servers(struct hf_zookeeper *zookeeper, const char *text,
                              struct hf_error *error)
 {
-    struct hf_zk_session_config *config = &zookeeper->config.session;
+    struct hf_zk_session_config *config = &zookeeper->own.config.session;
     struct hf_zk_session_config list = {.tls = config->tls,
                                         .random = config->random};
     hf_status status;
 
-    if (zookeeper->monitor.closing)
+    if (zookeeper->monitor->closing)
         return hf_error_set(error, HF_ECLOSED, "the handle was closed");
     status = hf_zk_url_parse_servers(&list, text, error);
     if (status != HF_OK)
         return status;
     hf_zk_url_shuffle(&list);
     config->random = list.random;
-    hf_zk_session_set_servers(&zookeeper->session, list.servers,
+    hf_zk_session_set_servers(zookeeper->session, list.servers,
                               list.server_count, hf_now_ms());
     hf_zookeeper_changed(zookeeper);
     return HF_OK;
@@ -318,7 +318,7 @@ static hf_status set_servers(struct hf_zookeeper *zookeeper, const char *text,
 hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
                                    const char *servers)
 {
-    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
     struct hf_error error;
 
     if (status != HF_OK)
@@ -326,6 +326,6 @@ hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
     status = set_servers(zookeeper, servers, &error);
     if (status != HF_OK)
         (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_set_servers", &error);
-    hf_monitor_leave(&zookeeper->monitor);
+    hf_monitor_leave(zookeeper->monitor);
     return status;
 }

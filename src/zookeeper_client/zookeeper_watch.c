@@ -46,7 +46,7 @@ static void drop(const struct hf_zookeeper_on_event *on_event)
  */
 static void destroy(struct hf_zookeeper_watch *watch)
 {
-    struct hf_monitor *monitor = &watch->zookeeper->monitor;
+    struct hf_monitor *monitor = watch->zookeeper->monitor;
 
     drop(&watch->on_event);
     hf_jute_free(&watch->set_again.record);
@@ -65,7 +65,7 @@ static bool dereference(struct hf_zookeeper_watch *watch)
 /* Drop the reference of a callback, which runs with the lock. */
 static void dereference_in_callback(struct hf_zookeeper_watch *watch)
 {
-    struct hf_monitor *monitor = &watch->zookeeper->monitor;
+    struct hf_monitor *monitor = watch->zookeeper->monitor;
 
     if (!dereference(watch))
         return;
@@ -83,7 +83,7 @@ static void dereference_in_callback(struct hf_zookeeper_watch *watch)
 static void notify(struct hf_zookeeper_watch *watch,
                    const struct hf_zookeeper_event *event)
 {
-    struct hf_monitor *monitor = &watch->zookeeper->monitor;
+    struct hf_monitor *monitor = watch->zookeeper->monitor;
 
     if (watch->freed || watch->on_event.fn == NULL)
         return;
@@ -105,7 +105,7 @@ static void run_event(void *arg)
     struct hf_zookeeper_watch *watch = watch_event->watch;
 
     notify(watch, &watch_event->event);
-    if (hf_fork_is_child(&watch->zookeeper->monitor.fork))
+    if (hf_fork_is_child(&watch->zookeeper->monitor->fork))
         return;
     watch->events--;
     hf_free(watch_event);
@@ -120,7 +120,7 @@ static void run_resync(void *arg)
                                              watch->user_path};
 
     notify(watch, &event);
-    if (!hf_fork_is_child(&watch->zookeeper->monitor.fork))
+    if (!hf_fork_is_child(&watch->zookeeper->monitor->fork))
         dereference_in_callback(watch);
 }
 
@@ -128,7 +128,7 @@ static void run_resync(void *arg)
 static void queue_resync(struct hf_zookeeper_watch *watch)
 {
     watch->references++;
-    hf_monitor_queue(&watch->zookeeper->monitor, &watch->resync);
+    hf_monitor_queue(watch->zookeeper->monitor, &watch->resync);
 }
 
 /* The kind of ${event}.  The numbers of those that servers report are theirs.
@@ -147,7 +147,7 @@ static const char *user_path_of(const struct hf_zookeeper_watch *watch,
                                 const struct hf_zk_watch_event *event,
                                 size_t *bytes)
 {
-    size_t chroot_bytes = strlen(watch->zookeeper->config.chroot);
+    size_t chroot_bytes = strlen(watch->zookeeper->context.chroot);
 
     *bytes = event->bytes - chroot_bytes;
     if (*bytes > 0)
@@ -173,8 +173,18 @@ static bool queue_event(struct hf_zookeeper_watch *watch,
     made->callback = (struct hf_callback){.run = run_event, .arg = made};
     watch->references++;
     watch->events++;
-    hf_monitor_queue(&watch->zookeeper->monitor, &made->callback);
+    hf_monitor_queue(watch->zookeeper->monitor, &made->callback);
     return true;
+}
+
+/* Notify the part of the library that has the watch. */
+static void fire_for_library(struct hf_zookeeper_watch *watch,
+                             const struct hf_zk_watch_event *event)
+{
+    size_t bytes;
+    const char *path = user_path_of(watch, event, &bytes);
+
+    watch->on_fired.fn(watch->on_fired.arg, kind_of(event), path, bytes);
 }
 
 /* The .fired of the watcher.  A RESYNC takes its position among the events and
@@ -186,10 +196,12 @@ static void fired(struct hf_zk_watcher *watcher,
 {
     struct hf_zookeeper_watch *watch = watcher->user;
 
-    watch->zookeeper->monitor.events++;
+    watch->zookeeper->monitor->events++;
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&watch->zookeeper->queue);
-    if (!watch->resync.queued && !queue_event(watch, event))
+    if (watch->on_fired.fn != NULL)
+        fire_for_library(watch, event);
+    else if (!watch->resync.queued && !queue_event(watch, event))
         queue_resync(watch);
 }
 
@@ -213,7 +225,7 @@ static void set_again_ended(struct hf_zk_op *op, hf_status status,
     (void)result;
     if (status != HF_OK && status != HF_ELOST && status != HF_ECLOSED &&
         status != HF_ECANCELLED)
-        hf_log_write(&watch->zookeeper->monitor.log, HF_LOG_WARNING,
+        hf_log_write(&watch->zookeeper->monitor->log, HF_LOG_WARNING,
                      "the watch of %.200s is not set in the new session: %s",
                      watch->user_path, hf_status_text(status));
 }
@@ -224,7 +236,7 @@ static void set_again_released(struct hf_zk_op *op)
 
     watch->setting_again = false;
     if (dereference(watch))
-        hf_monitor_defer_free(&watch->zookeeper->monitor, &watch->deferred);
+        hf_monitor_defer_free(watch->zookeeper->monitor, &watch->deferred);
 }
 
 static const struct hf_zk_op_callbacks set_again_callbacks = {
@@ -258,7 +270,7 @@ static void set_again(struct hf_zookeeper_watch *watch)
 
 void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper)
 {
-    const struct hf_zk_watch_set *set = &zookeeper->session.watches;
+    const struct hf_zk_watch_set *set = &zookeeper->session->watches;
     struct hf_zk_watcher *watcher = NULL;
 
     while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL)
@@ -364,7 +376,7 @@ new_watch(struct hf_zookeeper *zookeeper, const char *path,
           enum hf_zookeeper_watch_kind kind,
           struct hf_zookeeper_on_event on_event)
 {
-    const char *chroot = zookeeper->config.chroot;
+    const char *chroot = zookeeper->context.chroot;
     bool is_chroot = chroot[0] != '\0' && strcmp(path, "/") == 0;
     size_t chroot_bytes = strlen(chroot);
     size_t bytes = chroot_bytes + strlen(path) + 1;
@@ -393,7 +405,7 @@ new_watch(struct hf_zookeeper *zookeeper, const char *path,
                                             .fired = fired,
                                             .path = watch->path,
                                             .mode = mode_of(kind)};
-    hf_monitor_reference(&zookeeper->monitor);
+    hf_monitor_reference(zookeeper->monitor);
     return watch;
 }
 
@@ -408,7 +420,7 @@ static hf_status open_watch(struct hf_zookeeper *zookeeper, const char *path,
                                        .path = path};
     hf_status status;
 
-    if (zookeeper->monitor.closing)
+    if (zookeeper->monitor->closing)
         return hf_error_set(error, HF_ECLOSED, "the handle was closed");
     if (kind < HF_ZOOKEEPER_WATCH_DATA || kind > HF_ZOOKEEPER_WATCH_RECURSIVE)
         return hf_error_set(error, HF_EINVAL,
@@ -421,8 +433,7 @@ static hf_status open_watch(struct hf_zookeeper *zookeeper, const char *path,
                             "the callback is NULL, and nobody would be "
                             "notified; pass a function");
     if ((status = hf_zk_op_check(&op, &zookeeper->context, error)) != HF_OK ||
-        (status = hf_monitor_ensure_poller(&zookeeper->monitor, error)) !=
-            HF_OK)
+        (status = hf_monitor_ensure_poller(zookeeper->monitor, error)) != HF_OK)
         return status;
     *watch = new_watch(zookeeper, path, kind, on_event);
     return *watch != NULL ? HF_OK
@@ -435,7 +446,7 @@ hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
                                   struct hf_zookeeper_on_event on_event,
                                   struct hf_zookeeper_watch **watch)
 {
-    hf_status status = hf_monitor_enter(&zookeeper->monitor);
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
     struct hf_error error;
 
     *watch = NULL;
@@ -444,7 +455,7 @@ hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
         if (status != HF_OK)
             (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_watch_open",
                                     &error);
-        hf_monitor_leave(&zookeeper->monitor);
+        hf_monitor_leave(zookeeper->monitor);
     }
     if (status != HF_OK && on_event.drop != NULL)
         on_event.drop(on_event.arg);
@@ -527,7 +538,7 @@ static void leave_operations(struct hf_zookeeper_watch *watch)
 /* Take ${watch} out of the session. */
 static void leave_session(struct hf_zookeeper_watch *watch)
 {
-    struct hf_zk_session *session = &watch->zookeeper->session;
+    struct hf_zk_session *session = watch->zookeeper->session;
     enum hf_zk_unwatch what;
 
     leave_operations(watch);
@@ -543,6 +554,29 @@ static void leave_session(struct hf_zookeeper_watch *watch)
         ask_to_forget(watch, what);
 }
 
+struct hf_zookeeper_watch *
+hf_zookeeper_watch_new(struct hf_zookeeper *zookeeper, const char *path,
+                       enum hf_zookeeper_watch_kind kind,
+                       struct hf_zookeeper_on_fired on_fired)
+{
+    const struct hf_zookeeper_on_event none = {NULL, NULL, NULL};
+    struct hf_zookeeper_watch *watch = new_watch(zookeeper, path, kind, none);
+
+    if (watch != NULL)
+        watch->on_fired = on_fired;
+    return watch;
+}
+
+void hf_zookeeper_watch_delete(struct hf_zookeeper_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    leave_session(watch);
+    watch->freed = true;
+    if (dereference(watch))
+        hf_monitor_defer_free(watch->zookeeper->monitor, &watch->deferred);
+}
+
 /* If .fn runs on another thread, wait until it has returned.  If it runs on
  * this one, the watch is destroyed when it has.  Otherwise .drop is called
  * here, because the caller may free what it is about, although events that
@@ -555,7 +589,7 @@ void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
 
     if (watch == NULL)
         return;
-    monitor = &watch->zookeeper->monitor;
+    monitor = watch->zookeeper->monitor;
     if (hf_monitor_enter(monitor) != HF_OK)
         return;
     leave_session(watch);

@@ -17,15 +17,26 @@
 /* Events of one watch that may wait to be reported. */
 #define HF_ZOOKEEPER_EVENTS_MAX 4096
 
+/* Notified of an event of a watch that a part of the library has for itself:
+ * with the lock, before anything that came later, while the session is at work.
+ * It may begin operations, and close watches but for this one.  ${path}, of
+ * ${bytes} bytes, is that of the node, without the chroot. */
+struct hf_zookeeper_on_fired {
+    void (*fn)(void *arg, enum hf_zookeeper_event_kind kind, const char *path,
+               size_t bytes);
+    void *arg;
+};
+
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_watch {
     struct hf_zk_watcher watcher;
     struct hf_zookeeper *zookeeper;
     enum hf_zookeeper_watch_kind kind;
     struct hf_zookeeper_on_event on_event;
-    struct hf_callback resync;     /* the RESYNC for lack of memory */
-    struct hf_zk_op set_again;     /* the AddWatch in a new session */
-    bool setting_again;            /* .set_again is under way */
+    struct hf_zookeeper_on_fired on_fired; /* .fn is NULL for those of users */
+    struct hf_callback resync;             /* the RESYNC for lack of memory */
+    struct hf_zk_op set_again;             /* the AddWatch in a new session */
+    bool setting_again;                    /* .set_again is under way */
     unsigned references;           /* the user's, and one of each event */
     size_t events;                 /* that wait to be reported */
     bool freed;                    /* by the user, perhaps while .notifying */
@@ -37,6 +48,18 @@ struct hf_zookeeper_watch {
     const char *user_path; /* the end of .path: without the chroot */
     char path[];           /* as servers know it */
 };
+
+/* A watch of a part of the library, which ${on_fired} notifies; as
+ * hf_zookeeper_watch_open().  ${path} is a valid one.  NULL: no memory.  With
+ * the lock. */
+struct hf_zookeeper_watch *
+hf_zookeeper_watch_new(struct hf_zookeeper *zookeeper, const char *path,
+                       enum hf_zookeeper_watch_kind kind,
+                       struct hf_zookeeper_on_fired on_fired);
+
+/* Free such a watch (NULL is fine), as hf_zookeeper_watch_free(); not from its
+ * own function.  With the lock. */
+void hf_zookeeper_watch_delete(struct hf_zookeeper_watch *watch);
 
 /* Can ${op} set its watch?  HF_EINVAL.  Sets .path of an ADD_WATCH.  With the
  * lock. */
