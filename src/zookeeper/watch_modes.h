@@ -7,8 +7,9 @@
  *
  * The owner writes the requests.  It calls these functions just before it
  * sends them, because the set counts them as sent.  Watchers of which these
- * functions know nothing, because their owner does not ask, can lose their
- * watch to a RemoveWatches: all owners of a session ask, or none does.
+ * functions know nothing, because their owner does not ask, could lose their
+ * watch to a RemoveWatches.  So all owners ask: the locks, and each handle on
+ * their session.
  */
 #ifndef HF_ZOOKEEPER_WATCH_MODES_H
 #define HF_ZOOKEEPER_WATCH_MODES_H

@@ -54,6 +54,18 @@ void hf_zk_send_sync(struct hf_zk_session *session, struct hf_zk_call *call,
     hf_zk_call_end(session, begin);
 }
 
+void hf_zk_send_unwatch(struct hf_zk_session *session, struct hf_zk_call *call,
+                        const char *path, enum hf_zk_unwatch what)
+{
+    bool lowers = what == HF_ZK_UNWATCH_LOWER;
+    size_t begin = hf_zk_call_begin(
+        session, call, lowers ? HF_ZK_ADD_WATCH : HF_ZK_REMOVE_WATCHES);
+
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_int(&session->wire.out, lowers ? 0 : (int32_t)what);
+    hf_zk_call_end(session, begin);
+}
+
 /* The record that DELETE and CHECK share: a path and a version. */
 static void put_versioned(struct hf_zk_session *session, const char *path,
                           int32_t version)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "zookeeper/watch_modes.h"
 #include "zookeeper/zk_session.h"
 
 /* Requests whose record is a path and, for some, a watch flag or a version. */
@@ -25,6 +26,10 @@ void hf_zk_send_get_children(struct hf_zk_session *session,
                              bool watch);
 void hf_zk_send_sync(struct hf_zk_session *session, struct hf_zk_call *call,
                      const char *path);
+/* RemoveWatches, or AddWatch to lower the mode; ${what} is not
+ * HF_ZK_UNWATCH_NOTHING. */
+void hf_zk_send_unwatch(struct hf_zk_session *session, struct hf_zk_call *call,
+                        const char *path, enum hf_zk_unwatch what);
 void hf_zk_send_delete(struct hf_zk_session *session, struct hf_zk_call *call,
                        const char *path);
 /* ${opcode} is HF_ZK_CREATE, HF_ZK_CREATE2, whose answer has a Stat, or

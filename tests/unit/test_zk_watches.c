@@ -247,6 +247,7 @@ static void setting_anew_can_be_cut(void **state)
     accept_session(&f);
     assert_non_null(strstr(zk_fixture_sent(&f), " q/x#2"));
     (void)zk_fixture_events(&f);
+    data(&f, "him", 2, 3);
     event(&f, HF_ZK_NODE_DELETED, "q/x#2");
     assert_string_equal(zk_fixture_events(&f), "GONE x");
     zk_fixture_close(&f);

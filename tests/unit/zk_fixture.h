@@ -18,6 +18,7 @@
  *     SYNC q; DELETE q/a#1; EXISTS q/a#1; DATA q/a#1 w; CONTAINER q;
  *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
  *     LIST q w                    with a watch; in a SETWATCHES it is "q/"
+ *     UNWATCH q 3                 RemoveWatches of the type 3, any
  *     MULTI +q/x/l +q/x/l         creates; with "-" deletes
  *     MULTI +q/a/r#1 -q/a/w#1     a downgrade
  *     MULTI +q/A/p#0 +q/A/p#1 q-__lock__/G#3

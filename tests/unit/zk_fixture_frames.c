@@ -287,6 +287,10 @@ static void append_call(struct zk_fixture *f, int32_t xid, int32_t opcode,
         zk_text_append(&f->sent, between, "LIST %s%s", text,
                        call->watch ? " w" : "");
         break;
+    case HF_ZK_REMOVE_WATCHES:
+        zk_text_append(&f->sent, between, "UNWATCH %s %d", text,
+                       hf_jute_get_int(frame));
+        break;
     default:
         ZK_FIXTURE_MUST(opcode == HF_ZK_SYNC);
         zk_text_append(&f->sent, between, "SYNC %s", text);

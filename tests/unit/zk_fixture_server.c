@@ -332,6 +332,7 @@ void done(struct zk_fixture *f)
         break;
     default:
         ZK_FIXTURE_MUST(opcode == HF_ZK_DELETE ||
+                        opcode == HF_ZK_REMOVE_WATCHES ||
                         opcode == HF_ZK_CLOSE_SESSION);
     }
     end(f, at_);

@@ -218,18 +218,18 @@ static void head_read(void *user, struct hf_zk_call *call,
     struct hf_zk_request *req = call->owner;
     const struct hf_ticket_id *id = &req->ids[call - req->calls];
     struct hf_jute_reader body = reply->body;
-    size_t index = hf_zk_queue_index(zk, req->queue, id);
+    struct hf_zk_watch *watch = req->watch;
     struct hf_jute_piece payload;
 
+    req->watch = NULL;
     if (reply->error == HF_ZK_OK) {
         payload = hf_jute_get_buffer(&body);
         hf_zk_queue_set_head(req->queue, id, payload);
-        if (req->head_watched && index < req->queue->count)
-            hf_zk_watches_add_armed(
-                zk,
-                hf_zk_child_path(zk, req->queue,
-                                 req->queue->children[index].name),
-                payload, hf_zk_get_stat(&body).version);
+        if (watch != NULL)
+            hf_zk_watches_read_node(zk, watch, payload,
+                                    hf_zk_get_stat(&body).version);
+    } else if (watch != NULL) {
+        hf_zk_watches_read(zk, watch, false);
     }
     head_answered(zk, req);
 }
@@ -297,7 +297,8 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
 
 /* Ask for the data of the head, unless another request is asking for the same.
  * If our ticket is right behind the head, the read sets a watch too, because
- * the core will ask for that next. */
+ * the core will ask for that next.  Without memory for the watch it does
+ * not. */
 static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
                            size_t own_index)
 {
@@ -318,11 +319,12 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
         queue->head_reader = req;
         queue->head_asked = queue->children[head].node.id;
     }
-    req->head_watched = own_index == head + 1 &&
-                        req->request->kind != HF_REQUEST_WATCH_QUEUE &&
-                        queue->children[head].node.kind != HF_TICKET_LEASE;
-    hf_zk_send_get_data(&zk->session, call_about(req, head, head_read),
-                        path_at(zk, req, head), req->head_watched);
+    if (own_index == head + 1 && req->request->kind != HF_REQUEST_WATCH_QUEUE &&
+        queue->children[head].node.kind != HF_TICKET_LEASE)
+        req->watch = hf_zk_watches_ask_node(zk, path_at(zk, req, head));
+    hf_zk_send_get_data(
+        &zk->session, call_about(req, head, head_read), path_at(zk, req, head),
+        req->watch != NULL && hf_zk_watches_flag(zk, req->watch));
 }
 
 /* Remove a ticket of ours that is incomplete or out of range, then send the

@@ -65,19 +65,21 @@ static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
                            req->queue->path);
 }
 
-/* The answer to getChildren.  The watch is set now, so the request joins it; a
- * change from here on is reported after the list. */
+/* The answer to getChildren.  The watch is set now, if the node is there, so
+ * the request joins it; a change from here on is reported after the list. */
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
+    struct hf_zk_watch *watch = req->watch;
 
+    req->watch = NULL;
     hf_zk_take_search_list(zk, req, reply);
     if (req->request != NULL && is_listed(req) && !size_differs(req) &&
-        !hf_zk_watches_join_queue(zk, req->request, req->queue,
-                                  req->list_error == HF_ZK_OK))
+        !hf_zk_watches_join_queue(watch, req->request))
         req->list_error = HF_ZK_OUT_OF_MEMORY;
+    hf_zk_watches_read(zk, watch, reply->error == HF_ZK_OK);
     hf_zk_request_answered(zk, req);
 }
 
@@ -102,6 +104,12 @@ void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
 
     if (req == NULL)
         return;
+    req->watch = hf_zk_watches_ask_queue(zk, request, req->queue);
+    if (req->watch == NULL) {
+        hf_zk_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
+                           req->queue->path);
+        return;
+    }
     hf_zk_request_allow_cancel(zk, req);
     hf_zk_request_step(req, watch_done);
     if (request->ticket_kind == HF_TICKET_PARTICIPANT)
@@ -111,7 +119,7 @@ void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
     if (req->queue->permits)
         hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, size_read),
                             req->queue->path, false);
-    hf_zk_send_get_children(&zk->session,
-                            hf_zk_request_call(req, children_listed),
-                            req->queue->path, true);
+    hf_zk_send_get_children(
+        &zk->session, hf_zk_request_call(req, children_listed),
+        req->queue->path, hf_zk_watches_flag(zk, req->watch));
 }

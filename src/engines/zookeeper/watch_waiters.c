@@ -88,14 +88,49 @@ struct hf_zk_watch *hf_zk_watch_next(const struct hf_zk_watch *watch)
     return next_watch_of(watch->watcher.user, watch->watcher.next);
 }
 
+/* A request to forget a watch was answered, or its connection has ended. */
+static void unwatched(void *user, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    (void)user;
+    (void)reply;
+    hf_free(call);
+}
+
+/* Ask the server for ${what} at the path of ${watch}.  Without memory it keeps
+ * a watch that nobody needs, until the connection ends. */
+static void ask_to_forget(struct hf_zk *zk, const struct hf_zk_watch *watch,
+                          enum hf_zk_unwatch what)
+{
+    struct hf_zk_call *call = hf_alloc(sizeof *call);
+
+    if (call == NULL)
+        return;
+    call->answered = unwatched;
+    hf_zk_send_unwatch(&zk->session, call, watch->path, what);
+}
+
+/* The server has ended a one-shot watch with its event, or will do so; and
+ * keeps a persistent one, which was there for others too. */
 void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    hf_zk_watch_set_remove(&zk->session.watches, &watch->watcher);
+    struct hf_zk_watch_set *set = &zk->session.watches;
+    enum hf_zk_unwatch what;
+
+    if (!watch->watcher.in_set)
+        return;
+    hf_zk_watch_set_remove(set, &watch->watcher);
+    if (watch->watcher.server_mode == HF_ZK_SERVER_ONE_SHOT ||
+        !hf_zk_session_usable(&zk->session))
+        return;
+    what = hf_zk_watch_set_after_removal(set, &watch->watcher);
+    if (what != HF_ZK_UNWATCH_NOTHING)
+        ask_to_forget(zk, watch, what);
 }
 
 void hf_zk_watch_free_if_unused(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    if (watch->waiters != NULL || watch->reading)
+    if (watch->waiters != NULL || watch->reading || watch->watcher.asked > 0)
         return;
     if (watch->watcher.armed && watch->watcher.in_set)
         return; /* the server will report the next event */

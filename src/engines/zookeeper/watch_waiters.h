@@ -6,7 +6,7 @@
 #define HF_ENGINES_ZOOKEEPER_WATCH_WAITERS_H
 
 #include "engines/zookeeper/zk_watches.h"
-#include "zookeeper/watch_set.h"
+#include "zookeeper/watch_modes.h"
 
 /* What a watch is for. */
 enum hf_zk_watch_kind {
@@ -67,7 +67,8 @@ hf_zk_watch_find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
 struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk);
 struct hf_zk_watch *hf_zk_watch_next(const struct hf_zk_watch *watch);
 
-/* Remove the watch from the session's set, so that it is not found any more. */
+/* Remove the watch from the session's set, so that it is not found any more,
+ * and have the server forget what only it needed. */
 void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch);
 
 /* Free the watch unless a request waits for it, a read is in flight, or the

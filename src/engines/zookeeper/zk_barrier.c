@@ -156,8 +156,8 @@ static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_request_fail(zk, req, req->error, "look at", req->queue->path);
 }
 
-/* The answer to getData.  The watch is set now, so the request joins it; a
- * change from here on is reported after the answer. */
+/* The answer to getData.  The watch is set now, if the node is there, so the
+ * request joins it; a change from here on is reported after the answer. */
 static void node_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -179,9 +179,9 @@ static void node_read(void *user, struct hf_zk_call *call,
         req->error = req->sync_error;
     if (req->request != NULL && !req->has_children &&
         (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE) &&
-        !hf_zk_watches_join_queue(zk, req->request, req->queue,
-                                  req->error == HF_ZK_OK))
+        !hf_zk_watches_join_queue(req->watch, req->request))
         req->error = HF_ZK_OUT_OF_MEMORY;
+    hf_zk_watches_read(zk, req->watch, reply->error == HF_ZK_OK);
     hf_zk_request_answered(zk, req);
 }
 
@@ -192,11 +192,17 @@ void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
 
     if (req == NULL)
         return;
+    req->watch = hf_zk_watches_ask_queue(zk, request, req->queue);
+    if (req->watch == NULL) {
+        hf_zk_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
+                           req->queue->path);
+        return;
+    }
     hf_zk_request_allow_cancel(zk, req);
     hf_zk_request_step(req, watch_done);
     hf_zk_send_sync(&zk->session,
                     hf_zk_request_call(req, hf_zk_request_sync_answered),
                     req->queue->path);
     hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, node_read),
-                        req->queue->path, true);
+                        req->queue->path, hf_zk_watches_flag(zk, req->watch));
 }

@@ -53,7 +53,8 @@ struct hf_zk_request {
     int32_t version;
     /* The ticket that each of .calls is about. */
     struct hf_ticket_id ids[HF_ZK_REQUEST_CALLS];
-    bool head_watched;   /* the read of the head also sets a watch */
+    /* The watch that a read of the current step sets; NULL: none. */
+    struct hf_zk_watch *watch;
     bool several;        /* several nodes are being deleted in one multi */
     bool listed;         /* the nodes being deleted come from a list */
     bool partly_removed; /* somebody else had deleted some of them */

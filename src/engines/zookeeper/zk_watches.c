@@ -10,6 +10,7 @@
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/watch_waiters.h"
 #include "engines/zookeeper/zk_private.h"
+#include "zookeeper/watch_modes.h"
 
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event);
@@ -164,6 +165,7 @@ static void data_read(void *user, struct hf_zk_call *call,
 
     /* Keeps the watch while callbacks change its list. */
     assert(watch->reading);
+    hf_zk_watch_set_read_answered(&watch->watcher);
     if (reply->error == HF_ZK_OK) {
         watch->watcher.armed = true;
         watch->revoked = hf_zk_is_revoke_data(hf_jute_get_buffer(&body));
@@ -188,6 +190,11 @@ static void data_read(void *user, struct hf_zk_call *call,
                                  (int)reply->error);
 }
 
+bool hf_zk_watches_flag(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    return hf_zk_watch_set_wants_flag(&zk->session.watches, &watch->watcher);
+}
+
 /* Read the node's data and set the watch, in one call. */
 static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
@@ -196,7 +203,8 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
     watch->call.answered = data_read;
     watch->call.user = zk;
     watch->call.owner = watch;
-    hf_zk_send_get_data(&zk->session, &watch->call, watch->path, true);
+    hf_zk_send_get_data(&zk->session, &watch->call, watch->path,
+                        hf_zk_watches_flag(zk, watch));
 }
 
 /* Make ${request} wait for the node at ${path} too.  For lack of memory the
@@ -256,19 +264,6 @@ void hf_zk_watches_cancel(struct hf_zk *zk, struct hf_request *request)
     hf_zk_waiter_free_all(zk, request->engine_data);
 }
 
-void hf_zk_watches_add_armed(struct hf_zk *zk, const char *path,
-                             struct hf_jute_piece data, int32_t version)
-{
-    struct hf_zk_watch *watch = find_or_add(zk, HF_ZK_WATCH_NODE, path);
-
-    if (watch == NULL)
-        return; /* without memory the watch is set a second time, which is
-                   harmless */
-    watch->watcher.armed = true;
-    watch->revoked = hf_zk_is_revoke_data(data);
-    watch->version = version;
-}
-
 bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
                            int32_t *version)
 {
@@ -294,6 +289,27 @@ bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
     return true;
 }
 
+struct hf_zk_watch *hf_zk_watches_ask_node(struct hf_zk *zk, const char *path)
+{
+    return find_or_add(zk, HF_ZK_WATCH_NODE, path);
+}
+
+void hf_zk_watches_read(struct hf_zk *zk, struct hf_zk_watch *watch,
+                        bool exists)
+{
+    hf_zk_watch_set_read_answered(&watch->watcher);
+    watch->watcher.armed |= exists;
+    hf_zk_watch_free_if_unused(zk, watch);
+}
+
+void hf_zk_watches_read_node(struct hf_zk *zk, struct hf_zk_watch *watch,
+                             struct hf_jute_piece data, int32_t version)
+{
+    watch->revoked = hf_zk_is_revoke_data(data);
+    watch->version = version;
+    hf_zk_watches_read(zk, watch, true);
+}
+
 /* An event of a ticket's node.  A change of the data sets the watch again. */
 static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
                        struct hf_zk_watch *watch)
@@ -317,28 +333,28 @@ static enum hf_zk_watch_kind kind_of(const struct hf_request *request)
                                                      : HF_ZK_WATCH_QUEUE;
 }
 
-/* The waiter is not notified until hf_zk_watches_listed() has reported the
- * list. */
-bool hf_zk_watches_join_queue(struct hf_zk *zk, struct hf_request *request,
-                              struct hf_zk_queue *queue, bool exists)
+/* The watch keeps the queue, whose payload of the head is useful for the next
+ * watch. */
+struct hf_zk_watch *hf_zk_watches_ask_queue(struct hf_zk *zk,
+                                            const struct hf_request *request,
+                                            struct hf_zk_queue *queue)
 {
     struct hf_zk_watch *watch = find_or_add(zk, kind_of(request), queue->path);
 
-    if (watch == NULL)
-        return false;
-    /* Keeps the queue, whose payload of the head is useful for the next watch.
-     */
-    if (watch->queue == NULL) {
+    if (watch != NULL && watch->queue == NULL) {
         watch->queue = queue;
         queue->users++;
     }
-    /* Without a node there is nothing to watch, and no ticket that could go.
-     * Such a request waits until it is cancelled. */
-    watch->watcher.armed |= exists;
-    if (hf_zk_waiter_add(watch, request, NULL) != NULL)
-        return true;
-    hf_zk_watch_free_if_unused(zk, watch);
-    return false;
+    return watch;
+}
+
+/* The waiter is not notified until hf_zk_watches_listed() has reported the
+ * list.  Without a node there is nothing to watch, and no ticket that could go.
+ * Such a request waits until it is cancelled. */
+bool hf_zk_watches_join_queue(struct hf_zk_watch *watch,
+                              struct hf_request *request)
+{
+    return hf_zk_waiter_add(watch, request, NULL) != NULL;
 }
 
 /* The first waiter to which a change must be reported. */

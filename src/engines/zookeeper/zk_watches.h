@@ -24,6 +24,7 @@
 struct hf_zk;
 
 struct hf_zk_queue;
+struct hf_zk_watch;
 
 /* The data that ask the owner of a node to release, as Curator's Revoker
  * writes them. */
@@ -36,11 +37,33 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path);
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
-/* HF_REQUEST_WATCH_QUEUE: the queue, or its barrier node, has just been read,
- * and a watch is set if ${exists} says that the node exists.  Any event from
- * now on counts as a change.  False for lack of memory. */
-bool hf_zk_watches_join_queue(struct hf_zk *zk, struct hf_request *request,
-                              struct hf_zk_queue *queue, bool exists);
+/* A read that is sent with another request sets a watch, too.  Call _ask_...()
+ * first, which returns the watch, NULL for lack of memory; pass
+ * hf_zk_watches_flag() to the function that sends the read, and nothing else in
+ * between; and call hf_zk_watches_read() when it was answered, with ${exists}
+ * if that says that the node is there.  The watch stays valid until then; keep
+ * it in .watch of the request.
+ *
+ * Persistent watches of others at the same path may serve it: what the read has
+ * to say is in zookeeper/watch_modes.h. */
+struct hf_zk_watch *hf_zk_watches_ask_node(struct hf_zk *zk, const char *path);
+struct hf_zk_watch *hf_zk_watches_ask_queue(struct hf_zk *zk,
+                                            const struct hf_request *request,
+                                            struct hf_zk_queue *queue);
+bool hf_zk_watches_flag(struct hf_zk *zk, struct hf_zk_watch *watch);
+void hf_zk_watches_read(struct hf_zk *zk, struct hf_zk_watch *watch,
+                        bool exists);
+
+/* The same for a ticket's node, whose ${data} were of ${version}; no request
+ * need wait for it yet. */
+void hf_zk_watches_read_node(struct hf_zk *zk, struct hf_zk_watch *watch,
+                             struct hf_jute_piece data, int32_t version);
+
+/* HF_REQUEST_WATCH_QUEUE: ${watch} was asked for with the read of the queue, or
+ * of its barrier node, that was just answered.  Any event from now on counts as
+ * a change.  False for lack of memory.  hf_zk_watches_read() follows. */
+bool hf_zk_watches_join_queue(struct hf_zk_watch *watch,
+                              struct hf_request *request);
 
 /* Answer such a request with ${listed}, and report HF_EVENT_QUEUE_CHANGED after
  * it if the queue has changed since it was read. */
@@ -49,11 +72,6 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
 
 /* Cancel ${request}, which has joined a watch. */
 void hf_zk_watches_cancel(struct hf_zk *zk, struct hf_request *request);
-
-/* A getData has set a watch on ${path} and returned ${data} of ${version},
- * although no request waits for it yet. */
-void hf_zk_watches_add_armed(struct hf_zk *zk, const char *path,
-                             struct hf_jute_piece data, int32_t version);
 
 /* Set ${version} to that of the node's data as last read by a watch.  All that
  * wait have been notified of a revoke request in that version.  False while it
