@@ -5,6 +5,7 @@
 #include "zookeeper/call_window.h"
 
 #include "core/memory.h"
+#include "core/time_math.h"
 
 /* One piece of work that waits for room.  It is allocated when it begins to
  * wait and freed when it is taken or cancelled. */
@@ -87,7 +88,26 @@ static bool add(struct hf_zk_window *window, enum hf_zk_work_class class,
 
 bool hf_zk_window_has_room(const struct hf_zk_window *window, unsigned calls)
 {
-    return calls < window->size;
+    return calls < window->size && window->alone == NULL;
+}
+
+void hf_zk_window_used(struct hf_zk_window *window, uint64_t now_ms)
+{
+    window->locks_until_ms = hf_after_ms(now_ms, HF_ZK_LOCKS_AT_WORK_MS);
+}
+
+bool hf_zk_window_has_room_for(const struct hf_zk_window *window,
+                               const void *queue, unsigned calls, unsigned own,
+                               uint64_t now_ms)
+{
+    bool waits = window->work.root != NULL;
+
+    if (window->alone != NULL && window->alone != queue)
+        return false;
+    if (!waits && now_ms >= window->locks_until_ms)
+        return calls < window->size;
+    return own < HF_ZK_WINDOW_LEAST ||
+           (!waits && calls < HF_ZK_WINDOW_BESIDE_LOCKS);
 }
 
 hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,

@@ -15,11 +15,17 @@
  * the calls of its later steps are sent as they are made, so there may be a
  * few more calls in flight than the size says.  A call gets its xid and its
  * send time when it is written.  Work that waits has no call yet.
+ *
+ * The operations of a handle of the public client (op_queue.h) wait in a queue
+ * of the handle, and share the window with the work of locks on one session.
+ * They stand back: while work waits here, or has just begun, only few of them
+ * are in flight, because each one delays what a lock sends next.
  */
 #ifndef HF_ZOOKEEPER_CALL_WINDOW_H
 #define HF_ZOOKEEPER_CALL_WINDOW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <holdfast/holdfast.h>
 
@@ -31,6 +37,16 @@ struct hf_zk_waiting;
  * enough for a release behind them to take some milliseconds, and twice the
  * batch of a detailed list. */
 #define HF_ZK_WINDOW_CALLS 128
+
+/* How many calls may be in flight for an operation of a handle to be sent while
+ * locks are at work; and how many of the handle's own may be in any case, so
+ * that locks that are always at work do not keep it from being served. */
+#define HF_ZK_WINDOW_BESIDE_LOCKS 16
+#define HF_ZK_WINDOW_LEAST 2
+
+/* Locks count as being at work for so long after work of theirs has begun: an
+ * acquire, a critical section and a release come in quick succession. */
+#define HF_ZK_LOCKS_AT_WORK_MS 100
 
 /* The classes of work.  The two classes that wait take turns, so neither
  * blocks the other. */
@@ -63,7 +79,12 @@ struct hf_zk_window {
         struct hf_zk_waiting *first;
         struct hf_zk_waiting **end; /* where the next element is linked */
     } waiting_work[HF_ZK_CLASSES];
-    struct hf_tree work; /* everything that waits, by address */
+    struct hf_tree work;     /* everything that waits, by address */
+    uint64_t locks_until_ms; /* locks count as being at work */
+    /* The operation queue that has a call in flight that must travel alone, or
+     * waits for the others to be answered to send it.  Nothing else begins
+     * then, but for urgent work.  NULL: none. */
+    const void *alone;
 };
 
 /* Initialise an empty window.  ${size} 0 means HF_ZK_WINDOW_CALLS. */
@@ -71,6 +92,15 @@ void hf_zk_window_init(struct hf_zk_window *window, unsigned size);
 
 /* True if one more piece of work may begin while ${calls} are in flight. */
 bool hf_zk_window_has_room(const struct hf_zk_window *window, unsigned calls);
+
+/* Work of locks begins at ${now_ms}. */
+void hf_zk_window_used(struct hf_zk_window *window, uint64_t now_ms);
+
+/* True if ${queue}, a queue of operations, may send one more at ${now_ms}.
+ * ${calls} are in flight, ${own} of them its own. */
+bool hf_zk_window_has_room_for(const struct hf_zk_window *window,
+                               const void *queue, unsigned calls, unsigned own,
+                               uint64_t now_ms);
 
 /* Ask to begin ${work} while ${calls} are in flight.  HF_OK: begin it now.
  * HF_EBUSY: it waits, and one of ${callbacks} will be called.  HF_ENOMEM: it

@@ -66,6 +66,9 @@ struct hf_zk_listener {
     /* The servers keep the session for at least one timeout from ${anchor_ms}
      * (see proof.h).  Anchors only rise within a session. */
     void (*proven)(void *user, uint64_t anchor_ms);
+    /* Answers have come, and the work of locks that waited for them has begun:
+     * the call window may have room for others. */
+    void (*room)(void *user);
     /* The session has another list of servers.  ${was} has an element for each
      * index of the new one, and one for HF_ZK_SERVER_LEFT: the index that the
      * server had in the old list, or SIZE_MAX. */

@@ -299,6 +299,7 @@ static void send_op(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
     op->call.answered = answered;
     op->call.user = queue;
     op->call.owner = op;
+    queue->calls++;
     begin = hf_zk_call_begin(queue->session, &op->call, op->opcode);
     hf_jute_put_bytes(&queue->session->wire.out, op->record.bytes,
                       op->record.used);
@@ -313,33 +314,68 @@ static void end_refused(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
         "with a quorum, which is looked for");
 }
 
+/* May an operation be sent now? */
+static bool may_send(const struct hf_zk_op_queue *queue)
+{
+    const struct hf_zk_session *session = queue->session;
+
+    return hf_zk_session_usable(session) && !session->leaving &&
+           queue->alone == NULL &&
+           hf_zk_window_has_room_for(&session->window, queue,
+                                     session->wire.calls, queue->calls,
+                                     session->now_ms);
+}
+
+/* ${op} is the next one to be sent.  True if it has to travel alone, and others
+ * are unanswered: then nothing begins until they are answered. */
+static bool waits_alone(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    struct hf_zk_session *session = queue->session;
+
+    if (!travels_alone(queue, op))
+        return false;
+    session->window.alone = queue;
+    if (session->wire.calls > 0)
+        return true;
+    queue->alone = op;
+    return false;
+}
+
+/* Send ${op}, or end it if the server would not carry it out. */
+static void send_or_end(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    if (is_refused(queue, op))
+        end_refused(queue, op);
+    else if (is_unknown(queue, op))
+        end(queue, op, HF_EUNSUPPORTED,
+            "the server does not know this operation, or has it switched off");
+    else
+        send_op(queue, op);
+}
+
+/* Nothing of the queue travels alone, or waits for that: others may begin. */
+static void leave_alone(struct hf_zk_op_queue *queue)
+{
+    struct hf_zk_window *window = &queue->session->window;
+
+    if (window->alone != queue || queue->alone != NULL)
+        return;
+    window->alone = NULL;
+    hf_zk_session_use_room(queue->session);
+}
+
 /* Send what waits, as far as the window has room. */
 static void send_waiting(struct hf_zk_op_queue *queue)
 {
-    struct hf_zk_session *session = queue->session;
     struct hf_zk_op *op;
 
-    while (hf_zk_session_usable(session) && !session->leaving &&
-           queue->alone == NULL &&
-           hf_zk_window_has_room(&session->window, session->wire.calls) &&
-           (op = next_waiting(queue)) != NULL) {
-        if (is_refused(queue, op)) {
-            end_refused(queue, op);
-            continue;
-        }
-        if (is_unknown(queue, op)) {
-            end(queue, op, HF_EUNSUPPORTED,
-                "the server does not know this operation, or has it switched "
-                "off");
-            continue;
-        }
-        if (travels_alone(queue, op)) {
-            if (session->wire.calls > 0)
-                return;
-            queue->alone = op;
-        }
-        send_op(queue, op);
+    while (may_send(queue) && (op = next_waiting(queue)) != NULL) {
+        if (!is_refused(queue, op) && !is_unknown(queue, op) &&
+            waits_alone(queue, op))
+            return;
+        send_or_end(queue, op);
     }
+    leave_alone(queue);
 }
 
 /* ---------------------------------------------------------------- answer -- */
@@ -402,11 +438,16 @@ static void finish(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     end_with(queue, op, status);
 }
 
-static void answered(void *user, struct hf_zk_call *call,
-                     const struct hf_zk_reply *reply)
+/* A call was answered, or cut off.  The last function to be called. */
+static void notify_if_idle(struct hf_zk_op_queue *queue)
 {
-    struct hf_zk_op_queue *queue = user;
-    struct hf_zk_op *op = call->owner;
+    if (queue->closing && queue->calls == 0 && queue->idle != NULL)
+        queue->idle(queue->user);
+}
+
+static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
+                        const struct hf_zk_reply *reply)
+{
     bool cut_off = reply->error == HF_ZK_DISCONNECTED;
     /* It is not known then what the server has for that path. */
     bool refused_watch =
@@ -414,6 +455,7 @@ static void answered(void *user, struct hf_zk_call *call,
 
     if (queue->alone == op) {
         queue->alone = NULL;
+        queue->session->window.alone = NULL;
         op->cuts += cut_off;
     }
     if (!cut_off)
@@ -440,14 +482,21 @@ static void answered(void *user, struct hf_zk_call *call,
     send_waiting(queue);
 }
 
-/* ------------------------------------------------- events of the session -- */
-
-static void sync_answered(void *user, struct hf_zk_call *call,
-                          const struct hf_zk_reply *reply)
+static void answered(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
 {
     struct hf_zk_op_queue *queue = user;
 
-    (void)call;
+    queue->calls--;
+    take_answer(queue, call->owner, reply);
+    notify_if_idle(queue);
+}
+
+/* ------------------------------------------------- events of the session -- */
+
+static void take_sync_answer(struct hf_zk_op_queue *queue,
+                             const struct hf_zk_reply *reply)
+{
     if (reply->error == HF_ZK_DISCONNECTED)
         return;
     queue->event_unanswered = false;
@@ -460,6 +509,17 @@ static void sync_answered(void *user, struct hf_zk_call *call,
         send_waiting(queue);
 }
 
+static void sync_answered(void *user, struct hf_zk_call *call,
+                          const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op_queue *queue = user;
+
+    (void)call;
+    queue->calls--;
+    take_sync_answer(queue, reply);
+    notify_if_idle(queue);
+}
+
 /* Nothing waits for the answer to the sync: the server carries it out before
  * the reads behind it.  One without a quorum cannot. */
 static void send_sync(struct hf_zk_op_queue *queue)
@@ -467,9 +527,19 @@ static void send_sync(struct hf_zk_op_queue *queue)
     queue->sync_call.answered = sync_answered;
     queue->sync_call.user = queue;
     queue->sync_call.owner = queue;
+    queue->calls++;
     hf_zk_send_sync(queue->session, &queue->sync_call,
                     queue->context->chroot[0] != '\0' ? queue->context->chroot
                                                       : "/");
+}
+
+/* The connection, or the session, has ended: nothing travels any more. */
+static void connection_over(struct hf_zk_op_queue *queue)
+{
+    struct hf_zk_window *window = &queue->session->window;
+
+    if (window->alone == queue)
+        window->alone = NULL;
 }
 
 static void up(void *user, bool resumed)
@@ -491,6 +561,7 @@ static void suspended(void *user)
 {
     struct hf_zk_op_queue *queue = user;
 
+    connection_over(queue);
     queue->sync_due |= queue->event_unanswered;
     end_tries(queue);
     for (size_t i = 0; i < HF_ZK_PRIORITIES; i++) {
@@ -554,12 +625,19 @@ static void lost(void *user, const char *why)
 {
     struct hf_zk_op_queue *queue = user;
 
+    connection_over(queue);
     if (queue->session->lost_local)
         return;
     queue->sync_due = false;
     queue->event_unanswered = false;
     end_all_waiting(queue, HF_ELOST, why);
     end_tries(queue);
+}
+
+/* Answers of others have made room, too. */
+static void room(void *user)
+{
+    send_waiting(user);
 }
 
 /* The list of servers has changed: each server keeps its bits of known and
@@ -649,7 +727,11 @@ void hf_zk_op_queue_init(struct hf_zk_op_queue *queue,
                          struct hf_zk_session *session,
                          const struct hf_zk_op_context *context)
 {
-    *queue = (struct hf_zk_op_queue){.session = session, .context = context};
+    *queue = (struct hf_zk_op_queue){
+        .session = session,
+        .context = context,
+        .was_connected = session->least_granted_ms != HF_FOREVER,
+        .given_up = session->connectivity.state == HF_CONNECTIVITY_IDLE};
     queue->listener =
         (struct hf_zk_listener){.user = queue,
                                 .connection_error = connection_error,
@@ -657,6 +739,7 @@ void hf_zk_op_queue_init(struct hf_zk_op_queue *queue,
                                 .up = up,
                                 .suspended = suspended,
                                 .lost = lost,
+                                .room = room,
                                 .servers_changed = servers_changed};
     hf_zk_listeners_add(&session->listeners, &queue->listener);
 }
@@ -763,4 +846,24 @@ void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms)
     hf_zk_session_set_now(queue->session, now_ms);
     queue->closing = true;
     end_all_waiting(queue, HF_ECLOSED, "the handle was closed");
+    leave_alone(queue);
+}
+
+/* The calls in flight stay where they are while their operations end. */
+void hf_zk_op_queue_abandon(struct hf_zk_op_queue *queue)
+{
+    struct hf_zk_call *call = queue->session->wire.first;
+    struct hf_zk_op *op;
+
+    assert(queue->closing);
+    for (; call != NULL; call = call->next) {
+        op = call->owner;
+        if (call->answered == answered && call->user == queue &&
+            op->state == HF_ZK_OP_SENT)
+            end_unanswered(queue, op, true, HF_ECLOSED,
+                           "the handle was closed");
+    }
+    while (queue->credentials.first != NULL)
+        end(queue, queue->credentials.first, HF_ECLOSED,
+            "the handle was closed");
 }

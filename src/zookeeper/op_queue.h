@@ -5,9 +5,11 @@
  *
  * Operations wait in one queue for each priority and are sent in order while
  * the session is usable and the window of the session has room.  An operation
- * that the server may not know travels alone: it is sent when nothing is
- * unanswered, and nothing is sent before its answer, because servers close the
- * connection after an unknown opcode, and that would cut others.
+ * that the server may not know travels alone: it is sent when nothing of the
+ * session is unanswered, and nothing is sent before its answer, because servers
+ * close the connection after an unknown opcode, and that would cut others.
+ * Only what locks on the same session send without waiting (call_window.h) may
+ * be cut by that, as by any end of a connection.
  *
  * When a connection ends, reads that were sent come back to the front of their
  * queue, in order.  Writes end with HF_EUNSURE, because they may have been
@@ -97,6 +99,10 @@ struct hf_zk_op {
  * writes them. */
 struct hf_zk_op_queue {
     struct hf_zk_session *session;
+    /* Called once after hf_zk_op_queue_close(), if it is set, when nothing is
+     * unanswered any more; it may free the queue.  The user sets both. */
+    void (*idle)(void *user);
+    void *user;
     struct hf_zk_listener listener; /* of .session */
     const struct hf_zk_op_context *context;
     /* What was sent on a connection that has ended, and what has not been
@@ -106,7 +112,9 @@ struct hf_zk_op_queue {
     /* Each ADD_AUTH whose credential was not answered.  The session has the
      * credential, so these count as sent. */
     struct hf_zk_op_list credentials;
-    size_t waiting_count;   /* in all of these */
+    size_t waiting_count; /* in all of these */
+    unsigned calls; /* sent and unanswered, also of operations that have ended
+                       and of .sync_call */
     struct hf_heap wakes;   /* operations by their next deadline */
     struct hf_zk_op *alone; /* the operation that travels alone; NULL: none */
     bool was_connected;
@@ -125,8 +133,8 @@ struct hf_zk_op_queue {
     struct hf_zk_call sync_call;
 };
 
-/* Initialise a queue on ${session}, as a listener of it.  ${context} must stay
- * valid. */
+/* Initialise a queue on ${session}, which may be under way, as a listener of
+ * it.  ${context} must stay valid. */
 void hf_zk_op_queue_init(struct hf_zk_op_queue *queue,
                          struct hf_zk_session *session,
                          const struct hf_zk_op_context *context);
@@ -151,6 +159,10 @@ void hf_zk_op_queue_cancel(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
  * Those that were sent end with their answers, or when the session is closed.
  */
 void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms);
+
+/* After that: end those that were sent without waiting for their answers, with
+ * HF_ECLOSED, and writes with HF_EUNSURE. */
+void hf_zk_op_queue_abandon(struct hf_zk_op_queue *queue);
 
 /* The session has notified a watcher of an event. */
 void hf_zk_op_queue_event(struct hf_zk_op_queue *queue);

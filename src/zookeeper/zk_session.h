@@ -248,6 +248,11 @@ uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
 void hf_zk_call_committed(struct hf_zk_session *session,
                           const struct hf_zk_call *call);
 
+/* The call window may have room: begin the work of locks that waits for it, as
+ * far as it has, and notify the listeners.  Called for each answer; and by a
+ * queue of operations that has nothing to send alone any more. */
+void hf_zk_session_use_room(struct hf_zk_session *session);
+
 /* ------------------------------------------------------------ connection -- */
 
 /* The server that the driver should be connected to, or NULL for none.  Sets

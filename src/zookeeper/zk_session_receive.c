@@ -223,16 +223,18 @@ static void frame_received(struct hf_zk_session *session,
                         frame->kind == HF_ZK_FRAME_TOO_LONG);
 }
 
-/* Begin waiting work for which answers have made room. */
-static void begin_waiting_work(struct hf_zk_session *session)
+void hf_zk_session_use_room(struct hf_zk_session *session)
 {
     const struct hf_zk_window_callbacks *callbacks;
     void *work;
 
     while (hf_zk_session_usable(session) &&
            hf_zk_window_has_room(&session->window, session->wire.calls) &&
-           (work = hf_zk_window_take(&session->window, &callbacks)) != NULL)
+           (work = hf_zk_window_take(&session->window, &callbacks)) != NULL) {
+        hf_zk_window_used(&session->window, session->now_ms);
         callbacks->begin(callbacks->user, work);
+    }
+    HF_ZK_NOTIFY(&session->listeners, room, (listener->user));
 }
 
 /* Each iteration checks whether the connection is still the current one. */
@@ -259,6 +261,6 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
     if (!hf_zk_session_is_current(session, number))
         return;
     hf_zk_wire_consume(&session->wire, offset);
-    begin_waiting_work(session);
+    hf_zk_session_use_room(session);
     hf_zk_session_leave_if_idle(session);
 }

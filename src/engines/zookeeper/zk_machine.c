@@ -123,9 +123,12 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
     }
 }
 
-/* Begin the request now, or when the window has room. */
+/* Begin the request now, or when the window has room.  Proofs come now and then
+ * whether locks are at work or not. */
 static void enter(struct hf_zk *zk, struct hf_request *request)
 {
+    if (request->kind != HF_REQUEST_PROVE)
+        hf_zk_window_used(&zk->session.window, zk->session.now_ms);
     switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
                                work_class(request), &zk->window_callbacks,
                                request)) {
