@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting an operation, waiting for it, cancelling it, and reporting its end.
+ * Starting an operation, cancelling it, and passing on its end.
  */
 #include "zookeeper_client/zookeeper_operation.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -21,86 +20,38 @@ static struct hf_zookeeper_operation *of_zk_op(struct hf_zk_op *op)
     return (struct hf_zookeeper_operation *)(void *)((char *)op - offset);
 }
 
-/* The same of the user's handle. */
-static struct hf_zookeeper_operation *of_op(struct hf_op *op)
+/* The same of its call. */
+static struct hf_zookeeper_operation *of_call(struct hf_zookeeper_call *call)
 {
-    size_t offset = offsetof(struct hf_zookeeper_operation, op);
+    size_t offset = offsetof(struct hf_zookeeper_operation, call);
 
-    return (struct hf_zookeeper_operation *)(void *)((char *)op - offset);
-}
-
-/* Drop a reference; the last one frees it.  With the lock. */
-static void dereference(struct hf_zookeeper_operation *operation)
-{
-    struct hf_monitor *monitor = operation->zookeeper->monitor;
-
-    assert(operation->references > 0);
-    if (--operation->references > 0)
-        return;
-    hf_zookeeper_result_free(operation->result);
-    hf_zookeeper_result_free(operation->zk_op.reserved);
-    hf_free(operation);
-    hf_monitor_dereference(monitor);
+    return (struct hf_zookeeper_operation *)(void *)((char *)call - offset);
 }
 
 /* ------------------------------------------------------------------- end -- */
 
-/* The .run of the callback: report the end. */
-static void run_done(void *arg)
-{
-    struct hf_zookeeper_operation *operation = arg;
-    struct hf_monitor *monitor = operation->zookeeper->monitor;
-    struct hf_zookeeper_done done = operation->done;
-
-    hf_monitor_unlock(monitor);
-    if (done.fn != NULL)
-        done.fn(done.arg, operation->result);
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    hf_monitor_lock(monitor);
-    dereference(operation);
-}
-
-/* Notify the part of the library that has begun it. */
-static void end_for_library(struct hf_zookeeper_operation *operation,
-                            hf_status status)
-{
-    struct hf_zookeeper_result *result = operation->result;
-
-    operation->result = NULL;
-    operation->on_end.fn(operation->on_end.arg, status, result);
-    dereference(operation);
-}
-
-/* The queue says how it ended: answer the caller that waits, or queue the
- * callback. */
+/* The queue says how it ended: notify the part of the library that has begun
+ * it, or the user. */
 static void ended(struct hf_zk_op *op, hf_status status,
                   struct hf_zookeeper_result *result)
 {
     struct hf_zookeeper_operation *operation = of_zk_op(op);
-    struct hf_zookeeper *zookeeper = operation->zookeeper;
-    struct hf_waiter *waiter = operation->waiter;
-    const struct hf_zookeeper_done *done = &operation->done;
+    const struct hf_zookeeper_on_end on_end = operation->on_end;
 
-    operation->result = result;
-    operation->waiter = NULL;
     if (operation->watch != NULL)
         hf_zookeeper_watch_operation_ended(operation);
-    if (operation->on_end.fn != NULL)
-        end_for_library(operation, status);
-    else if (waiter != NULL)
-        hf_waiter_answer(zookeeper->monitor, waiter, status);
-    else if (done->fn != NULL || done->drop != NULL)
-        hf_monitor_queue(zookeeper->monitor, &operation->done_callback);
-    else
-        /* No caller waits for it, or not any more. */
-        dereference(operation);
+    if (on_end.fn == NULL) {
+        hf_zookeeper_call_end(&operation->call, status, result);
+    } else {
+        on_end.fn(on_end.arg, status, result);
+        hf_zookeeper_call_dereference(&operation->call);
+    }
 }
 
 /* The queue does not use it any more. */
 static void released(struct hf_zk_op *op)
 {
-    dereference(of_zk_op(op));
+    hf_zookeeper_call_dereference(&of_zk_op(op)->call);
 }
 
 static const struct hf_zk_op_callbacks op_callbacks = {
@@ -108,13 +59,13 @@ static const struct hf_zk_op_callbacks op_callbacks = {
     .released = released,
 };
 
-/* ----------------------------------------------------------- its handle -- */
+/* -------------------------------------------------------------- its call -- */
 
 /* Once an operation has ended, the session of its handle may be over and the
  * loop gone, too. */
 void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
 {
-    struct hf_zookeeper *zookeeper = operation->zookeeper;
+    struct hf_zookeeper *zookeeper = operation->call.zookeeper;
 
     if (operation->zk_op.state != HF_ZK_OP_WAITING &&
         operation->zk_op.state != HF_ZK_OP_SENT)
@@ -123,20 +74,23 @@ void hf_zookeeper_operation_cancel(struct hf_zookeeper_operation *operation)
     hf_zookeeper_changed(zookeeper);
 }
 
-static void cancel_op(struct hf_op *op)
+static void cancel(struct hf_zookeeper_call *call)
 {
-    hf_zookeeper_operation_cancel(of_op(op));
+    hf_zookeeper_operation_cancel(of_call(call));
 }
 
-static void dereference_op(struct hf_op *op)
+static void destroy(struct hf_zookeeper_call *call)
 {
-    dereference(of_op(op));
+    struct hf_zookeeper_operation *operation = of_call(call);
+    struct hf_monitor *monitor = call->zookeeper->monitor;
+
+    hf_zookeeper_result_free(call->result);
+    hf_zookeeper_result_free(operation->zk_op.reserved);
+    hf_free(operation);
+    hf_monitor_dereference(monitor);
 }
 
-static const struct hf_op_ops op_ops = {
-    .cancel = cancel_op,
-    .dereference = dereference_op,
-};
+static const struct hf_zookeeper_call_ops call_ops = {cancel, destroy};
 
 /* ----------------------------------------------------------------- begin -- */
 
@@ -159,11 +113,7 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
         return NULL;
     }
     hf_monitor_reference(zookeeper->monitor);
-    operation->zookeeper = zookeeper;
-    operation->op = (struct hf_op){&op_ops, zookeeper->monitor};
-    operation->references = 2;
-    operation->done_callback =
-        (struct hf_callback){.run = run_done, .arg = operation};
+    hf_zookeeper_call_init(&operation->call, zookeeper, &call_ops, 2);
     memcpy(operation->path, path, bytes);
     zk_op = &operation->zk_op;
     zk_op->callbacks = &op_callbacks;
@@ -183,8 +133,8 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
 static void abandon(struct hf_zookeeper_operation *operation)
 {
     hf_jute_free(&operation->zk_op.record);
-    operation->references = 1;
-    dereference(operation);
+    operation->call.references = 1;
+    hf_zookeeper_call_dereference(&operation->call);
 }
 
 /* Encode ${op} and have the queue start it. */
@@ -193,7 +143,7 @@ static hf_status start(struct hf_zookeeper_operation *operation,
 {
     const struct hf_zookeeper_credential credential = {op->scheme, op->data,
                                                        op->bytes};
-    struct hf_zookeeper *zookeeper = operation->zookeeper;
+    struct hf_zookeeper *zookeeper = operation->call.zookeeper;
     struct hf_zk_op *zk_op = &operation->zk_op;
     hf_status status;
 
@@ -225,20 +175,15 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
     return hf_zk_op_check(op, &zookeeper->context, error);
 }
 
-/* Who gets the end of an operation: one of them. */
-struct end {
-    struct hf_waiter *waiter;
-    struct hf_zookeeper_done done;
-    struct hf_zookeeper_on_end on_end;
-};
-
-/* Begin ${given}, whose end goes to ${end}.  The operation, with a reference of
- * the caller, of which ${kept} (may be NULL) is set to a copy before any end;
- * NULL, and why in ${error}, if it was refused.  With the lock. */
+/* Begin ${given}, whose end goes to ${end}, or to ${on_end} if that has a
+ * function.  The operation, with a reference of the caller, of which ${kept}
+ * (may be NULL) is set to a copy before any end; NULL, and why in ${error}, if
+ * it was refused.  With the lock. */
 static struct hf_zookeeper_operation *
 begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
-      uint64_t wait_ms, const struct end *end,
-      struct hf_zookeeper_operation **kept, struct hf_error *error)
+      uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+      struct hf_zookeeper_on_end on_end, struct hf_zookeeper_operation **kept,
+      struct hf_error *error)
 {
     struct hf_zookeeper_operation *operation;
     struct hf_zookeeper_op op;
@@ -253,10 +198,10 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
         (void)hf_error_set(error, HF_ENOMEM, "out of memory");
         return NULL;
     }
-    operation->waiter = end->waiter;
-    operation->done = end->done;
-    operation->on_end = end->on_end;
-    operation->references++; /* of the caller */
+    operation->call.waiter = end->waiter;
+    operation->call.done = end->done;
+    operation->on_end = on_end;
+    operation->call.references++; /* of the caller */
     if (kept != NULL)
         *kept = operation;
     if (start(operation, &op, error) != HF_OK) {
@@ -271,27 +216,17 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
 
 /* ------------------------------------------------------------- interface -- */
 
-/* Wait for the end of ${operation}, and take what it brought. */
-static hf_status await(struct hf_zookeeper_operation *operation,
-                       struct hf_waiter *waiter,
-                       struct hf_zookeeper_result **result,
-                       struct hf_error *error)
+/* A hf_zookeeper_begin of an operation. */
+static struct hf_zookeeper_call *
+begin_call(struct hf_zookeeper *zookeeper, const void *request,
+           uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+           struct hf_error *error)
 {
-    hf_status status =
-        hf_monitor_wait(operation->zookeeper->monitor, waiter, error);
+    const struct hf_zookeeper_on_end nobody = {NULL, NULL};
+    struct hf_zookeeper_operation *operation =
+        begin(zookeeper, request, wait_ms, end, nobody, NULL, error);
 
-    if (!waiter->done) {
-        operation->waiter = NULL; /* it goes on; its end drops the reference */
-        return status;
-    }
-    if (status != HF_OK)
-        (void)hf_error_set(error, status, "%s", operation->result->text);
-    if (result != NULL) {
-        *result = operation->result;
-        operation->result = NULL;
-    }
-    dereference(operation);
-    return status;
+    return operation != NULL ? &operation->call : NULL;
 }
 
 hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
@@ -299,29 +234,8 @@ hf_status hf_zookeeper_run_for(struct hf_zookeeper *zookeeper, const char *call,
                                uint64_t wait_ms,
                                struct hf_zookeeper_result **result)
 {
-    struct hf_monitor *monitor = zookeeper->monitor;
-    struct hf_zookeeper_operation *operation;
-    struct hf_waiter waiter = {.done = false};
-    const struct end end = {.waiter = &waiter};
-    struct hf_error error = {.status = HF_OK};
-    hf_status status;
-
-    if (result != NULL)
-        *result = NULL;
-    if (hf_monitor_may_block(monitor, &error) != HF_OK)
-        return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
-    if ((status = hf_monitor_enter(monitor)) != HF_OK)
-        return status;
-    operation = begin(zookeeper, op, wait_ms, &end, NULL, &error);
-    status = error.status;
-    if (operation != NULL) {
-        status = await(operation, &waiter, result, &error);
-        dereference(operation);
-    }
-    if (status != HF_OK)
-        (void)hf_zookeeper_fail(zookeeper, call, &error);
-    hf_monitor_leave(monitor);
-    return status;
+    return hf_zookeeper_call_run(zookeeper, call, begin_call, op, wait_ms,
+                                 result);
 }
 
 hf_status
@@ -329,31 +243,8 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
                        const struct hf_zookeeper_op *op, uint64_t wait_ms,
                        struct hf_zookeeper_done done, struct hf_op **handle)
 {
-    struct hf_monitor *monitor = zookeeper->monitor;
-    const struct end end = {.done = done};
-    struct hf_error error = {.status = HF_OK};
-    struct hf_zookeeper_operation *operation;
-    hf_status status = hf_monitor_enter(monitor);
-
-    if (handle != NULL)
-        *handle = NULL;
-    if (status != HF_OK)
-        goto drop;
-    operation = begin(zookeeper, op, wait_ms, &end, NULL, &error);
-    status = error.status;
-    if (operation == NULL)
-        (void)hf_zookeeper_fail(zookeeper, call, &error);
-    else if (handle != NULL)
-        *handle = &operation->op;
-    else
-        dereference(operation);
-    hf_monitor_leave(monitor);
-    if (status == HF_OK)
-        return HF_OK;
-drop:
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    return status;
+    return hf_zookeeper_call_start(zookeeper, call, begin_call, op, wait_ms,
+                                   done, handle);
 }
 
 hf_status hf_zookeeper_operation_begin(
@@ -361,12 +252,12 @@ hf_status hf_zookeeper_operation_begin(
     uint64_t wait_ms, struct hf_zookeeper_on_end on_end,
     struct hf_zookeeper_operation **operation, struct hf_error *error)
 {
-    const struct end end = {.on_end = on_end};
-    struct hf_zookeeper_operation *begun;
+    const struct hf_zookeeper_call_end nobody = {.waiter = NULL};
+    struct hf_zookeeper_operation *begun =
+        begin(zookeeper, op, wait_ms, &nobody, on_end, operation, error);
 
-    begun = begin(zookeeper, op, wait_ms, &end, operation, error);
     if (begun == NULL)
         return error->status;
-    dereference(begun);
+    hf_zookeeper_call_dereference(&begun->call);
     return HF_OK;
 }

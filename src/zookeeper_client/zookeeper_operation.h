@@ -3,14 +3,13 @@
  * An operation under way, from the call that started it until its end was
  * reported and the user has freed its handle.
  *
- * It is kept alive by the queue until that does not use it any more, by the
- * caller that waits or by the callback, and by the user's handle.
+ * It is kept alive by the queue until that does not use it any more, and by its
+ * call.
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_OPERATION_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_OPERATION_H
 
-#include "host/op_handle.h"
-#include "zookeeper_client/zookeeper_handle.h"
+#include "zookeeper_client/zookeeper_call.h"
 
 /* Notified of the end of an operation that a part of the library has started
  * for itself: once, with the lock, while the queue is at work.  It may begin
@@ -23,13 +22,7 @@ struct hf_zookeeper_on_end {
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_operation {
     struct hf_zk_op zk_op;
-    struct hf_zookeeper *zookeeper;
-    struct hf_op op;                    /* the user's handle */
-    unsigned references;                /* see above */
-    struct hf_zookeeper_result *result; /* until the user gets it */
-    struct hf_waiter *waiter;           /* the call that waits, or NULL */
-    struct hf_zookeeper_done done;
-    struct hf_callback done_callback;
+    struct hf_zookeeper_call call;
     struct hf_zookeeper_on_end on_end;   /* .fn is NULL for those of users */
     struct hf_zookeeper_watch *watch;    /* to be set; NULL: none */
     struct hf_zookeeper_operation *next; /* of the same watch */
