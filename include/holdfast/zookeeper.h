@@ -271,8 +271,10 @@ enum hf_zookeeper_op_kind {
                                      all that waits, and on each connection */
     HF_ZOOKEEPER_WHO_AM_I = 17,   /* the identities of this session, as .acls
                                      without permissions */
-    HF_ZOOKEEPER_GET_CONFIG = 18  /* the configuration of the ensemble, as
+    HF_ZOOKEEPER_GET_CONFIG = 18, /* the configuration of the ensemble, as
                                      .data */
+    HF_ZOOKEEPER_RECONFIG = 19    /* change it by .joining and .leaving, or to
+                                     .servers; the new one is .data */
 };
 
 enum hf_zookeeper_mode {
@@ -319,7 +321,7 @@ struct hf_zookeeper_op {
     enum hf_zookeeper_op_kind kind;
     enum hf_zookeeper_priority priority;
     const char *path; /* all kinds but MULTI, MULTI_READ, ADD_WATCH, ADD_AUTH,
-                         WHO_AM_I and GET_CONFIG */
+                         WHO_AM_I, GET_CONFIG and RECONFIG */
     /* CREATE, SET; ADD_AUTH.  NULL is null, which is not the same as no bytes:
      * readers get NULL. */
     const void *data;
@@ -341,6 +343,16 @@ struct hf_zookeeper_op {
      * also if there is no node.  ADD_WATCH: a persistent or recursive watch.
      * NULL: none. */
     struct hf_zookeeper_watch *watch;
+    /* RECONFIG: servers that are added or changed, such as
+     * "server.4=h4:2888:3888;2181", with ',' between them; the ids of servers
+     * that are removed, such as "2,3".  Or, instead of both, all servers of the
+     * new configuration, as .joining has them. */
+    const char *joining;
+    const char *leaving;
+    const char *servers;
+    int64_t config_version; /* RECONFIG: the one that the configuration must
+                               have: its last line, in hexadecimal; or
+                               HF_ZOOKEEPER_ANY_VERSION */
     uint64_t reserved[4];
 };
 

@@ -26,6 +26,7 @@ enum fields {
     IN_MULTI = 1 << 7,      /* may be in .ops of a MULTI, */
     IN_MULTI_READ = 1 << 8, /* of a MULTI_READ, */
     NOT_ALONE = 1 << 9,     /* and nowhere else */
+    ENSEMBLE = 1 << 10,
 };
 
 static const unsigned needs[] = {
@@ -47,8 +48,9 @@ static const unsigned needs[] = {
     [HF_ZOOKEEPER_ADD_AUTH] = DATA | SCHEME,
     [HF_ZOOKEEPER_WHO_AM_I] = 0,
     [HF_ZOOKEEPER_GET_CONFIG] = 0,
+    [HF_ZOOKEEPER_RECONFIG] = ENSEMBLE,
 };
-#define KIND_MAX HF_ZOOKEEPER_GET_CONFIG
+#define KIND_MAX HF_ZOOKEEPER_RECONFIG
 _Static_assert(sizeof needs / sizeof needs[0] == KIND_MAX + 1,
                "needs[] has a row for each kind");
 
@@ -191,6 +193,33 @@ static hf_status check_acls(const struct hf_zookeeper_op *op,
     return HF_OK;
 }
 
+static bool is_given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* What a RECONFIG changes.  A server would ignore .joining and .leaving beside
+ * .servers. */
+static hf_status check_ensemble(const struct hf_zookeeper_op *op,
+                                struct hf_error *error)
+{
+    bool changes = is_given(op->joining) || is_given(op->leaving);
+
+    if (changes == is_given(op->servers))
+        return hf_error_set(error, HF_EINVAL,
+                            "the reconfiguration has %s; expected joining or "
+                            "leaving servers, or instead of both all servers",
+                            changes ? "both changes and servers"
+                                    : "neither changes nor servers");
+    if (op->config_version < HF_ZOOKEEPER_ANY_VERSION)
+        return hf_error_set(error, HF_EINVAL,
+                            "config_version is %lld; expected that of the "
+                            "configuration, or HF_ZOOKEEPER_ANY_VERSION, which "
+                            "is -1",
+                            (long long)op->config_version);
+    return HF_OK;
+}
+
 /* All fields of an operation that is no multi. */
 static hf_status check_single(const struct hf_zookeeper_op *op,
                               struct hf_error *error)
@@ -201,8 +230,9 @@ static hf_status check_single(const struct hf_zookeeper_op *op,
                            struct hf_error *error);
     } checks[] = {
         {MODE, check_mode}, /* before the path, which it has a say in */
-        {PATH, check_path},       {SCHEME, check_scheme}, {DATA, check_data},
-        {VERSION, check_version}, {ACLS, check_acls},
+        {PATH, check_path}, {SCHEME, check_scheme},
+        {DATA, check_data}, {VERSION, check_version},
+        {ACLS, check_acls}, {ENSEMBLE, check_ensemble},
     };
     hf_status status = HF_OK;
 

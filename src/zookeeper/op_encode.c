@@ -126,6 +126,7 @@ enum hf_zk_opcode hf_zk_op_opcode(const struct hf_zookeeper_op *op)
         [HF_ZOOKEEPER_ADD_AUTH] = HF_ZK_AUTH,
         [HF_ZOOKEEPER_WHO_AM_I] = HF_ZK_WHO_AM_I,
         [HF_ZOOKEEPER_GET_CONFIG] = HF_ZK_GET_DATA,
+        [HF_ZOOKEEPER_RECONFIG] = HF_ZK_RECONFIG,
     };
 
     if (op->kind == HF_ZOOKEEPER_CREATE)
@@ -183,6 +184,24 @@ static void put_create(struct op_output *to, const struct hf_zookeeper_op *op,
         put_long(to, (int64_t)op->ttl_ms);
 }
 
+/* A list of servers, which is null if there is none. */
+static void put_servers(struct op_output *to, const char *servers)
+{
+    put_buffer(to, servers, servers != NULL ? strlen(servers) : 0);
+}
+
+/* ReconfigRequest.  A list of all servers that is not null counts instead of
+ * the changes, even "". */
+static void put_reconfig(struct op_output *to, const struct hf_zookeeper_op *op)
+{
+    bool has_servers = op->servers != NULL && op->servers[0] != '\0';
+
+    put_servers(to, op->joining);
+    put_servers(to, op->leaving);
+    put_servers(to, has_servers ? op->servers : NULL);
+    put_long(to, op->config_version);
+}
+
 /* The record of an operation that is no multi. */
 static void put_single(struct op_output *to, const struct hf_zookeeper_op *op,
                        const struct hf_zk_op_context *context)
@@ -223,8 +242,11 @@ static void put_single(struct op_output *to, const struct hf_zookeeper_op *op,
         put_int(to, 0);
         break;
     case HF_ZOOKEEPER_GET_CONFIG:
-        put_string(to, "/zookeeper/config"); /* whatever the chroot is */
+        put_string(to, HF_ZK_CONFIG_PATH);
         put_bool(to, false);
+        break;
+    case HF_ZOOKEEPER_RECONFIG:
+        put_reconfig(to, op);
         break;
     default: /* ADD_AUTH, WHO_AM_I */
         break;

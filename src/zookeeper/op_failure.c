@@ -34,11 +34,27 @@ static void pass_create(struct hf_jute_reader *record, bool has_ttl)
         (void)hf_jute_get_long(record);
 }
 
+/* A RECONFIG is about the node of the configuration, which it does not name. */
+static struct hf_zk_op_record read_reconfig(struct hf_jute_reader *record)
+{
+    struct hf_zk_op_record read = {
+        HF_ZK_RECONFIG, hf_zk_path_piece(HF_ZK_CONFIG_PATH), HF_ZK_ANY_VERSION};
+
+    (void)hf_jute_get_buffer(record);
+    (void)hf_jute_get_buffer(record);
+    (void)hf_jute_get_buffer(record);
+    read.version = hf_jute_get_long(record);
+    assert(!record->failed);
+    return read;
+}
+
 struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
                                      enum hf_zk_opcode opcode)
 {
     struct hf_zk_op_record read = {opcode, {NULL, 0}, HF_ZK_ANY_VERSION};
 
+    if (opcode == HF_ZK_RECONFIG)
+        return read_reconfig(record);
     if (opcode == HF_ZK_WHO_AM_I || opcode == HF_ZK_AUTH ||
         opcode == HF_ZK_MULTI || opcode == HF_ZK_MULTI_READ)
         return read;
@@ -87,7 +103,7 @@ static bool writes(enum hf_zk_opcode opcode)
 {
     return creates(opcode) || opcode == HF_ZK_DELETE ||
            opcode == HF_ZK_SET_DATA || opcode == HF_ZK_SET_ACL ||
-           opcode == HF_ZK_MULTI;
+           opcode == HF_ZK_MULTI || opcode == HF_ZK_RECONFIG;
 }
 
 static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
@@ -121,6 +137,8 @@ static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
         return HF_ELOST;
     case HF_ZK_THROTTLED:
     case HF_ZK_SESSION_MOVED:
+    case HF_ZK_NEW_CONFIG_NO_QUORUM:
+    case HF_ZK_RECONFIG_IN_PROGRESS:
         return HF_EUNREACHABLE;
     case HF_ZK_CONNECTION_LOSS:
     case HF_ZK_OPERATION_TIMEOUT:
@@ -140,6 +158,17 @@ static hf_status status_of(enum hf_zk_error code, enum hf_zk_opcode opcode)
 
 /* ------------------------------------------------------------------ text -- */
 
+/* The text for a server that does not know the type of a request. */
+static const char *unknown_operation(enum hf_zk_opcode opcode)
+{
+    if (opcode == HF_ZK_CREATE_TTL)
+        return "the server does not know nodes with a time to live, or has "
+               "them switched off";
+    if (opcode == HF_ZK_RECONFIG)
+        return "the server is not one of an ensemble";
+    return "the server does not know this operation";
+}
+
 /* The first part of the text: the fault.  The second part says what to do. */
 static const char *what(const struct hf_zk_op_record *record,
                         enum hf_zk_error code)
@@ -150,10 +179,7 @@ static const char *what(const struct hf_zk_op_record *record,
             return "there is no node above it";
         break;
     case HF_ZK_UNIMPLEMENTED:
-        return record->opcode == HF_ZK_CREATE_TTL
-                   ? "the server does not know nodes with a time to live, or "
-                     "has them switched off"
-                   : "the server does not know this operation";
+        return unknown_operation(record->opcode);
     case HF_ZK_OUT_OF_MEMORY:
         return "no memory for the answer";
     case HF_ZK_ANSWER_TOO_LONG:
@@ -182,6 +208,8 @@ static const char *needed_server(enum hf_zk_opcode opcode)
     case HF_ZK_MULTI_READ:
     case HF_ZK_ADD_WATCH:
         return "; expected ZooKeeper 3.6 or later";
+    case HF_ZK_RECONFIG:
+        return "; expected standaloneEnabled=false, if it has to be alone";
     case HF_ZK_WHO_AM_I:
         return "; expected ZooKeeper 3.7 or later";
     default:
@@ -198,6 +226,11 @@ static const char *advice(const struct hf_zk_op_record *record,
         return creates(record->opcode) ? "; create that first" : "";
     case HF_ZK_NOT_EMPTY:
         return "; delete them first";
+    case HF_ZK_NEW_CONFIG_NO_QUORUM:
+        return "; start the servers that join, and try again when they have "
+               "the data";
+    case HF_ZK_RECONFIG_DISABLED:
+        return "; expected reconfigEnabled=true on all servers";
     case HF_ZK_NO_AUTH:
         return "; see the access list of the node, and the credentials of "
                "this client";
@@ -210,6 +243,7 @@ static const char *advice(const struct hf_zk_op_record *record,
         return "; see the quota in /zookeeper/quota";
     case HF_ZK_THROTTLED:
     case HF_ZK_NOT_READ_ONLY:
+    case HF_ZK_RECONFIG_IN_PROGRESS:
         return "; try again later";
     case HF_ZK_OUT_OF_MEMORY:
     case HF_ZK_MALFORMED:
@@ -232,7 +266,7 @@ static struct hf_jute_piece subject(const struct hf_zk_op_record *record,
     if (below.bytes != NULL)
         return below;
     if (record->path.bytes != NULL)
-        return record->path; /* that of GET_CONFIG */
+        return record->path; /* that of GET_CONFIG, or of RECONFIG */
     if (record->opcode == HF_ZK_WHO_AM_I)
         return hf_zk_path_piece("who am I");
     return hf_zk_path_piece(record->opcode == HF_ZK_AUTH ? "add auth"
@@ -251,8 +285,11 @@ hf_status hf_zk_op_failure(const struct hf_zk_op_record *record,
 
     assert(code != HF_ZK_OK && code != HF_ZK_DISCONNECTED);
     if (code == HF_ZK_BAD_VERSION)
-        (void)snprintf(detail, sizeof detail, "; expected version %d",
-                       (int)record->version);
+        (void)snprintf(detail, sizeof detail,
+                       record->opcode == HF_ZK_RECONFIG
+                           ? "; expected version 0x%llx"
+                           : "; expected version %lld",
+                       (long long)record->version);
     else if (status == HF_EPROTOCOL && (int)code < 0)
         (void)snprintf(detail, sizeof detail, " (%d)", (int)code);
     return hf_error_set(error, status, "%.*s%s: %s%s%s", shown, about.bytes,

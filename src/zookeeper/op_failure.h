@@ -10,7 +10,7 @@
 struct hf_zk_op_record {
     enum hf_zk_opcode opcode;
     struct hf_jute_piece path; /* with the chroot; null if there is none */
-    int32_t version;           /* the one that was expected, if any */
+    int64_t version;           /* the one that was expected, if any */
 };
 
 /* Read the next operation of a record that hf_zk_op_encode() wrote. */

@@ -92,6 +92,7 @@ static bool is_write(const struct hf_zk_op *op)
     case HF_ZOOKEEPER_SET:
     case HF_ZOOKEEPER_SET_ACL:
     case HF_ZOOKEEPER_MULTI:
+    case HF_ZOOKEEPER_RECONFIG:
         return true;
     default:
         return false;

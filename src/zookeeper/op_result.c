@@ -177,7 +177,8 @@ static struct hf_zookeeper_result *read_created(struct op_answer *answer,
     return result;
 }
 
-/* GetDataResponse.  No bytes are something else than null. */
+/* GetDataResponse, also of a RECONFIG.  No bytes are something else than null.
+ */
 static struct hf_zookeeper_result *read_data(struct op_answer *answer)
 {
     struct hf_jute_piece data = hf_jute_get_buffer(&answer->body);
@@ -380,6 +381,7 @@ read_single(struct op_answer *answer, const struct hf_zk_op_record *record,
     case HF_ZK_SET_ACL:
         return read_stat(answer);
     case HF_ZK_GET_DATA:
+    case HF_ZK_RECONFIG:
         return read_data(answer);
     case HF_ZK_GET_CHILDREN:
         return read_children(answer, false);

@@ -126,6 +126,9 @@ enum hf_zk_error {
 /* The text of ${error} in the table; of others a text that says so. */
 const char *hf_zk_error_text(enum hf_zk_error error);
 
+/* The node of the configuration of the ensemble, whatever the chroot is. */
+#define HF_ZK_CONFIG_PATH "/zookeeper/config"
+
 #define HF_ZK_PASSWORD_BYTES 16
 #define HF_ZK_PERMISSIONS_ALL 31
 

@@ -107,6 +107,12 @@ static void shows_always(struct hf_zookeeper *zookeeper)
     hf_zookeeper_remove_listener(zookeeper, listener);
 }
 
+/* The server does not allow it. */
+static void removes_no_server(struct hf_zookeeper *zookeeper)
+{
+    CHECK(remove_server(zookeeper, "2", 0) == HF_EUNSUPPORTED);
+}
+
 /* --------------------------------------------------------------- watches -- */
 
 /* The last copy; under its lock. */
@@ -220,6 +226,7 @@ int main(int argc, char **argv)
     zookeeper = opened(NULL);
     sets_once(zookeeper);
     shows_always(zookeeper);
+    removes_no_server(zookeeper);
     keeps_a_copy(zookeeper);
     CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
     runs_callbacks();

@@ -4,12 +4,12 @@
 
     serve.py redis|redis-cluster|quorum -- COMMAND [ARG...]
     serve.py postgres -- COMMAND [ARG...]
-    serve.py zookeeper|tls|ensemble|exhausted [--tick-ms N]
+    serve.py zookeeper|tls|ensemble|reconfig|exhausted [--tick-ms N]
              [--container-check-ms N] [--client-auth none|want|need]
              [--path PATH --counter N] -- COMMAND [ARG...]
 
-exhausted is a server on which the child counter of PATH is 2147483645.  The
-command finds in its environment
+exhausted is a server on which the child counter of PATH is 2147483645, and
+reconfig an ensemble of one that may be reconfigured.  The command finds in its environment
 
     HF_REDIS          host:port (redis), and the path of its unix socket
     HF_REDIS_SOCKET
@@ -20,6 +20,7 @@ command finds in its environment
     HF_ZK             host:port[,host:port...]
     HF_ZK_LOGS        directories with the servers' logs, log.N, ':' between
     HF_ZK_PATH        PATH (exhausted)
+    HF_ZK_SUPER       USER:PASSWORD of the superuser (reconfig)
     HF_ZK_TLS         host:port (tls), and of the certificates
     HF_ZK_CERTS       their directory; certificates.py says what is in it
 
@@ -35,9 +36,13 @@ import machine
 import redis_server
 from ensemble import Ensemble
 from redis_cluster import Cluster
-from zookeeper import Standalone
+from zookeeper import Standalone, superuser
 
 STICKY_PATH = "/locks/exhausted"
+
+# An ensemble of one, not a server that is alone, may be reconfigured.
+RECONFIGURABLE = {"standaloneEnabled": "false", "reconfigEnabled": "true"}
+SUPER = "super:secret"
 
 
 def ended(number, _):
@@ -47,7 +52,7 @@ def ended(number, _):
 def options(arguments):
     parser = argparse.ArgumentParser(prog="serve.py")
     parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
-                                         "exhausted", "postgres", "redis",
+                                         "reconfig", "exhausted", "postgres", "redis",
                                          "redis-cluster", "quorum"])
     parser.add_argument("--tick-ms", type=int, default=500)
     parser.add_argument("--container-check-ms", type=int)
@@ -78,6 +83,9 @@ def start(o):
               "container_check_ms": o.container_check_ms}
     if o.kind == "ensemble":
         return Ensemble(**common)
+    if o.kind == "reconfig":
+        return Ensemble(hosts=(machine.LOCALHOST,), config=RECONFIGURABLE,
+                        properties=superuser(SUPER), **common)
     if o.kind == "tls":
         return Standalone(tls=True, client_auth=o.client_auth, **common)
     if o.kind == "exhausted":
@@ -95,12 +103,14 @@ def environment(o, server):
         return {"HF_QUORUM": ",".join(one.address() for one in server.servers)}
     if o.kind == "postgres":
         return {"HF_PG": server.url()}
-    servers = server.servers if o.kind == "ensemble" else [server]
+    servers = getattr(server, "servers", [server])
     found = {"HF_ZK": ",".join(one.address() for one in servers),
              "HF_ZK_LOGS": ":".join(one.directory for one in servers)}
     if o.kind == "tls":
         found["HF_ZK_TLS"] = server.tls_address()
         found["HF_ZK_CERTS"] = server.certificates.directory
+    if o.kind == "reconfig":
+        found["HF_ZK_SUPER"] = SUPER
     if o.kind == "exhausted":
         found["HF_ZK_PATH"] = o.path
     return found

@@ -2,7 +2,9 @@
 """A real ZooKeeper server, of Debian's libzookeeper-java, on free ports of its
 host and in a directory of its own."""
 
+import base64
 import datetime
+import hashlib
 import os
 import re
 import shutil
@@ -41,6 +43,15 @@ def jar(name):
     if not os.path.exists(path):
         raise SystemExit("no %s; is libzookeeper-java installed?" % path)
     return path
+
+
+def superuser(credential):
+    """The property of a server that makes USER:PASSWORD its superuser, as
+    DigestAuthenticationProvider computes it."""
+    user, _, _ = credential.partition(":")
+    digest = base64.b64encode(hashlib.sha1(credential.encode()).digest())
+    return {"zookeeper.DigestAuthenticationProvider.superDigest":
+            "%s:%s" % (user, digest.decode())}
 
 
 class Server:

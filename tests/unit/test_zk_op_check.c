@@ -68,6 +68,11 @@ static void every_kind_with_what_it_needs_is_taken(void **state)
          .bytes = 3},
         {.kind = HF_ZOOKEEPER_WHO_AM_I},
         {.kind = HF_ZOOKEEPER_GET_CONFIG},
+        {.kind = HF_ZOOKEEPER_RECONFIG,
+         .joining = "server.2=h:1:2;3",
+         .leaving = "3",
+         .config_version = HF_ZOOKEEPER_ANY_VERSION},
+        {.kind = HF_ZOOKEEPER_RECONFIG, .servers = "server.1=h:1:2;3"},
     };
 
     (void)state;
@@ -87,10 +92,10 @@ static void what_no_server_takes_is_refused(void **state)
         const char *text;
     } rows[] = {
         {{.kind = 0},
-         "the kind of the operation is 0; expected 1 to 18, from enum "
+         "the kind of the operation is 0; expected 1 to 19, from enum "
          "hf_zookeeper_op_kind"},
-        {{.kind = 19},
-         "the kind of the operation is 19; expected 1 to 18, from enum "
+        {{.kind = 20},
+         "the kind of the operation is 20; expected 1 to 19, from enum "
          "hf_zookeeper_op_kind"},
         {{.kind = HF_ZOOKEEPER_GET, .path = "/a", .priority = 3},
          "the priority of the operation is 3; expected 0 to 2, from enum "
@@ -112,6 +117,15 @@ static void what_no_server_takes_is_refused(void **state)
          "the credential has no scheme; expected one such as \"digest\""},
         {{.kind = HF_ZOOKEEPER_ADD_AUTH, .scheme = "digest", .bytes = 2},
          "the data are NULL but have 2 bytes; expected 0 bytes of NULL"},
+        {{.kind = HF_ZOOKEEPER_RECONFIG, .joining = ""},
+         "the reconfiguration has neither changes nor servers; expected "
+         "joining or leaving servers, or instead of both all servers"},
+        {{.kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2", .servers = "m"},
+         "the reconfiguration has both changes and servers; expected joining "
+         "or leaving servers, or instead of both all servers"},
+        {{.kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2", .config_version = -2},
+         "config_version is -2; expected that of the configuration, or "
+         "HF_ZOOKEEPER_ANY_VERSION, which is -1"},
         {{.kind = HF_ZOOKEEPER_DELETE, .path = "/a", .version = -2},
          "the version is -2; expected one from 0 on, or "
          "HF_ZOOKEEPER_ANY_VERSION, which is -1"},
@@ -209,7 +223,7 @@ static void a_multi_takes_only_its_kinds(void **state)
     char text[128];
 
     (void)state;
-    for (int kind = HF_ZOOKEEPER_CREATE; kind <= HF_ZOOKEEPER_GET_CONFIG;
+    for (int kind = HF_ZOOKEEPER_CREATE; kind <= HF_ZOOKEEPER_RECONFIG;
          kind++) {
         bool reads = kind == HF_ZOOKEEPER_GET || kind == HF_ZOOKEEPER_CHILDREN;
         bool writes = kind == HF_ZOOKEEPER_CREATE ||

@@ -208,6 +208,23 @@ static void every_other_kind_has_its_record(void **state)
     check_record(&op, &rooted, HF_ZK_GET_DATA, "sb", "/zookeeper/config", 0);
 }
 
+static void a_reconfiguration_has_changes_or_servers(void **state)
+{
+    struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_RECONFIG,
+                                 .joining = "server.4=h:1:2;3",
+                                 .leaving = "2,3",
+                                 .servers = "",
+                                 .config_version = 0x100000001};
+
+    (void)state;
+    check_record(&op, &rooted, HF_ZK_RECONFIG, "ssnl", "server.4=h:1:2;3",
+                 "2,3", 0x100000001LL);
+    op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_RECONFIG,
+                                  .servers = "server.1=h:1:2;3",
+                                  .config_version = HF_ZOOKEEPER_ANY_VERSION};
+    check_record(&op, &bare, HF_ZK_RECONFIG, "nnsl", "server.1=h:1:2;3", -1LL);
+}
+
 static void credentials_are_not_in_a_record(void **state)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
@@ -530,6 +547,8 @@ static void data_may_be_null_or_empty(void **state)
                                               .path = "/a"};
     static const struct hf_zookeeper_op config = {.kind =
                                                       HF_ZOOKEEPER_GET_CONFIG};
+    static const struct hf_zookeeper_op reconfig = {
+        .kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2"};
     struct hf_zookeeper_result *result;
     struct exchange x;
 
@@ -560,6 +579,13 @@ static void data_may_be_null_or_empty(void **state)
     exchange_begin(&x, &rooted, &config, "sS", "server.1=h");
     result = success_of(&x);
     assert_memory_equal(result->data, "server.1=h", 10);
+    hf_zookeeper_result_free(result);
+    exchange_end(&x);
+
+    exchange_begin(&x, &rooted, &reconfig, "sS", "server.1=h");
+    result = success_of(&x);
+    assert_memory_equal(result->data, "server.1=h", 10);
+    check_stat(result);
     hf_zookeeper_result_free(result);
     exchange_end(&x);
 }
@@ -932,6 +958,26 @@ static const struct {
      "version of ZooKeeper"},
     {HF_ZOOKEEPER_GET_CONFIG, -101, HF_EGONE,
      "/zookeeper/config: no such node"},
+    {HF_ZOOKEEPER_RECONFIG, -123, HF_EUNSUPPORTED,
+     "/zookeeper/config: the servers do not allow reconfiguration; expected "
+     "reconfigEnabled=true on all servers"},
+    {HF_ZOOKEEPER_RECONFIG, -6, HF_EUNSUPPORTED,
+     "/zookeeper/config: the server is not one of an ensemble; expected "
+     "standaloneEnabled=false, if it has to be alone"},
+    {HF_ZOOKEEPER_RECONFIG, -13, HF_EUNREACHABLE,
+     "/zookeeper/config: no quorum of the new configuration has the leader's "
+     "data; start the servers that join, and try again when they have the "
+     "data"},
+    {HF_ZOOKEEPER_RECONFIG, -14, HF_EUNREACHABLE,
+     "/zookeeper/config: another reconfiguration is in progress; try again "
+     "later"},
+    {HF_ZOOKEEPER_RECONFIG, -103, HF_EVERSION,
+     "/zookeeper/config: another version; expected version 0x10"},
+    {HF_ZOOKEEPER_RECONFIG, -102, HF_EDENIED,
+     "/zookeeper/config: no permission; see the access list of the node, and "
+     "the credentials of this client"},
+    {HF_ZOOKEEPER_RECONFIG, -7, HF_EUNSURE,
+     "/zookeeper/config: the server ran out of time"},
     {HF_ZOOKEEPER_CREATE, -114, HF_EINVAL,
      "/a: the server does not accept the access list; expected schemes "
      "that it knows, with ids of their form; the scheme \"auth\" needs "
@@ -978,7 +1024,9 @@ static void errors_are_statuses_with_a_text(void **state)
                                      .path = "/a",
                                      .version = 7,
                                      .acls = &acl,
-                                     .acl_count = 1};
+                                     .acl_count = 1,
+                                     .leaving = "2",
+                                     .config_version = 16};
         struct hf_zookeeper_result *result;
 
         exchange_begin(&x, &rooted, &op, "");
@@ -1075,6 +1123,7 @@ TEST_FILE(zk_op_codec)
         cmocka_unit_test(nodes_are_for_whom_the_handle_says),
         cmocka_unit_test(the_chroot_itself_is_the_root),
         cmocka_unit_test(every_other_kind_has_its_record),
+        cmocka_unit_test(a_reconfiguration_has_changes_or_servers),
         cmocka_unit_test(credentials_are_not_in_a_record),
         cmocka_unit_test(a_multi_has_a_header_for_each_operation),
         cmocka_unit_test(kazoo_sends_the_same_bytes),

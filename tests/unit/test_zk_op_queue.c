@@ -199,21 +199,22 @@ static void what_a_second_cut_leaves_is_all_that_waits(void **state)
 static void writes_that_were_sent_are_unsure_and_not_repeated(void **state)
 {
     static const enum hf_zookeeper_op_kind kinds[] = {
-        HF_ZOOKEEPER_CREATE, HF_ZOOKEEPER_DELETE, HF_ZOOKEEPER_SET,
-        HF_ZOOKEEPER_SET_ACL, HF_ZOOKEEPER_MULTI};
+        HF_ZOOKEEPER_CREATE,  HF_ZOOKEEPER_DELETE, HF_ZOOKEEPER_SET,
+        HF_ZOOKEEPER_SET_ACL, HF_ZOOKEEPER_MULTI,  HF_ZOOKEEPER_RECONFIG};
     struct zk_op_fixture f;
-    struct test_op o[6];
+    struct test_op o[7];
 
     (void)state;
-    begin_connected(&f, 5);
-    for (size_t i = 0; i < 5; i++)
+    begin_connected(&f, 6);
+    for (size_t i = 0; i < 6; i++)
         op_fixture_start(&f, &o[i], kinds[i], "/w");
-    op_fixture_start(&f, &o[5], SET, "/waits");
-    op_fixture_expect_sent(&f,
-                           "create /w; delete /w; set /w; setacl /w; multi");
+    op_fixture_start(&f, &o[6], SET, "/waits");
+    op_fixture_expect_sent(
+        &f, "create /w; delete /w; set /w; setacl /w; multi; reconfig");
     op_fixture_cut(&f);
     op_fixture_expect_events(&f, "/w HF_EUNSURE; /w HF_EUNSURE; /w HF_EUNSURE; "
-                                 "/w HF_EUNSURE; /w HF_EUNSURE");
+                                 "/w HF_EUNSURE; /w HF_EUNSURE; "
+                                 "/w HF_EUNSURE");
     assert_non_null(strstr(o[0].text, "it may have been carried out"));
     op_fixture_connect(&f);
     op_fixture_expect_sent(&f, "set /waits");

@@ -151,6 +151,8 @@ void op_fixture_prepare(struct zk_op_fixture *f, struct test_op *o,
         op.path = NULL;
         op.ops = &part;
         op.op_count = 1;
+    } else if (kind == HF_ZOOKEEPER_RECONFIG) {
+        op.leaving = "2";
     }
     op_fixture_prepare_as(f, o, &op);
     o->op.path = path;
@@ -219,6 +221,8 @@ static const char *name_of(int32_t opcode)
         return "addwatch";
     case HF_ZK_WHO_AM_I:
         return "whoami";
+    case HF_ZK_RECONFIG:
+        return "reconfig";
     case HF_ZK_CLOSE_SESSION:
         return "close";
     default:
@@ -245,7 +249,7 @@ static void read_call(struct zk_op_fixture *f, int32_t xid, int32_t opcode,
                       struct hf_jute_reader *record)
 {
     bool has_path = opcode != HF_ZK_MULTI && opcode != HF_ZK_WHO_AM_I &&
-                    opcode != HF_ZK_CLOSE_SESSION;
+                    opcode != HF_ZK_RECONFIG && opcode != HF_ZK_CLOSE_SESSION;
     size_t at = (f->first_call + f->call_count++) % OP_FIXTURE_CALLS_MAX;
     struct test_call *call = &f->calls[at];
     struct hf_jute_reader end = *record;

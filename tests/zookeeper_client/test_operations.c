@@ -326,6 +326,20 @@ static void the_configuration_is_read(void **state)
     hf_zookeeper_result_free(result);
 }
 
+/* Servers allow it only if they are configured to. */
+static void a_configuration_that_must_not_be_changed(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_RECONFIG,
+                                       .leaving = "2",
+                                       .config_version =
+                                           HF_ZOOKEEPER_ANY_VERSION};
+
+    zookeeper_expect(f->zookeeper, &op, HF_EUNSUPPORTED);
+    zookeeper_expect_error(f->zookeeper, "expected reconfigEnabled=true");
+    zookeeper_make(f->zookeeper, "/a", ""); /* the connection is fine */
+}
+
 /* ---------------------------------------------------------- access lists -- */
 
 static void add_auth(struct hf_zookeeper *zookeeper, const char *credential)
@@ -717,6 +731,7 @@ TEST_FILE(operations)
         TEST(ephemerals_and_counts_are_below_the_path),
         TEST(ephemerals_of_a_neighbour_are_left_out),
         TEST(the_configuration_is_read),
+        TEST(a_configuration_that_must_not_be_changed),
         TEST(an_access_list_is_set_and_read),
         TEST(an_access_list_that_the_server_does_not_take),
         TEST(credentials_open_a_private_node),
