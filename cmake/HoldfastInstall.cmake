@@ -17,8 +17,6 @@ foreach(module IN ITEMS transport-tls engine-redis engine-postgresql)
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
   endif()
 endforeach()
-install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
-        FILES_MATCHING PATTERN "*.1")
 install(FILES packaging/completion/holdfast
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 

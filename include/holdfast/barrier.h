@@ -102,7 +102,7 @@ HF_API hf_status hf_barrier_wait_start(struct hf_barrier *barrier,
                                        struct hf_op **op)
     HF_NONNULL(1) HF_MUST_CHECK;
 
-/* ------------------------------------------------------- double barrier -- */
+/* ------------------------------------ double barrier: hf_double_barrier -- */
 
 /*
  * A double barrier has its parties begin together and end together: they enter

@@ -290,7 +290,7 @@ HF_API int hf_client_fd(const struct hf_client *client) HF_NONNULL(1);
  */
 HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
 
-/* ----------------------------------------------------------- operations -- */
+/* ---------------------------------------------------- operations: hf_op -- */
 
 /**
  * hf_op_cancel(op):

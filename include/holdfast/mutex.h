@@ -175,7 +175,7 @@ HF_API hf_status hf_mutex_tickets(struct hf_mutex *mutex,
 HF_API void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
     HF_NONNULL(1, 2);
 
-/* ------------------------------------------------------ read/write lock -- */
+/* ------------------------------------------- read/write lock: hf_rwlock -- */
 
 /* As struct hf_on_mutex_revoke. */
 struct hf_on_rwlock_revoke {

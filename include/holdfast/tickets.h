@@ -156,10 +156,11 @@ HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
  * that its grant is lost, a waiter that it is displaced (struct hf_wait),
  * because it goes to the tail of the queue.  The next one may enter before the
  * evicted holder is notified, or while that goes on because it cannot be
- * reached: only its token distinguishes the two. Time      at most ${wait_ms}.
- * After HF_ETIMEDOUT and HF_ECLOSED the ticket may have been removed, or may
- * yet be. Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id;
- * and as hf_lock_tickets().
+ * reached: only its token distinguishes the two.
+ *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED the ticket
+ *             may have been removed, or may yet be.
+ *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as
+ *             hf_lock_tickets().
  */
 HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
                                uint64_t wait_ms) HF_NONNULL(1, 2) HF_MUST_CHECK;

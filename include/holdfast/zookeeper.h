@@ -246,7 +246,7 @@ HF_API int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper) HF_NONNULL(1);
 HF_API hf_status hf_zookeeper_dispatch(struct hf_zookeeper *zookeeper)
     HF_NONNULL(1);
 
-/* ----------------------------------------------------------- operations -- */
+/* ------------------------------------------ operations: hf_zookeeper_op -- */
 
 enum hf_zookeeper_op_kind {
     HF_ZOOKEEPER_CREATE = 1,
@@ -356,6 +356,8 @@ struct hf_zookeeper_op {
     uint64_t reserved[4];
 };
 
+/* ----------------------------------------- results: hf_zookeeper_result -- */
+
 /* What servers know of a node besides its data.  Times are UTC in
  * milliseconds, by the clock of some server. */
 struct hf_zookeeper_stat {
@@ -414,6 +416,14 @@ struct hf_zookeeper_done {
 };
 
 /**
+ * hf_zookeeper_result_free(result):
+ * Free ${result} (NULL is fine), with all that it points to.
+ */
+HF_API void hf_zookeeper_result_free(struct hf_zookeeper_result *result);
+
+/* ------------------------------------ to carry one out: hf_zookeeper_op -- */
+
+/**
  * hf_zookeeper_run(zookeeper, op, wait_ms, result):
  * Carry out ${op} and return its status.  It is waited for at most ${wait_ms}
  * milliseconds, or HF_FOREVER; a write that was sent by then and not answered
@@ -449,13 +459,7 @@ HF_API hf_status hf_zookeeper_start(struct hf_zookeeper *zookeeper,
                                     struct hf_op **handle)
     HF_NONNULL(1, 2) HF_MUST_CHECK;
 
-/**
- * hf_zookeeper_result_free(result):
- * Free ${result} (NULL is fine), with all that it points to.
- */
-HF_API void hf_zookeeper_result_free(struct hf_zookeeper_result *result);
-
-/* ------------------------------------------- the common ones, with types -- */
+/* ------------------------- the common ones, with types: hf_zookeeper_op -- */
 
 /*
  * Each call is hf_zookeeper_run(), and each with _start hf_zookeeper_start(),
@@ -634,7 +638,7 @@ HF_API hf_status hf_zookeeper_add_auth(struct hf_zookeeper *zookeeper,
                                        size_t count, uint64_t wait_ms)
     HF_NONNULL(1, 2);
 
-/* -------------------------------------------------------------- watches -- */
+/* ------------------------------------------ watches: hf_zookeeper_watch -- */
 
 enum hf_zookeeper_watch_kind {
     /* One event, then it has to be set again: the data of the node change, or

@@ -177,6 +177,14 @@ class Installed(unittest.TestCase):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
 
+    def test_manual_of_the_library(self):
+        pages = self.prefix / "share" / "man"
+        self.assertLessEqual(public_names(), {path.stem for path in
+                                              pages.glob("man3/*.3")})
+        # A link to the page of another name.
+        self.assertRegex(run("mandoc", "-Tascii", "man3/hf_zookeeper_get.3",
+                             cwd=pages), r"^HF_ZOOKEEPER_OP\(3\)")
+
     def test_completion(self):
         file = self.prefix / "share/bash-completion/completions/holdfast"
         said = run("bash", "--norc", "-c",
