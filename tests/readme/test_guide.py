@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/zookeeper.md: its program and its functions are compiled and run on a
-server, and its tables name what there is.  docs/zookeeper-migrating.md names no
-call that there is not."""
+"""The documents about the ZooKeeper client: their code is compiled and run on a
+server, and prints what they say; their tables name what there is, and no call
+that there is not."""
 import os
 import pathlib
 import re
@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import machine  # noqa: E402
+import testing  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -22,18 +23,42 @@ SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
 LIB = pathlib.Path(os.environ["HF_BUILD"]) / "lib"
 SANITIZE = {"": [], "address": ["-fsanitize=address,undefined"],
             "thread": ["-fsanitize=thread"]}[os.environ["HF_SANITIZE"]]
-GUIDE = (SOURCE / "docs/zookeeper.md").read_text()
-MIGRATING = (SOURCE / "docs/zookeeper-migrating.md").read_text()
+OFFICIAL = pathlib.Path("/usr/include/zookeeper/zookeeper.h")
 
 
-def blocks():
-    """The indented blocks, without their indent."""
-    found = re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", GUIDE)
-    return [re.sub(r"(?m)^    ", "", block).strip("\n") + "\n"
-            for block in found]
+class Document:
+    """A document of docs/ and its indented blocks, without their indent.
+
+    .text
+    .blocks   [(the line before it, the block)]
+    """
+
+    def __init__(self, name):
+        self.text = (SOURCE / "docs" / name).read_text()
+        self.blocks = [
+            (self.text[:match.start()].strip().rpartition("\n")[2],
+             re.sub(r"(?m)^    ", "", match[0]).strip("\n") + "\n")
+            for match in re.finditer(r"(?m)(?:^    .*\n|^\n(?=    ))+",
+                                     self.text)]
+
+    def code(self, after=None):
+        """The blocks of C, or those behind a line that is ${after}."""
+        return [block for before, block in self.blocks
+                if re.match(r"#include|#define|/\*|static |struct |int main", block)
+                and after in (None, before)]
+
+    def output(self):
+        """What the document says that its program prints."""
+        printed, = [block for _, block in self.blocks if block.startswith("$ ")]
+        return printed.partition("\n")[2]
 
 
-class Code(unittest.TestCase):
+GUIDE = Document("zookeeper.md")
+MIGRATING = Document("zookeeper-migrating.md")
+TUTORIAL = Document("zookeeper-tutorial.md")
+
+
+class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.top = pathlib.Path(machine.directory("guide", on_disk=True))
@@ -41,23 +66,35 @@ class Code(unittest.TestCase):
         cls.server = Standalone()
         cls.addClassCleanup(cls.server.close)
 
-    def compile_and_run(self, source, *arguments):
-        program = self.top / "program"
+    def build(self, source, *words):
+        """Compile a program without a warning."""
+        program = self.top / source.stem
         built = subprocess.run(
             [os.environ["CC"], "-std=gnu11", "-Wall", "-Wextra", "-Werror",
-             *SANITIZE, "-o", program, source, "-I", self.top, "-I",
-             SOURCE / "include", "-L", LIB, "-lholdfast", "-pthread",
-             f"-Wl,-rpath,{LIB}"],
+             "-o", program, source, *words, "-pthread"],
             text=True, stderr=subprocess.PIPE, check=False)
         self.assertEqual(built.returncode, 0, built.stderr)
+        return program
+
+    def printed(self, program, *arguments):
+        """What a program prints that must succeed, and says nothing else."""
         ran = subprocess.run([program, *arguments], text=True, timeout=60,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              check=False)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         return ran.stdout
 
+    def compile_and_run(self, source, *arguments):
+        """The same of a program that uses the library."""
+        return self.printed(self.build(
+            source, *SANITIZE, "-I", self.top, "-I", SOURCE / "include", "-L",
+            LIB, "-lholdfast", f"-Wl,-rpath,{LIB}"), *arguments)
+
+
+class Guide(Case):
     def test_program(self):
-        program, = [block for block in blocks() if block.startswith("#include")]
+        program, = [block for block in GUIDE.code()
+                    if block.startswith("#include")]
         self.assertIn('"zk://127.0.0.1:2181"', program)
         source = self.top / "motd.c"
         source.write_text(program.replace("127.0.0.1:2181",
@@ -65,11 +102,45 @@ class Code(unittest.TestCase):
         self.assertEqual(self.compile_and_run(source), "version 0: hello\n")
 
     def test_functions(self):
-        functions = [block for block in blocks()
-                     if re.match(r"/\*|static |struct ", block)]
-        self.assertEqual(len(functions), 6)
+        functions = [block for block in GUIDE.code()
+                     if not block.startswith("#include")]
         (self.top / "guide.h").write_text("\n".join(functions))
         self.compile_and_run(HERE / "zookeeper_guide.c", self.server.address())
+
+
+class Tutorial(Case):
+    def test_program(self):
+        source = self.top / "tutorial.c"
+        source.write_text("\n".join(TUTORIAL.code()))
+        for _ in range(2):  # a program that has run before is in its way
+            self.assertEqual(
+                self.compile_and_run(
+                    source, f"zk://{self.server.address()}/tutorial"),
+                TUTORIAL.output())
+
+
+class Migrating(Case):
+    """Each of the two programs needs a server without nodes."""
+
+    PRINTED = "config: one\nconfig: two\nworker: a\n"
+
+    def source(self, after):
+        source = self.top / "migrating.c"
+        source.write_text("\n".join(MIGRATING.code(after)))
+        return source
+
+    @testing.when(OFFICIAL.exists())
+    def test_before(self):
+        program = self.build(self.source("Before:"), "-lzookeeper_mt")
+        self.assertEqual(self.printed(program, self.server.address()),
+                         self.PRINTED)
+
+    def test_after(self):
+        server = Standalone()
+        self.addCleanup(server.close)
+        self.assertEqual(self.compile_and_run(self.source("After:"),
+                                              f"zk://{server.address()}"),
+                         self.PRINTED)
 
 
 class Tables(unittest.TestCase):
@@ -81,13 +152,14 @@ class Tables(unittest.TestCase):
         self.assertGreater(len(exported), 30)
         for name in exported:
             with self.subTest(name=name):
-                self.assertTrue(f"`{name}()`" in GUIDE, "it is not named")
+                self.assertTrue(f"`{name}()`" in GUIDE.text, "it is not named")
 
     def test_no_other_calls(self):
         exported = re.findall(r"\bhf_\w+",
                               (SOURCE / "src/holdfast.map").read_text())
-        named = re.findall(r"\b(hf_\w+)\(\)", GUIDE + MIGRATING)
-        self.assertEqual(set(named) - set(exported), set())
+        for document in (GUIDE, MIGRATING, TUTORIAL):
+            named = re.findall(r"\b(hf_\w+)\(\)", document.text)
+            self.assertEqual(set(named) - set(exported), set())
 
     def test_kinds_of_operations(self):
         header = (SOURCE / "include/holdfast/zookeeper.h").read_text()
@@ -95,7 +167,7 @@ class Tables(unittest.TestCase):
                             re.S)
         named = re.findall(r"HF_ZOOKEEPER_(\w+) =", kinds)
         rows = re.findall(r"(?m)^\| `([A-Z_]+)`[^|]*\| (?:none|`hf_zookeeper)",
-                          GUIDE)
+                          GUIDE.text)
         self.assertEqual(rows, named)
 
     def test_errors_of_servers(self):
@@ -111,7 +183,8 @@ class Tables(unittest.TestCase):
         named = {numbers[name]
                  for name in re.findall(r"case HF_ZK_(\w+):", function)
                  if name in numbers}
-        rows = re.findall(r"(?m)^\| `[A-Z]+`.* \| ((?:-\d+(?:, )?)+) \|", GUIDE)
+        rows = re.findall(r"(?m)^\| `[A-Z]+`.* \| ((?:-\d+(?:, )?)+) \|",
+                          GUIDE.text)
         self.assertEqual({number for row in rows for number in row.split(", ")},
                          named)
 
