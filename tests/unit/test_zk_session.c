@@ -380,6 +380,30 @@ static void pings_go_at_a_third(void **state)
     zk_fixture_close(&f);
 }
 
+/* Neither an event nor what is unanswered puts a ping off: the server counts
+ * only what it gets. */
+static void what_comes_in_puts_off_no_ping(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    advance_to(&f, 1000 + 3332);
+    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
+    wake(&f);
+    assert_int_equal(f.now_ms, 1000 + 3333);
+    assert_string_equal(zk_fixture_sent(&f), "PING");
+    pong(&f);
+    ask(&f, HF_REQUEST_LIST, "a");
+    (void)zk_fixture_sent(&f);
+    advance_to(&f, 1000 + 3333 + 3332);
+    event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
+    wake(&f);
+    assert_int_equal(f.now_ms, 1000 + 3333 + 3333);
+    assert_string_equal(zk_fixture_sent(&f), "PING");
+    zk_fixture_close(&f);
+}
+
 static void silence_of_two_thirds_ends_the_connection(void **state)
 {
     struct zk_fixture f;
@@ -693,6 +717,7 @@ TEST_FILE(zk_session)
         cmocka_unit_test(silence_loses_a_session_too),
         cmocka_unit_test(every_session_has_its_clock),
         cmocka_unit_test(pings_go_at_a_third),
+        cmocka_unit_test(what_comes_in_puts_off_no_ping),
         cmocka_unit_test(silence_of_two_thirds_ends_the_connection),
         cmocka_unit_test(events_keep_the_link_and_not_the_session),
         cmocka_unit_test(servers_are_tried_in_order_with_pauses_after_the_last),

@@ -690,6 +690,50 @@ static void a_watch_is_freed_while_it_is_set_again(void **state)
 }
 
 /* A handle and its watch are freed in either order. */
+/* ------------------------------------------------------------- listeners -- */
+
+static void on_closed_handle(void *arg, const struct hf_result *result)
+{
+    struct client_fixture *f = arg;
+
+    assert_int_equal(result->status, HF_OK);
+    atomic_fetch_add(&f->ended, 1);
+}
+
+static void close_when_lost(void *arg, enum hf_state state)
+{
+    struct client_fixture *f = arg;
+
+    if (state == HF_STATE_LOST)
+        assert_int_equal(
+            hf_zookeeper_close_start(
+                f->zookeeper, (struct hf_done){on_closed_handle, f, on_drop}),
+            HF_OK);
+}
+
+/* What a program does that wants no other session. */
+static void a_listener_closes_the_handle_of_a_lost_session(void **state)
+{
+    struct hf_listener *listener;
+    struct client_fixture f;
+
+    (void)state;
+    assert_true(begin(&f));
+    assert_int_equal(hf_zookeeper_sync(f.zookeeper, "/", 5000), HF_OK);
+    f.passed += 2;
+    assert_int_equal(hf_zookeeper_add_listener(
+                         f.zookeeper,
+                         (struct hf_on_state){close_when_lost, &f, on_drop},
+                         &listener),
+                     HF_OK);
+    server.forgets = true;
+    zookeeper_fake_cut(&server);
+    wait_until(has_ended, &f);
+    wait_until(is_released, NULL);
+    server.forgets = false;
+    assert_int_equal(f.dropped, f.passed);
+}
+
 static void a_watch_outlives_its_handle(void **state)
 {
     struct client_fixture f;
@@ -778,6 +822,7 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
         cmocka_unit_test(a_watch_is_freed_while_it_is_set_again),
         cmocka_unit_test(a_watch_outlives_its_handle),
+        cmocka_unit_test(a_listener_closes_the_handle_of_a_lost_session),
         cmocka_unit_test(a_session_is_taken_over_with_its_timeout),
         cmocka_unit_test(the_timeout_of_a_session_is_checked),
     };

@@ -607,6 +607,50 @@ static void the_ephemeral_nodes_go_with_the_handle(void **state)
     assert_int_equal(hf_zookeeper_close(NULL), HF_OK);
 }
 
+/* Half of them are closed before there is a connection. */
+static void handles_come_and_go(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+
+    for (int i = 0; i < 100; i++) {
+        struct hf_zookeeper *zookeeper = zookeeper_open(f, "", "", NULL);
+
+        if (i % 2 == 0)
+            zookeeper_expect(zookeeper, &get_root, HF_OK);
+        assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
+    }
+}
+
+/* ------------------------------------------------------------------- log -- */
+
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    assert_true(level <= HF_LOG_INFO);
+    assert_non_null(line);
+    log_add(arg, "%.20s", line);
+}
+
+/* Each handle has its own log, up to its own level. */
+static void a_log_is_that_of_its_handle(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_zookeeper *quiet;
+    size_t count;
+
+    opts.on_log = (struct hf_on_log){on_log, &f->log, HF_LOG_ERROR};
+    quiet = zookeeper_open(f, "", "", &opts);
+    zookeeper_expect(quiet, &get_root, HF_OK);
+    assert_int_equal(log_count(&f->log), 0);
+    opts.on_log.level = HF_LOG_INFO;
+    zookeeper_reopen(f, &opts);
+    zookeeper_expect(f->zookeeper, &get_root, HF_OK);
+    count = log_count(&f->log);
+    assert_true(count > 0);
+    assert_int_equal(hf_zookeeper_close(quiet), HF_OK);
+    assert_int_equal(log_count(&f->log), count);
+}
+
 /* ------------------------------------------------------------- listeners -- */
 
 static void on_listened(void *arg, enum hf_state state)
@@ -658,6 +702,8 @@ TEST_FILE(delivery)
         TEST(a_started_close_ends_after_everything),
         TEST(handles_outlive_the_session),
         TEST(the_ephemeral_nodes_go_with_the_handle),
+        TEST(handles_come_and_go),
+        TEST(a_log_is_that_of_its_handle),
         TEST(listeners_are_notified_and_dropped),
     };
 

@@ -253,6 +253,7 @@ static void children_have_their_names(void **state)
     static const char *const names[] = {"x", "y", "z"};
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CHILDREN, .path = "/"};
     struct hf_zookeeper_result *result;
+    struct hf_zookeeper_stat stat;
 
     zookeeper_make(f->zookeeper, "/z", "");
     zookeeper_make(f->zookeeper, "/x", "");
@@ -261,6 +262,8 @@ static void children_have_their_names(void **state)
     expect_children(result, names, 3);
     assert_int_equal(result->stat.children, 3);
     assert_int_equal(result->stat.cversion, 3);
+    stat = stat_of(f->zookeeper, "/");
+    assert_memory_equal(&result->stat, &stat, sizeof stat);
     hf_zookeeper_result_free(result);
     op.path = "/x";
     result = zookeeper_do(f->zookeeper, &op, HF_OK);
@@ -481,6 +484,27 @@ static void a_credential_of_the_options_that_is_refused(void **state)
     assert_int_equal(hf_zookeeper_close(other), HF_OK);
 }
 
+/* The server takes them, and they open nothing: an address is known without a
+ * proof, and a user needs a name. */
+static void credentials_that_open_nothing(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    const struct hf_zookeeper_op get = {.kind = HF_ZOOKEEPER_GET, .path = "/s"};
+    struct hf_zookeeper *other = zookeeper_open(f, "", "", NULL);
+
+    make_private(f, "/s");
+    assert_int_equal(hf_zookeeper_add_auth(other, "ip", "none", 4, WAIT_MS),
+                     HF_OK);
+    assert_int_equal(hf_zookeeper_add_auth(other, "digest", "", 0, WAIT_MS),
+                     HF_OK);
+    assert_int_equal(hf_zookeeper_add_auth(other, "digest", "", 0, WAIT_MS),
+                     HF_OK);
+    zookeeper_expect(other, &get, HF_EDENIED);
+    add_auth(other, "u:p");
+    zookeeper_expect_data(other, "/s", "secret");
+    assert_int_equal(hf_zookeeper_close(other), HF_OK);
+}
+
 static bool is_identity(const struct hf_zookeeper_result *result,
                         const char *scheme, const char *id)
 {
@@ -668,6 +692,61 @@ static void a_server_by_its_name(void **state)
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
 }
 
+/* The server appends digits to the last component of a sequential node, so that
+ * this may be empty, or dots.  Dots in a longer name are letters. */
+static void paths_that_look_wrong_and_are_not(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    static const struct {
+        const char *path;
+        bool sequential;
+    } rows[] = {
+        {"/f", false},     {"/.f", false},     {"/f.", false},
+        {"/..f", false},   {"/f..", false},    {"/..f..", false},
+        {"/.f.", false},   {"/f.g", false},    {"/f/.f", false},
+        {"/f/f..", false}, {"/f/.f/f", false}, {"/f/", true},
+        {"/f/.", true},    {"/f/..", true},    {"/", true},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct hf_zookeeper_result *result =
+            create(f->zookeeper, rows[i].path,
+                   rows[i].sequential ? HF_ZOOKEEPER_SEQUENTIAL
+                                      : HF_ZOOKEEPER_PERSISTENT);
+
+        assert_int_equal(strlen(result->path),
+                         strlen(rows[i].path) + (rows[i].sequential ? 10 : 0));
+        assert_int_equal(
+            hf_zookeeper_exists(f->zookeeper, result->path, WAIT_MS, NULL),
+            HF_OK);
+        hf_zookeeper_result_free(result);
+    }
+}
+
+static void paths_that_are_wrong(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    static const char *const paths[] = {
+        "",       "f",       "//",     "///",    "/./",    "/../",
+        "/f//",   "/f/./",   "/f/../", "/./.",   "/../..", "/f//g",
+        "/f/./g", "/f/../g", "/f/g//", "/..//.",
+    };
+    static const char *const not_sequential[] = {"/.",   "/..",   "/f/",
+                                                 "/f/.", "/f/..", "/f/g/"};
+
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
+        for (int mode = HF_ZOOKEEPER_PERSISTENT;
+             mode <= HF_ZOOKEEPER_EPHEMERAL_SEQUENTIAL; mode++)
+            assert_int_equal(hf_zookeeper_create(f->zookeeper, paths[i], NULL,
+                                                 0, mode, WAIT_MS, NULL),
+                             HF_EINVAL);
+    for (size_t i = 0; i < COUNT_OF(not_sequential); i++)
+        assert_int_equal(hf_zookeeper_create(f->zookeeper, not_sequential[i],
+                                             NULL, 0, HF_ZOOKEEPER_PERSISTENT,
+                                             WAIT_MS, NULL),
+                         HF_EINVAL);
+}
+
 /* What is wrong is found before anything is sent, and the text says it. */
 static void an_operation_that_makes_no_sense(void **state)
 {
@@ -737,12 +816,15 @@ TEST_FILE(operations)
         TEST(credentials_open_a_private_node),
         TEST(an_added_credential_that_is_refused),
         TEST(a_credential_of_the_options_that_is_refused),
+        TEST(credentials_that_open_nothing),
         TEST(who_am_i),
         TEST(a_multi_carries_out_all),
         TEST(a_multi_fails_at_each_position),
         TEST(a_multi_read_has_a_status_for_each),
         TEST(slash_is_the_node_of_the_chroot),
         TEST(a_server_by_its_name),
+        TEST(paths_that_look_wrong_and_are_not),
+        TEST(paths_that_are_wrong),
         TEST(an_operation_that_makes_no_sense),
     };
 

@@ -438,6 +438,39 @@ class Sessions(Case):
         self.driver.end()
 
 
+    def test_many_watches_over_a_restart(self):
+        """Half of the nodes are created before the restart, and a quarter by
+        operations that wait for it."""
+        server = Standalone()
+        self.addCleanup(server.close)
+        session = self.driver.opened("zk://%s/?%s" % (server.address(), LONG))
+        paths = ["/w%d" % i for i in range(100)]
+        watches = {path: self.driver.watch(session, "data", path)
+                   for path in paths}
+        reads = [self.driver.start(session, "exists", path, watch=watches[path])
+                 for path in paths]
+        self.assertEqual(self.ends(*reads), 100 * ["HF_EGONE"])
+        for path in paths[:50]:
+            self.driver.ok(session, "create", path)
+        for path in paths[:50]:
+            self.driver.await_event(watches[path], "CREATED " + path)
+        server.kill()
+        self.driver.await_line("session", session, "SUSPENDED")
+        creates = [self.driver.start(session, "create", path)
+                   for path in paths[50:75]]
+        server.start()
+        self.assertEqual(self.ends(*creates), 25 * ["HF_OK"])
+        for path in paths[75:]:
+            self.driver.ok(session, "create", path)
+        for path in paths[50:]:
+            self.driver.await_event(watches[path], "CREATED " + path)
+        self.driver.ok(session, "sync", "/")
+        for path in paths:
+            self.assertEqual(self.driver.events(watches[path]),
+                             ["CREATED " + path])
+        self.driver.end()
+
+
 class Watches(Case):
     def fence(self, session):
         """Every callback of what the server did before has run."""
