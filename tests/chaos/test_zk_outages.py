@@ -366,6 +366,18 @@ class Names(Case):
         self.assertIn("no address", text)
         self.driver.end()
 
+    def test_one_of_two_never_resolves(self):
+        self.name_is("gone")
+        # The order is each client's own: some have the name in front.
+        sessions = [self.driver.open(self.url(10000, "zk.test:2181",
+                                              self.server.address()))
+                    for _ in range(12)]
+        for session in sessions:
+            self.driver.until_state(session, "CONNECTED", LATE_S)
+        self.assertTrue(any("zk.test" in log for session in sessions
+                            for log in self.driver.logs(session)))
+        self.driver.end()
+
     def test_lookups_without_answer_hold_nobody_up(self):
         self.name_is("hangs")
         session = self.driver.open(self.here())

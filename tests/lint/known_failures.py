@@ -46,7 +46,7 @@ def exists(test, name):
 
 def tests_in(text):
     """Those that are named there, as (test, name or nothing)."""
-    found = re.findall(r"`([a-z]+/[\w-]+)(?:: ([\w-]+))?`", text)
+    found = re.findall(r"`([a-z_]+/[\w-]+)(?:: ([\w-]+))?`", text)
     folders = (("sim/scripts", ""), ("sim/mutants", ""))
     return [pair for pair in found if pair not in folders]
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public ZooKeeper client beside kazoo, a client of others: what one of them
 writes the other one reads.  And what needs a server of its own settings: nodes
-with a time to live, containers, and IPv6.
+with a time to live, containers, and IPv6; one that takes one client only, and
+one that requires SASL.
 
     test_peers.py ZOOKEEPER_DRIVER
 """
@@ -223,6 +224,41 @@ class Settings(unittest.TestCase):
         acls = self.driver.ok(session, "whoami").acls
         self.assertTrue(any(acl.startswith("0:ip:0:0") for acl in acls), acls)
         self.driver.end()
+
+
+class Refusals(unittest.TestCase):
+    """A server that refuses the client, for a while or for good."""
+
+    def test_a_full_server_takes_a_client_later(self):
+        server = Standalone(max_client_cnxns=1)
+        self.addCleanup(server.close)
+        driver = ZookeeperDriver(DRIVER)
+        self.addCleanup(driver.kill)
+        with server.client():
+            session = driver.open("zk://%s/" % server.address())
+            read = driver.start(session, "exists", "/")
+            waiting.eventually("a refusal", lambda: "Too many connections"
+                               in server.log(), of=[driver])
+            self.assertFalse(driver.has_ended(read))
+        self.assertEqual(driver.result(read).status, "HF_OK")
+        driver.end()
+
+    def test_a_client_without_sasl_is_denied(self):
+        server = Standalone(
+            properties={"zookeeper.sessionRequireClientSASLAuth": "true",
+                        "zookeeper.authProvider.sasl":
+                        "org.apache.zookeeper.server.auth."
+                        "SASLAuthenticationProvider"})
+        self.addCleanup(server.close)
+        driver = ZookeeperDriver(DRIVER)
+        self.addCleanup(driver.kill)
+        session = driver.open("zk://%s/" % server.address())
+        for kind in ("create", "get"):
+            result = driver.do(session, kind, "/a")
+            self.assertEqual((result.status, result.error),
+                             ("HF_EDENIED", -124), result.text)
+            self.assertIn("SASL", result.text)
+        driver.end()
 
 
 if __name__ == "__main__":
