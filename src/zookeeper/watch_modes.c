@@ -54,28 +54,36 @@ hf_zk_watch_set_add_mode(struct hf_zk_watch_set *set,
 
 /* --------------------------------------------------------------- removal -- */
 
-/* Does a one-shot watcher of ${mode} at the path of ${watcher} need the watch
- * that the server has, or will have before it answers its read? */
-static bool is_needed(const struct hf_zk_watch_set *set,
-                      enum hf_zk_watch_mode mode,
-                      const struct hf_zk_watcher *watcher)
+/* The one-shot watcher of ${mode} at the path of ${watcher} that needs the
+ * watch that the server has, or will have before it answers its read; or NULL.
+ */
+static struct hf_zk_watcher *who_needs(const struct hf_zk_watch_set *set,
+                                       enum hf_zk_watch_mode mode,
+                                       const struct hf_zk_watcher *watcher)
 {
-    const struct hf_zk_watcher *at =
+    struct hf_zk_watcher *at =
         hf_zk_watch_set_find(set, mode, watcher->path, watcher->bytes);
 
     while (at != NULL && !at->armed && at->asked == 0)
         at = at->next_at_path;
-    return at != NULL;
+    return at;
 }
 
-/* The server has the one-shot watch of ${watcher} alone. */
+/* The server has the one-shot watch of ${watcher} alone.  Another watcher that
+ * needs it may yet fail to be armed, because a read of a missing node leaves no
+ * watch: then that one has it taken back. */
 static enum hf_zk_unwatch
 after_one_shot_removal(const struct hf_zk_watch_set *set,
                        const struct hf_zk_watcher *watcher)
 {
-    if ((!watcher->armed && watcher->asked == 0) ||
-        is_needed(set, watcher->mode, watcher))
+    struct hf_zk_watcher *needs;
+
+    if (!watcher->armed && watcher->asked == 0 && !watcher->kept)
         return HF_ZK_UNWATCH_NOTHING;
+    if ((needs = who_needs(set, watcher->mode, watcher)) != NULL) {
+        needs->kept = true;
+        return HF_ZK_UNWATCH_NOTHING;
+    }
     if (watcher->mode == HF_ZK_WATCH_DATA)
         return HF_ZK_UNWATCH_DATA;
     return watcher->mode == HF_ZK_WATCH_CHILDREN ? HF_ZK_UNWATCH_CHILDREN
@@ -100,8 +108,8 @@ hf_zk_watch_set_after_removal(struct hf_zk_watch_set *set,
         return server_mode == HF_ZK_SERVER_RECURSIVE ? HF_ZK_UNWATCH_LOWER
                                                      : HF_ZK_UNWATCH_NOTHING;
     }
-    if (is_needed(set, HF_ZK_WATCH_DATA, watcher) ||
-        is_needed(set, HF_ZK_WATCH_CHILDREN, watcher))
+    if (who_needs(set, HF_ZK_WATCH_DATA, watcher) != NULL ||
+        who_needs(set, HF_ZK_WATCH_CHILDREN, watcher) != NULL)
         return HF_ZK_UNWATCH_NOTHING;
     hf_zk_watch_set_put_server_mode(set, watcher, HF_ZK_SERVER_ONE_SHOT);
     return HF_ZK_UNWATCH_ANY;

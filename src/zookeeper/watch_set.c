@@ -94,7 +94,7 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
     watcher->in_set = true;
     watcher->to_notify = watcher->resync_due = watcher->lost = false;
     watcher->asked = 0;
-    watcher->only_armed = false;
+    watcher->kept = watcher->only_armed = false;
     watcher->server_mode = server_mode_at(set, key.path, key.bytes);
     watcher->bytes = key.bytes;
     add_at_path(set, watcher, &key);
@@ -201,6 +201,8 @@ static void mark(const struct hf_zk_watch_set *set, const struct target *target)
         hf_zk_watch_set_find(set, key->mode, key->path, key->bytes);
 
     for (; watcher != NULL; watcher = watcher->next_at_path) {
+        if (is_one_shot(key->mode))
+            watcher->kept = false;
         if (!is_concerned(watcher, target->derived))
             continue;
         watcher->to_notify = true;

@@ -91,7 +91,9 @@ struct hf_zk_watcher {
     bool lost;       /* the session of its AddWatch has ended, and the next
                         session needs one too */
     /* Of one-shot watchers, see hf_zk_watch_set_wants_flag(). */
-    unsigned asked;  /* reads in flight that arm it */
+    unsigned asked; /* reads in flight that arm it */
+    bool kept;      /* the server may have the watch of a removed watcher, which
+                       was kept because this one was about to be armed */
     bool only_armed; /* it is notified of nothing while it is not armed */
     enum hf_zk_server_mode server_mode; /* the same for all at its path */
     size_t bytes;                       /* length of .path */

@@ -561,6 +561,40 @@ static void nothing_is_reported_before_the_request_is_answered(void **state)
 
 /* --------------------------------------------------------------- removal -- */
 
+/* A getData of a missing node sets no watch, but an exists has set one. */
+static void a_watch_that_was_kept_for_a_failed_read_is_taken_back(void **state)
+{
+    struct set_watcher missing, failed, later;
+    struct watch_set_fixture f;
+
+    (void)state;
+    begin(&f);
+    watch_missing(&f, &missing, "missing", "/x");
+    (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(&f, &missing, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watch_set_read_answered(&failed.watcher);
+    remove_expecting(&f, &failed, HF_ZK_UNWATCH_DATA);
+
+    /* Its event has ended it. */
+    watch_missing(&f, &missing, "missing", "/x");
+    (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(&f, &missing, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watch_set_read_answered(&failed.watcher);
+    created(&f, "/x");
+    remove_expecting(&f, &failed, HF_ZK_UNWATCH_NOTHING);
+
+    /* It is handed on. */
+    watch_missing(&f, &missing, "missing", "/x");
+    (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
+    (void)ask(&f, &later, "later", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(&f, &missing, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watch_set_read_answered(&failed.watcher);
+    remove_expecting(&f, &failed, HF_ZK_UNWATCH_NOTHING);
+    hf_zk_watch_set_read_answered(&later.watcher);
+    remove_expecting(&f, &later, HF_ZK_UNWATCH_DATA);
+    end(&f);
+}
+
 static void a_one_shot_watch_is_taken_back_by_its_last_watcher(void **state)
 {
     struct set_watcher a, b, c, in_flight, missing;
@@ -1150,6 +1184,7 @@ TEST_FILE(zk_watch_set)
             who_waits_for_children_is_notified_once_of_both_events),
         cmocka_unit_test(nothing_is_reported_before_the_request_is_answered),
         cmocka_unit_test(a_one_shot_watch_is_taken_back_by_its_last_watcher),
+        cmocka_unit_test(a_watch_that_was_kept_for_a_failed_read_is_taken_back),
         cmocka_unit_test(a_watch_that_has_fired_is_not_taken_back),
         cmocka_unit_test(a_watch_that_another_needs_is_not_taken_back),
         cmocka_unit_test(the_last_recursive_watcher_lowers_the_mode),
