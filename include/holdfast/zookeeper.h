@@ -135,6 +135,36 @@ HF_API hf_status hf_zookeeper_open(const char *url,
     HF_NONNULL(1, 3) HF_MUST_CHECK;
 
 /**
+ * hf_client_zookeeper(client, zookeeper):
+ * Set ${zookeeper} to a handle on the session of ${client}, whose URL begins
+ * with zk: or zks:, so that what is registered by it and what ${client} locks
+ * live and die together.  Paths are below that of the URL.  Any number of
+ * handles may be on one session.  The locks go first: while some are at work,
+ * few operations of the handle are in flight (docs/zookeeper.md).
+ *
+ * The session, its connections, and where callbacks run are those of ${client}.
+ * The handle cannot close the session, take another one over, or have it read
+ * from a server without a quorum, for which the session is suspended;
+ * hf_zookeeper_set_servers() fails with HF_EUNSUPPORTED.  Identities that it
+ * adds are the session's until that ends.  What ends a connection
+ * (HF_ZOOKEEPER_ADD_AUTH that is refused, HF_ZOOKEEPER_ADD_WATCH that is
+ * refused, an operation that the server does not know) suspends the locks.
+ *
+ * When ${client} is closed, what was not sent ends with HF_ECLOSED and what was
+ * sent as with hf_zookeeper_close(); the state is HF_STATE_CLOSED, and every
+ * call fails with HF_ECLOSED.
+ *   Ownership ${zookeeper} must be closed with hf_zookeeper_close(), before
+ *             ${client} or after it.
+ *   Thread    any, also in a callback.
+ *   Fails     HF_EUNSUPPORTED if the engine of ${client} is not ZooKeeper;
+ *             HF_ECLOSED HF_ENOMEM HF_EFORKED.  hf_client_error() says why;
+ *             ${zookeeper} is then NULL.
+ */
+HF_API hf_status hf_client_zookeeper(struct hf_client *client,
+                                     struct hf_zookeeper **zookeeper)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
  * hf_zookeeper_close(zookeeper):
  * End the session, so that its ephemeral nodes are deleted, and free
  * ${zookeeper} (NULL is fine).  Operations that were not sent end with
@@ -142,6 +172,10 @@ HF_API hf_status hf_zookeeper_open(const char *url,
  * write ends with HF_EUNSURE.  Watches bring nothing any more, and every
  * callback has returned before this does.  Watches and operations stay valid
  * handles: free them as usual.
+ *
+ * Of a handle of hf_client_zookeeper() the session goes on, with its ephemeral
+ * nodes.  With HF_DELIVER_DISPATCH this call runs the callbacks of the client
+ * that wait.
  *   Time      at most a second.
  *   Fails     HF_EREENTRANT HF_EFORKED; ${zookeeper} is then not closed.
  */
@@ -152,7 +186,9 @@ HF_API hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper);
  * The same without waiting.  ${zookeeper} must not be used again, but for
  * hf_zookeeper_fd() and hf_zookeeper_dispatch() where these bring ${done}.
  *   Callback  once, after every other callback of ${zookeeper}.
- *   Fails     HF_ELIMIT HF_EFORKED; ${zookeeper} is then not closed.
+ *   Fails     HF_ELIMIT HF_EFORKED; HF_ECLOSED if its client
+ *             (hf_client_zookeeper()) was closed.  ${zookeeper} is then not
+ *             closed.
  */
 HF_API hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
                                           struct hf_done done)
@@ -190,7 +226,9 @@ HF_API bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
  * which have to be of the same ensemble.  If the session is connected to one of
  * them, it stays there.  Otherwise it moves to one of them as soon as all
  * operations that were sent are answered; others wait for the move.
- *   Fails     HF_EURL if ${servers} is no such list; HF_ECLOSED HF_EFORKED.
+ *   Fails     HF_EURL if ${servers} is no such list; HF_EUNSUPPORTED if the
+ *             session is that of a client of locks, which has the servers of
+ *             its URL; HF_ECLOSED HF_EFORKED.
  */
 HF_API hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
                                           const char *servers)
@@ -208,6 +246,9 @@ HF_API hf_status hf_zookeeper_set_servers(struct hf_zookeeper *zookeeper,
  * ended.  If the servers do not know the session any more, the state of the
  * other handle is HF_STATE_LOST, and a new session follows.  Keep ${session} as
  * a password is kept, because it is all that this takes.
+ *
+ * Of a handle of hf_client_zookeeper() .password is all zeros, so that nobody
+ * can take the session over: its locks would stay locked, and have no holder.
  *   Fails     HF_EUNREACHABLE if there is none, or one that only a server
  *             without a quorum knows; HF_EFORKED.
  */
@@ -637,6 +678,32 @@ HF_API hf_status hf_zookeeper_add_auth(struct hf_zookeeper *zookeeper,
                                        const char *scheme, const void *bytes,
                                        size_t count, uint64_t wait_ms)
     HF_NONNULL(1, 2);
+
+/* -------------------------------------------------------------- fencing -- */
+
+/**
+ * hf_zookeeper_op_check_grant(zookeeper, grant, op):
+ * Set ${op} to the condition that the ticket of ${grant} is there, for
+ * hf_zookeeper_multi(): a holder that was paused and has lost the lock writes
+ * nothing, because its transaction fails with HF_EGONE.  It goes with a handle
+ * of hf_client_zookeeper(), or with any other one of the same ensemble.
+ *
+ * The ticket is that of the first lock of ${grant}, as with hf_grant_token(),
+ * and of a lease of several permits the first one.  A downgrade
+ * (hf_grant_downgrade()) gives the grant another ticket: the old ${op} then
+ * fails, so call this again.  Threads of one client that hand a mutex on to
+ * each other share a ticket, so that it does not distinguish them.
+ *   Ownership ${op}->path is valid until ${grant} is released.
+ *   Thread    any, also in a callback.
+ *   Fails     HF_ELOST if ${grant} is known to be lost; HF_ESTATE while it is
+ *             being downgraded; HF_EINVAL if its ticket is not below the path of
+ *             ${zookeeper}; HF_EUNSUPPORTED if it is of another engine than
+ *             ZooKeeper; HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_zookeeper_op_check_grant(struct hf_zookeeper *zookeeper,
+                                             struct hf_grant *grant,
+                                             struct hf_zookeeper_op *op)
+    HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
 
 /* ------------------------------------------ watches: hf_zookeeper_watch -- */
 

@@ -361,6 +361,17 @@ enum {
 };
 
 struct hf_engine;
+struct hf_zk_session;
+struct hf_zk_io;
+struct hf_zk_url_config;
+
+/* What a handle of the ZooKeeper client needs to use an engine's session.  All
+ * of it is the engine's, and valid until .free. */
+struct hf_engine_session {
+    struct hf_zk_session *session;
+    struct hf_zk_io *io;
+    const struct hf_zk_url_config *config;
+};
 
 /* The functions of an engine. */
 struct hf_engine_ops {
@@ -386,6 +397,16 @@ struct hf_engine_ops {
                       const struct hf_ticket_id *ticket, int *fd);
     /* The URL without options and secrets: "file:/run/holdfast". */
     const char *(*describe)(const struct hf_engine *engine);
+    /* Of an engine of ZooKeeper; others have NULL for both.  Set ${session} to
+     * its session. */
+    void (*session)(struct hf_engine *engine,
+                    struct hf_engine_session *session);
+    /* The path of the node of ${ticket}, with the path of the URL; of a lease
+     * that of its first node.  Valid until the next call of the engine.  NULL
+     * if it is not known: the ticket is gone, or a downgrade may have given it
+     * another one. */
+    const char *(*ticket_path)(struct hf_engine *engine,
+                               const struct hf_ticket_id *ticket);
     /* In the child of a fork: close every descriptor and touch nothing else.
      * Only async-signal-safe calls; memory is not freed. */
     void (*after_fork)(struct hf_engine *engine);
@@ -393,7 +414,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 10
+#define HF_ENGINE_ABI 11
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -43,6 +43,23 @@ hf_status hf_client_fail(struct hf_client *client, const char *call,
     return error->status;
 }
 
+void hf_client_add_session_user(struct hf_client *client,
+                                struct hf_session_user *user)
+{
+    user->next = client->session_users;
+    client->session_users = user;
+}
+
+void hf_client_remove_session_user(struct hf_client *client,
+                                   const struct hf_session_user *user)
+{
+    struct hf_session_user **link = &client->session_users;
+
+    while (*link != user)
+        link = &(*link)->next;
+    *link = user->next;
+}
+
 /* -------------------------------------------------------------- queries -- */
 
 enum hf_state hf_client_state(const struct hf_client *client)

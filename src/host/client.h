@@ -20,6 +20,19 @@
 struct hf_election_wait;
 struct hf_grant;
 
+/* A user of the session of the client's engine besides the core, embedded in
+ * its struct.  All functions with the lock. */
+struct hf_session_user {
+    /* As those of the monitor's owner (monitor.h). */
+    uint64_t (*due_at_ms)(const struct hf_session_user *user);
+    void (*run_due)(struct hf_session_user *user);
+    /* The client is being closed, and with it the session. */
+    void (*close)(struct hf_session_user *user);
+    /* All callbacks of the client have run. */
+    void (*ended)(struct hf_session_user *user);
+    struct hf_session_user *next; /* in the client's list */
+};
+
 /* Room for what an engine says it is connected to, with the NUL. */
 #define HF_DESCRIPTION_BYTES 512
 
@@ -55,6 +68,8 @@ struct hf_client {
     /* The deadlines of these, in milliseconds of hf_now_ms(). */
     struct hf_heap election_deadlines;
 
+    struct hf_session_user *session_users; /* the newest first */
+
     /* The last state that the core reported, and who is notified of it. */
     struct hf_state_listeners listeners;
     struct hf_done close_done; /* of hf_client_close_start() */
@@ -68,6 +83,13 @@ struct hf_client {
  * effects that follow.  With the lock.  May be called from inside an effect:
  * the effects then follow when that one is carried out. */
 void hf_client_step(struct hf_client *client, struct hf_event *event);
+
+/* Put ${user}, whose functions are set, into the list; take it out.  With the
+ * lock. */
+void hf_client_add_session_user(struct hf_client *client,
+                                struct hf_session_user *user);
+void hf_client_remove_session_user(struct hf_client *client,
+                                   const struct hf_session_user *user);
 
 /* Remember ${error} as "${call}: ..." for hf_client_error(), and return its
  * status.  With the lock. */

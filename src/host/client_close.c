@@ -11,8 +11,12 @@
 void hf_client_close_begin(void *owner)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSE};
+    struct hf_client *client = owner;
 
-    hf_client_step(owner, &event);
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = user->next)
+        user->close(user);
+    hf_client_step(client, &event);
 }
 
 /* .close_done is taken out of the client first, so that it is called once. */
@@ -23,6 +27,9 @@ void hf_client_close_ended(void *owner)
     struct hf_result result = {.status = HF_OK, .text = "", .grant = NULL};
 
     client->close_done = (struct hf_done){NULL, NULL, NULL};
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = user->next)
+        user->ended(user);
     hf_state_listeners_drop(&client->listeners);
     hf_done_call(&client->monitor, &done, &result);
 }

@@ -12,13 +12,18 @@
 #include "host/election_wait.h"
 #include "host/grant.h"
 
-/* The core and the waits for an election have deadlines of their own. */
+/* The core, the waits for an election and the other users of the session have
+ * deadlines of their own. */
 static uint64_t due_at_ms(const void *owner)
 {
     const struct hf_client *client = owner;
+    uint64_t at_ms = hf_min_ms(hf_core_wake_at_ms(&client->core),
+                               hf_election_waits_wake_at_ms(client));
 
-    return hf_min_ms(hf_core_wake_at_ms(&client->core),
-                     hf_election_waits_wake_at_ms(client));
+    for (const struct hf_session_user *user = client->session_users;
+         user != NULL; user = user->next)
+        at_ms = hf_min_ms(at_ms, user->due_at_ms(user));
+    return at_ms;
 }
 
 /* Give the core the time, and end the waits whose deadline has passed. */
@@ -26,9 +31,15 @@ static void run_due(void *owner)
 {
     struct hf_client *client = owner;
     struct hf_event tick = {.kind = HF_EVENT_TICK};
+    struct hf_session_user *next;
 
     hf_client_step(client, &tick);
     hf_election_waits_expire(client);
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = next) {
+        next = user->next;
+        user->run_due(user);
+    }
 }
 
 /* A session needs a poller while it is being connected, and while proofs keep

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A grant: its references, whether the core has work to do on it, its tokens
- * and ticket ids.
+ * A grant: its references, whether the core has work to do on it, its tokens,
+ * ticket ids and the paths of its tickets.
  *
  * What the other files do with a grant is listed in grant.h, by file.
  */
 #include "host/grant.h"
 
 #include <assert.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/grant_check.h"
 
 void hf_grant_reference(struct hf_grant *grant)
 {
@@ -74,4 +79,52 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 
     assert(a != NULL && grant->granted);
     return &a->ticket_id;
+}
+
+/* A grant whose ticket the engine does not know is about to be reported as
+ * lost, or is being downgraded. */
+const char *hf_grant_ticket_path(struct hf_grant *grant,
+                                 const struct hf_lock *lock,
+                                 struct hf_error *error)
+{
+    struct hf_client *client = grant->client;
+    const char *path;
+
+    hf_monitor_run_ready(&client->monitor);
+    if (client->ops->ticket_path == NULL) {
+        (void)hf_error_set(error, HF_EUNSUPPORTED,
+                           "the grant is one of %.200s, and its ticket is no "
+                           "node of ZooKeeper; expected a client with a URL "
+                           "zk:// or zks://",
+                           client->description);
+        return NULL;
+    }
+    if (!hf_grant_is_valid(grant)) {
+        (void)hf_grant_explain_loss(grant, error);
+        return NULL;
+    }
+    path = client->ops->ticket_path(client->engine,
+                                    hf_grant_ticket_id(grant, lock));
+    if (path == NULL)
+        (void)hf_error_set(error, HF_ESTATE,
+                           "the ticket is being downgraded, or its loss is "
+                           "about to be reported; wait for the end of that");
+    return path;
+}
+
+const char *hf_grant_keep_text(struct hf_grant *grant, const char *text)
+{
+    struct hf_grant_text *kept = grant->texts;
+    size_t bytes = strlen(text) + 1;
+
+    while (kept != NULL && strcmp(kept->text, text) != 0)
+        kept = kept->next;
+    if (kept != NULL)
+        return kept->text;
+    if ((kept = hf_alloc(sizeof(*kept) + bytes)) == NULL)
+        return NULL;
+    memcpy(kept->text, text, bytes);
+    kept->next = grant->texts;
+    grant->texts = kept;
+    return kept->text;
 }

@@ -85,6 +85,13 @@ struct hf_grant {
     size_t payload_bytes; /* the part that all its tickets have in common */
     size_t payload_size;  /* the room for it, with the NUL */
     char *payload_larger; /* allocated, or NULL */
+    struct hf_grant_text *texts; /* freed with the grant */
+};
+
+/* A text that a grant keeps for its user. */
+struct hf_grant_text {
+    struct hf_grant_text *next;
+    char text[];
 };
 
 /* A call that waits for its grant and can be cancelled by its owner, on the
@@ -119,6 +126,18 @@ void hf_grant_cancel(struct hf_grant *grant);
 /* The id of its ticket for ${lock}, which must be one of its locks. */
 const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
                                               const struct hf_lock *lock);
+
+/* The path of its ticket for ${lock}, in ZooKeeper and with the path of the
+ * URL, valid until the next call of the engine; or NULL and why in ${error}:
+ * HF_EUNSUPPORTED HF_ELOST, HF_ESTATE while it is being downgraded.  After what
+ * the engine has sent by now was processed. */
+const char *hf_grant_ticket_path(struct hf_grant *grant,
+                                 const struct hf_lock *lock,
+                                 struct hf_error *error);
+
+/* A copy of ${text} that lives as long as the grant: the same one if there is
+ * one.  NULL: no memory. */
+const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
 
 /* ---------------------------------------------------------- grant_new.c -- */
 

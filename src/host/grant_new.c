@@ -86,6 +86,7 @@ static void destroy_grant(struct hf_deferred_free *object)
         (struct hf_grant *)((char *)object -
                             offsetof(struct hf_grant, deferred));
     struct hf_client *client = grant->client;
+    struct hf_grant_text *text;
 
     hf_grant_drop_callbacks(grant);
     if (hf_fork_is_child(&client->monitor.fork))
@@ -96,6 +97,10 @@ static void destroy_grant(struct hf_deferred_free *object)
         hf_lock_dereference(grant->items[i].lock);
     free_texts(grant);
     pthread_mutex_unlock(&client->monitor.lock);
+    while ((text = grant->texts) != NULL) {
+        grant->texts = text->next;
+        hf_free(text);
+    }
     hf_free(grant->downgrade);
     hf_free(grant->payload_larger);
     hf_free(grant);

@@ -95,8 +95,9 @@ void hf_state_listeners_notify(struct hf_state_listeners *listeners,
                                enum hf_state state)
 {
     atomic_store(&listeners->state, (unsigned)state);
-    hf_log_write(&listeners->monitor->log, HF_LOG_INFO, "the session is %s",
-                 hf_state_name(state));
+    if (!listeners->unlogged)
+        hf_log_write(&listeners->monitor->log, HF_LOG_INFO, "the session is %s",
+                     hf_state_name(state));
     queue_callbacks(listeners, state);
 }
 

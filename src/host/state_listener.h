@@ -36,6 +36,7 @@ struct hf_state_listeners {
     /* All of them, in the order in which they were added. */
     struct hf_listener *first;
     struct hf_listener of_options; /* the one of the handle's options */
+    bool unlogged; /* another handle on the session logs its states */
     /* The last state that was reported.  Written with the lock; any thread
      * reads it. */
     _Atomic unsigned state;

@@ -439,11 +439,15 @@ static void finish(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     end_with(queue, op, status);
 }
 
-/* A call was answered, or cut off.  The last function to be called. */
+/* The last function to be called, because it may free the queue. */
 static void notify_if_idle(struct hf_zk_op_queue *queue)
 {
-    if (queue->closing && queue->calls == 0 && queue->idle != NULL)
-        queue->idle(queue->user);
+    void (*idle)(void *user) = queue->idle;
+
+    if (!queue->closing || queue->calls > 0 || idle == NULL)
+        return;
+    queue->idle = NULL;
+    idle(queue->user);
 }
 
 static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
@@ -848,6 +852,7 @@ void hf_zk_op_queue_close(struct hf_zk_op_queue *queue, uint64_t now_ms)
     queue->closing = true;
     end_all_waiting(queue, HF_ECLOSED, "the handle was closed");
     leave_alone(queue);
+    notify_if_idle(queue);
 }
 
 /* The calls in flight stay where they are while their operations end. */

@@ -99,8 +99,9 @@ struct hf_zk_op {
  * writes them. */
 struct hf_zk_op_queue {
     struct hf_zk_session *session;
-    /* Called once after hf_zk_op_queue_close(), if it is set, when nothing is
-     * unanswered any more; it may free the queue.  The user sets both. */
+    /* Called once from hf_zk_op_queue_close() on, if it is set, when nothing is
+     * unanswered any more: perhaps from within.  It may free the queue.  The
+     * user sets both. */
     void (*idle)(void *user);
     void *user;
     struct hf_zk_listener listener; /* of .session */

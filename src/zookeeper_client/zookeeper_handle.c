@@ -6,6 +6,7 @@
 #include "zookeeper_client/zookeeper_handle.h"
 
 #include "core/error.h"
+#include "core/memory.h"
 
 hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
                             struct hf_error *error)
@@ -32,6 +33,51 @@ void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
 {
     zookeeper->monitor->events++;
     hf_zk_io_run_soon(zookeeper->io);
+}
+
+bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper)
+{
+    return zookeeper->monitor->closing || zookeeper->shared.closing;
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+/* A handle with a session of its own is freed with its monitor. */
+void hf_zookeeper_reference(struct hf_zookeeper *zookeeper)
+{
+    zookeeper->shared.references++;
+    hf_monitor_reference(zookeeper->monitor);
+}
+
+/* Drop a reference.  True if the caller has to free ${zookeeper}. */
+static bool drop_reference(struct hf_zookeeper *zookeeper)
+{
+    return --zookeeper->shared.references == 0 &&
+           zookeeper->shared.client != NULL;
+}
+
+void hf_zookeeper_dereference(struct hf_zookeeper *zookeeper)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+
+    if (drop_reference(zookeeper))
+        hf_free(zookeeper);
+    hf_monitor_dereference(monitor);
+}
+
+void hf_zookeeper_release(struct hf_zookeeper *zookeeper)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+    bool last;
+
+    if (hf_fork_is_child(&monitor->fork))
+        return;
+    pthread_mutex_lock(&monitor->lock);
+    last = drop_reference(zookeeper);
+    pthread_mutex_unlock(&monitor->lock);
+    if (last)
+        hf_free(zookeeper);
+    hf_monitor_release(monitor);
 }
 
 /* ---------------------------------------------------------- public calls -- */

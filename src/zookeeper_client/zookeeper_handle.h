@@ -2,26 +2,46 @@
 /*
  * A handle of a user on a ZooKeeper session: the session, its I/O, the
  * operations under way, and the listeners.  A monitor guards all of it, as it
- * does for a client of locks (host/client.h).
+ * does for a client of locks (host/client.h).  All of it is the handle's own;
+ * or the session, its I/O and the monitor are those of a client of locks
+ * (zookeeper_shared.h).
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_HANDLE_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_HANDLE_H
 
 #include <holdfast/zookeeper.h>
 
+#include "host/client.h"
 #include "host/state_listener.h"
 #include "monitor/monitor.h"
 #include "zookeeper/op_queue.h"
 #include "zookeeper/zk_url.h"
 #include "zookeeper_io/zk_io.h"
 
+/* Of a handle on the session of a client of locks. */
+struct hf_zookeeper_shared {
+    struct hf_client *client;    /* NULL: the session is the handle's own */
+    struct hf_session_user user; /* of .client, until the close has ended */
+    /* The user's, one of each operation and watch, and one of the queue until
+     * nothing is unanswered. */
+    unsigned references;
+    bool closing;         /* the close has begun */
+    bool closed;          /* all callbacks have run */
+    bool awaited;         /* a thread waits in hf_zookeeper_close() and drops
+                             the user's reference */
+    uint64_t close_by_ms; /* while .closing: what is unanswered then ends */
+    struct hf_waiter *waiter; /* that thread's; NULL: none, or answered */
+    struct hf_callback closed_callback; /* the last one */
+};
+
 /* All fields under the monitor's lock, where nothing else is said. */
 struct hf_zookeeper {
     struct hf_monitor *monitor;
     struct hf_zk_session *session;
     struct hf_zk_io *io;
-    bool begun; /* .session is there */
-    struct {    /* what these point to */
+    bool begun; /* .session is there, and not closed if it is a client's */
+    struct hf_zookeeper_shared shared;
+    struct { /* what these point to */
         struct hf_monitor monitor;
         struct hf_zk_url_config config; /* .session has a pointer to it */
         struct hf_zk_session session;
@@ -47,6 +67,16 @@ hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
 /* The same without the lock.  HF_EFORKED in a child. */
 hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
                                      const char *call, struct hf_error *error);
+
+/* Has the close of the handle, or of the client whose session it uses, begun?
+ * With the lock. */
+bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper);
+
+/* Keep ${zookeeper} and its monitor alive; drop that.  As
+ * hf_monitor_reference(), hf_monitor_dereference() and hf_monitor_release(). */
+void hf_zookeeper_reference(struct hf_zookeeper *zookeeper);
+void hf_zookeeper_dereference(struct hf_zookeeper *zookeeper);
+void hf_zookeeper_release(struct hf_zookeeper *zookeeper);
 
 /* The session was given something to send: have the loop send it.  With the
  * lock. */

@@ -82,12 +82,12 @@ static void cancel(struct hf_zookeeper_call *call)
 static void destroy(struct hf_zookeeper_call *call)
 {
     struct hf_zookeeper_operation *operation = of_call(call);
-    struct hf_monitor *monitor = call->zookeeper->monitor;
+    struct hf_zookeeper *zookeeper = call->zookeeper;
 
     hf_zookeeper_result_free(call->result);
     hf_zookeeper_result_free(operation->zk_op.reserved);
     hf_free(operation);
-    hf_monitor_dereference(monitor);
+    hf_zookeeper_dereference(zookeeper);
 }
 
 static const struct hf_zookeeper_call_ops call_ops = {cancel, destroy};
@@ -112,7 +112,7 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
         hf_free(operation);
         return NULL;
     }
-    hf_monitor_reference(zookeeper->monitor);
+    hf_zookeeper_reference(zookeeper);
     hf_zookeeper_call_init(&operation->call, zookeeper, &call_ops, 2);
     memcpy(operation->path, path, bytes);
     zk_op = &operation->zk_op;
@@ -188,7 +188,7 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
     struct hf_zookeeper_operation *operation;
     struct hf_zookeeper_op op;
 
-    if (zookeeper->monitor->closing) {
+    if (hf_zookeeper_is_closing(zookeeper)) {
         (void)hf_error_set(error, HF_ECLOSED, "the handle was closed");
         return NULL;
     }

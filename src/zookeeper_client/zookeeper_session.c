@@ -49,12 +49,22 @@ static void lost(void *user, const char *why)
     set_state(zookeeper, HF_STATE_CONNECTING);
 }
 
+/* The client has closed the session of the handle, and frees it later. */
+static void leave_session(struct hf_zookeeper *zookeeper)
+{
+    hf_zookeeper_watches_leave(zookeeper);
+    zookeeper->begun = false;
+}
+
 static void closed(void *user)
 {
     struct hf_zookeeper *zookeeper = user;
 
     set_state(zookeeper, HF_STATE_CLOSED);
-    hf_monitor_closed(zookeeper->monitor);
+    if (zookeeper->shared.client != NULL)
+        leave_session(zookeeper);
+    else
+        hf_monitor_closed(zookeeper->monitor);
 }
 
 /* A line of the session for the user. */
@@ -115,6 +125,25 @@ static void take_over(struct hf_zk_session_config *config,
         config->timeout_ms = session->timeout_ms;
 }
 
+void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
+                              const struct hf_zk_url_config *config,
+                              size_t max_request_bytes)
+{
+    zookeeper->begun = true;
+    zookeeper->context = (struct hf_zk_op_context){
+        .chroot = config->chroot,
+        .private_nodes = config->session.private_nodes,
+        .max_request_bytes = max_request_bytes};
+    hf_zk_op_queue_init(&zookeeper->queue, zookeeper->session,
+                        &zookeeper->context);
+    zookeeper->listener = (struct hf_zk_listener){.user = zookeeper,
+                                                  .up = up,
+                                                  .suspended = suspended,
+                                                  .lost = lost,
+                                                  .closed = closed};
+    hf_zk_listeners_add(&zookeeper->session->listeners, &zookeeper->listener);
+}
+
 hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
                                      const struct hf_zookeeper_opts *opts,
                                      struct hf_error *error)
@@ -126,19 +155,8 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
         take_over(config, opts->session);
     config->read_only = opts->read_only;
     hf_zk_session_begin(zookeeper->session, config, &log, hf_now_ms());
-    zookeeper->begun = true;
-    zookeeper->context =
-        (struct hf_zk_op_context){.chroot = zookeeper->own.config.chroot,
-                                  .private_nodes = config->private_nodes,
-                                  .max_request_bytes = opts->max_request_bytes};
-    hf_zk_op_queue_init(&zookeeper->queue, zookeeper->session,
-                        &zookeeper->context);
-    zookeeper->listener = (struct hf_zk_listener){.user = zookeeper,
-                                                  .up = up,
-                                                  .suspended = suspended,
-                                                  .lost = lost,
-                                                  .closed = closed};
-    hf_zk_listeners_add(&zookeeper->session->listeners, &zookeeper->listener);
+    hf_zookeeper_session_use(zookeeper, &zookeeper->own.config,
+                             opts->max_request_bytes);
     hf_zk_io_start(zookeeper->io, zookeeper->session);
     return add_credentials(zookeeper, opts, error);
 }
@@ -231,41 +249,6 @@ const struct hf_monitor_ops hf_zookeeper_monitor_ops = {
 
 /* ---------------------------------------------------------- public calls -- */
 
-hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
-{
-    struct hf_error error;
-
-    if (zookeeper == NULL)
-        return HF_OK;
-    if (hf_monitor_may_block(zookeeper->monitor, &error) != HF_OK)
-        return hf_zookeeper_fail_unlocked(zookeeper, "hf_zookeeper_close",
-                                          &error);
-    return hf_monitor_close(zookeeper->monitor);
-}
-
-hf_status hf_zookeeper_close_start(struct hf_zookeeper *zookeeper,
-                                   struct hf_done done)
-{
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
-    struct hf_error error;
-
-    /* A poller has to run the last callback, because no caller waits for the
-     * end. */
-    if (status == HF_OK && (status = hf_monitor_ensure_poller(
-                                zookeeper->monitor, &error)) != HF_OK) {
-        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_close_start", &error);
-        hf_monitor_leave(zookeeper->monitor);
-    }
-    if (status != HF_OK) {
-        if (done.drop != NULL)
-            done.drop(done.arg);
-        return status;
-    }
-    zookeeper->close_done = done;
-    hf_monitor_close_start(zookeeper->monitor);
-    return HF_OK;
-}
-
 hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
                                struct hf_zookeeper_session *session)
 {
@@ -279,8 +262,9 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
         !zookeeper->session->local) {
         session->id = zookeeper->session->id;
         session->timeout_ms = zookeeper->session->timeout_ms;
-        memcpy(session->password, zookeeper->session->password,
-               sizeof session->password);
+        if (zookeeper->shared.client == NULL)
+            memcpy(session->password, zookeeper->session->password,
+                   sizeof session->password);
     } else {
         status = hf_error_set(&error, HF_EUNREACHABLE,
                               "there is no session that other servers know; "
@@ -302,8 +286,13 @@ static hf_status set_servers(struct hf_zookeeper *zookeeper, const char *text,
                                         .random = config->random};
     hf_status status;
 
-    if (zookeeper->monitor->closing)
+    if (hf_zookeeper_is_closing(zookeeper))
         return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    if (zookeeper->shared.client != NULL)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "the session is that of a client of locks, and "
+                            "has the servers of its URL; expected a handle of "
+                            "hf_zookeeper_open()");
     status = hf_zk_url_parse_servers(&list, text, error);
     if (status != HF_OK)
         return status;

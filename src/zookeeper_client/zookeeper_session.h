@@ -17,4 +17,10 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
                                      const struct hf_zookeeper_opts *opts,
                                      struct hf_error *error);
 
+/* Begin to use the session of ${zookeeper}, which may be under way and was
+ * opened as ${config} says.  With the lock. */
+void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
+                              const struct hf_zk_url_config *config,
+                              size_t max_request_bytes);
+
 #endif

@@ -46,12 +46,12 @@ static void drop(const struct hf_zookeeper_on_event *on_event)
  */
 static void destroy(struct hf_zookeeper_watch *watch)
 {
-    struct hf_monitor *monitor = watch->zookeeper->monitor;
+    struct hf_zookeeper *zookeeper = watch->zookeeper;
 
     drop(&watch->on_event);
     hf_jute_free(&watch->set_again.record);
     hf_free(watch);
-    hf_monitor_release(monitor);
+    hf_zookeeper_release(zookeeper);
 }
 
 /* Drop a reference.  True if it was the last one: the caller then destroys
@@ -268,13 +268,29 @@ static void set_again(struct hf_zookeeper_watch *watch)
         set_again_released(op);
 }
 
+/* The watch of ${zookeeper} that ${watcher} is part of; NULL: it is of another
+ * user of the session. */
+static struct hf_zookeeper_watch *
+of_watcher(const struct hf_zookeeper *zookeeper, struct hf_zk_watcher *watcher)
+{
+    struct hf_zookeeper_watch *watch;
+
+    if (watcher->fired != fired)
+        return NULL;
+    watch = watcher->user;
+    return watch->zookeeper == zookeeper ? watch : NULL;
+}
+
 void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper)
 {
     const struct hf_zk_watch_set *set = &zookeeper->session->watches;
     struct hf_zk_watcher *watcher = NULL;
+    struct hf_zookeeper_watch *watch;
 
-    while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL)
-        set_again(watcher->user);
+    while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL) {
+        if ((watch = of_watcher(zookeeper, watcher)) != NULL)
+            set_again(watch);
+    }
 }
 
 /* ------------------------------------------------------- being set by ops --
@@ -405,7 +421,7 @@ new_watch(struct hf_zookeeper *zookeeper, const char *path,
                                             .fired = fired,
                                             .path = watch->path,
                                             .mode = mode_of(kind)};
-    hf_monitor_reference(zookeeper->monitor);
+    hf_zookeeper_reference(zookeeper);
     return watch;
 }
 
@@ -420,7 +436,7 @@ static hf_status open_watch(struct hf_zookeeper *zookeeper, const char *path,
                                        .path = path};
     hf_status status;
 
-    if (zookeeper->monitor->closing)
+    if (hf_zookeeper_is_closing(zookeeper))
         return hf_error_set(error, HF_ECLOSED, "the handle was closed");
     if (kind < HF_ZOOKEEPER_WATCH_DATA || kind > HF_ZOOKEEPER_WATCH_RECURSIVE)
         return hf_error_set(error, HF_EINVAL,
@@ -552,6 +568,27 @@ static void leave_session(struct hf_zookeeper_watch *watch)
     what = hf_zk_watch_set_after_removal(&session->watches, &watch->watcher);
     if (what != HF_ZK_UNWATCH_NOTHING)
         ask_to_forget(watch, what);
+}
+
+/* The first watch of ${zookeeper} that is in the session; NULL: none. */
+static struct hf_zookeeper_watch *
+first_in_session(const struct hf_zookeeper *zookeeper)
+{
+    struct hf_zk_watcher *watcher = zookeeper->session->watches.first;
+
+    while (watcher != NULL && of_watcher(zookeeper, watcher) == NULL)
+        watcher = watcher->next;
+    return watcher != NULL ? watcher->user : NULL;
+}
+
+/* Each search begins anew, because the end of an operation may free other
+ * watches. */
+void hf_zookeeper_watches_leave(struct hf_zookeeper *zookeeper)
+{
+    struct hf_zookeeper_watch *watch;
+
+    while ((watch = first_in_session(zookeeper)) != NULL)
+        leave_session(watch);
 }
 
 struct hf_zookeeper_watch *

@@ -76,6 +76,9 @@ void hf_zookeeper_watch_use(struct hf_zookeeper_watch *watch,
 void hf_zookeeper_watch_operation_ended(
     struct hf_zookeeper_operation *operation);
 
+/* Take all watches of ${zookeeper} out of the session.  With the lock. */
+void hf_zookeeper_watches_leave(struct hf_zookeeper *zookeeper);
+
 /* A new session has begun: set the persistent watches in it.  With the lock. */
 void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper);
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/holdfast.h>
 #include <holdfast/zookeeper.h>
 
 /* What a set in the document does while an answer is to be lost. */
@@ -160,6 +161,29 @@ static void keeps_a_copy(struct hf_zookeeper *zookeeper)
     hf_zookeeper_watch_free(cache.watch);
 }
 
+/* ------------------------------------------------- one session with locks --
+ */
+
+static void writes_while_it_holds(void)
+{
+    struct hf_zookeeper *zookeeper;
+    struct hf_client *client;
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+
+    CHECK(hf_client_open(url, NULL, &client, NULL) == HF_OK);
+    CHECK(show_worker(client, &zookeeper) == HF_OK);
+    CHECK(hf_zookeeper_create(zookeeper, "/report", NULL, 0,
+                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
+    CHECK(hf_lock_open(client, "reporters", NULL, &lock) == HF_OK);
+    CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
+    CHECK(write_report(zookeeper, grant, "all is well") == HF_OK);
+    CHECK(hf_grant_release(grant) == HF_OK);
+    hf_lock_free(lock);
+    CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
+    CHECK(hf_client_close(client) == HF_OK);
+}
+
 /* ------------------------------------------------------ loops, sessions -- */
 
 static void on_done(void *arg, const struct hf_zookeeper_result *result)
@@ -230,6 +254,7 @@ int main(int argc, char **argv)
     keeps_a_copy(zookeeper);
     CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
     runs_callbacks();
+    writes_while_it_holds();
     fclose(kept);
     return 0;
 }

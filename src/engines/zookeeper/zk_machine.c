@@ -359,3 +359,19 @@ struct hf_zk_session *hf_zk_session(struct hf_zk *zk)
 {
     return &zk->session;
 }
+
+const struct hf_zk_url_config *hf_zk_url_of(const struct hf_zk *zk)
+{
+    return &zk->config.url;
+}
+
+const char *hf_zk_ticket_path(struct hf_zk *zk,
+                              const struct hf_ticket_id *ticket)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, ticket);
+
+    if (own_ticket == NULL || own_ticket->downgrading)
+        return NULL;
+    return hf_zk_own_ticket_path(zk, own_ticket, 0);
+}

@@ -32,6 +32,13 @@ void hf_zk_submit(struct hf_zk *zk, struct hf_request *request,
                   uint64_t now_ms);
 void hf_zk_forget(struct hf_zk *zk, struct hf_request *watch);
 
+/* As .ticket_path of struct hf_engine_ops. */
+const char *hf_zk_ticket_path(struct hf_zk *zk,
+                              const struct hf_ticket_id *ticket);
+
+/* What the URL says. */
+const struct hf_zk_url_config *hf_zk_url_of(const struct hf_zk *zk);
+
 /* The session, to be driven by the caller. */
 struct hf_zk_session *hf_zk_session(struct hf_zk *zk);
 

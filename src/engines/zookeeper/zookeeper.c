@@ -34,6 +34,21 @@ static const char *describe(const struct hf_engine *engine)
     return engine->description;
 }
 
+/* For a handle of the ZooKeeper client on the session of the locks. */
+static void get_session(struct hf_engine *engine,
+                        struct hf_engine_session *session)
+{
+    session->session = hf_zk_session(engine->zk);
+    session->io = &engine->io;
+    session->config = hf_zk_url_of(engine->zk);
+}
+
+static const char *ticket_path(struct hf_engine *engine,
+                               const struct hf_ticket_id *ticket)
+{
+    return hf_zk_ticket_path(engine->zk, ticket);
+}
+
 /* In the child of a fork: close descriptors only. */
 static void after_fork(struct hf_engine *engine)
 {
@@ -46,7 +61,8 @@ static void after_fork(struct hf_engine *engine)
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
         .open = hf_engine_open, .request = submit, .unwatch = forget,          \
-        .connect = reconnect, .describe = describe, .after_fork = after_fork,  \
+        .connect = reconnect, .describe = describe, .session = get_session,    \
+        .ticket_path = ticket_path, .after_fork = after_fork,                  \
         .free = hf_engine_free,                                                \
     }
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fencing within ZooKeeper: a transaction that is carried out only while the
+ * ticket of a grant is there.
+ *
+ * A token fences where the guarded store compares tokens.  Where the store is
+ * the ensemble that also has the lock, the servers can compare more: the node
+ * of a ticket has a name of its own, is deleted with its session, and no other
+ * holder is admitted while it is there.
+ */
+#include <string.h>
+
+#include "core/error.h"
+#include "host/grant.h"
+#include "zookeeper_client/zookeeper_handle.h"
+
+/* The part of ${path} that users of ${zookeeper} know; NULL: it is not below
+ * the path of its URL. */
+static const char *below(const struct hf_zookeeper *zookeeper, const char *path)
+{
+    size_t bytes = strlen(zookeeper->context.chroot);
+
+    return strncmp(path, zookeeper->context.chroot, bytes) == 0 &&
+                   path[bytes] == '/'
+               ? path + bytes
+               : NULL;
+}
+
+/* The path of the ticket of ${grant}, which lives as long as that; or NULL and
+ * why in ${error}.  With the lock of the client of ${grant}. */
+static const char *ticket_path(const struct hf_zookeeper *zookeeper,
+                               struct hf_grant *grant, struct hf_error *error)
+{
+    const char *path = hf_grant_ticket_path(grant, grant->lock, error);
+    const char *known;
+
+    if (path == NULL)
+        return NULL;
+    if ((known = below(zookeeper, path)) == NULL) {
+        (void)hf_error_set(error, HF_EINVAL,
+                           "the ticket %.200s is not below %.120s; expected a "
+                           "handle that was opened with the path of the "
+                           "client of the grant, or with one above it",
+                           path, zookeeper->context.chroot);
+        return NULL;
+    }
+    if ((known = hf_grant_keep_text(grant, known)) == NULL)
+        (void)hf_error_set(error, HF_ENOMEM, "out of memory");
+    return known;
+}
+
+hf_status hf_zookeeper_op_check_grant(struct hf_zookeeper *zookeeper,
+                                      struct hf_grant *grant,
+                                      struct hf_zookeeper_op *op)
+{
+    struct hf_monitor *monitor = &grant->client->monitor;
+    hf_status status = hf_monitor_enter(monitor);
+    struct hf_error error = {.status = HF_OK};
+
+    *op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_CHECK,
+                                   .version = HF_ZOOKEEPER_ANY_VERSION};
+    if (status != HF_OK)
+        return status;
+    op->path = ticket_path(zookeeper, grant, &error);
+    hf_monitor_leave(monitor);
+    if (error.status != HF_OK)
+        return hf_zookeeper_fail_unlocked(
+            zookeeper, "hf_zookeeper_op_check_grant", &error);
+    return HF_OK;
+}

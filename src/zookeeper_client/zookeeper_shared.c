@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening and closing a handle on the session of a client of locks.
+ */
+#include "zookeeper_client/zookeeper_shared.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "host/done.h"
+#include "zookeeper_client/zookeeper_session.h"
+#include "zookeeper_client/zookeeper_watch.h"
+
+/* How long operations that were sent may be unanswered when a handle is closed,
+ * before they end. */
+#define CLOSE_MS 1000
+
+static struct hf_zookeeper *of_user(const struct hf_session_user *user)
+{
+    size_t offset = offsetof(struct hf_zookeeper, shared.user);
+
+    return (struct hf_zookeeper *)(void *)((char *)(uintptr_t)user - offset);
+}
+
+/* ----------------------------------------------------------------- close -- */
+
+/* Report the end to the user.  Releases the lock meanwhile. */
+static void report_closed(struct hf_zookeeper *zookeeper)
+{
+    const struct hf_result result = {.status = HF_OK, .text = ""};
+    const struct hf_done done = zookeeper->close_done;
+
+    zookeeper->close_done = (struct hf_done){NULL, NULL, NULL};
+    hf_state_listeners_drop(&zookeeper->listeners);
+    hf_done_call(zookeeper->monitor, &done, &result);
+}
+
+/* Answer the close that waits, if there is one. */
+static void answer_close(struct hf_zookeeper *zookeeper)
+{
+    struct hf_waiter *waiter = zookeeper->shared.waiter;
+
+    zookeeper->shared.waiter = NULL;
+    if (waiter != NULL)
+        hf_waiter_answer(zookeeper->monitor, waiter, HF_OK);
+}
+
+/* The .run of the last callback. */
+static void run_closed(void *arg)
+{
+    struct hf_zookeeper *zookeeper = arg;
+    bool awaited = zookeeper->shared.awaited;
+
+    report_closed(zookeeper);
+    if (hf_fork_is_child(&zookeeper->monitor->fork))
+        return;
+    zookeeper->shared.closed = true;
+    answer_close(zookeeper);
+    if (!awaited)
+        hf_zookeeper_dereference(zookeeper);
+}
+
+/* End what is unanswered, and take the handle out of the session. */
+static void leave_session(struct hf_zookeeper *zookeeper)
+{
+    struct hf_zk_listeners *listeners = &zookeeper->session->listeners;
+
+    hf_zk_op_queue_abandon(&zookeeper->queue);
+    hf_zk_listeners_remove(listeners, &zookeeper->queue.listener);
+    hf_zk_listeners_remove(listeners, &zookeeper->listener);
+    zookeeper->begun = false;
+    hf_client_remove_session_user(zookeeper->shared.client,
+                                  &zookeeper->shared.user);
+    hf_state_listeners_notify(&zookeeper->listeners, HF_STATE_CLOSED);
+}
+
+/* Nothing is waited for any more: have the last callback run.  The thread that
+ * closes runs it where the user dispatches callbacks. */
+static void end_close(struct hf_zookeeper *zookeeper)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+
+    leave_session(zookeeper);
+    hf_monitor_queue(monitor, &zookeeper->shared.closed_callback);
+    if (monitor->callback_queue.runner == HF_RUNNER_DISPATCH)
+        answer_close(zookeeper);
+}
+
+/* The queue is closed and idle, so it does not need the handle any more. */
+static void queue_idle(void *user)
+{
+    struct hf_zookeeper *zookeeper = user;
+
+    if (zookeeper->shared.closing && zookeeper->begun)
+        end_close(zookeeper);
+    hf_zookeeper_dereference(zookeeper);
+}
+
+/* Begin the close while the client lives. */
+static void begin_close(struct hf_zookeeper *zookeeper)
+{
+    uint64_t now_ms = hf_now_ms();
+
+    zookeeper->shared.closing = true;
+    zookeeper->shared.close_by_ms = hf_after_ms(now_ms, CLOSE_MS);
+    hf_zookeeper_watches_leave(zookeeper);
+    hf_zk_op_queue_close(&zookeeper->queue, now_ms);
+    hf_zookeeper_changed(zookeeper);
+}
+
+/* Wait until the last callback has run, and run callbacks where no other thread
+ * does.  HF_EFORKED in the child of one that forked.  With the lock. */
+static hf_status await_close(struct hf_zookeeper *zookeeper,
+                             struct hf_waiter *waiter)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+    struct hf_callback_queue *queue = &monitor->callback_queue;
+    struct hf_error ignored;
+
+    (void)hf_monitor_wait(monitor, waiter, &ignored);
+    assert(waiter->done); /* a session has a poller */
+    while (!zookeeper->shared.closed) {
+        hf_callback_queue_await(queue, &monitor->lock);
+        if (!zookeeper->shared.closed)
+            hf_callback_queue_run(queue);
+        if (hf_fork_is_child(&monitor->fork))
+            return HF_EFORKED;
+    }
+    return HF_OK;
+}
+
+/* The client is being closed, or was: wait for that, because it ends everything
+ * that the handle has.  No callback can be queued any more. */
+static void close_behind_client(struct hf_zookeeper *zookeeper,
+                                struct hf_waiter *waiter)
+{
+    struct hf_error ignored;
+
+    if (!zookeeper->monitor->ended)
+        (void)hf_monitor_wait(zookeeper->monitor, waiter, &ignored);
+    hf_client_remove_session_user(zookeeper->shared.client,
+                                  &zookeeper->shared.user);
+    report_closed(zookeeper);
+}
+
+hf_status hf_zookeeper_shared_close(struct hf_zookeeper *zookeeper)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+    struct hf_waiter waiter = {.done = false};
+    hf_status status = hf_monitor_enter(monitor);
+
+    if (status != HF_OK)
+        return status;
+    zookeeper->shared.awaited = true;
+    zookeeper->shared.waiter = &waiter;
+    if (monitor->closing) {
+        close_behind_client(zookeeper, &waiter);
+    } else {
+        begin_close(zookeeper);
+        status = await_close(zookeeper, &waiter);
+    }
+    hf_monitor_leave(monitor);
+    if (status == HF_OK)
+        hf_zookeeper_release(zookeeper);
+    return status;
+}
+
+void hf_zookeeper_shared_close_start(struct hf_zookeeper *zookeeper)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+
+    hf_monitor_reference(monitor); /* the end may drop all others */
+    begin_close(zookeeper);
+    hf_monitor_leave(monitor);
+    hf_monitor_release(monitor);
+}
+
+/* --------------------------------------------------- calls of the client -- */
+
+static uint64_t due_at_ms(const struct hf_session_user *user)
+{
+    const struct hf_zookeeper *zookeeper = of_user(user);
+    uint64_t at_ms = hf_zk_op_queue_wake_at_ms(&zookeeper->queue);
+
+    return zookeeper->shared.closing
+               ? hf_min_ms(at_ms, zookeeper->shared.close_by_ms)
+               : at_ms;
+}
+
+static void run_due(struct hf_session_user *user)
+{
+    struct hf_zookeeper *zookeeper = of_user(user);
+    uint64_t now_ms = hf_now_ms();
+
+    hf_zk_op_queue_tick(&zookeeper->queue, now_ms);
+    if (zookeeper->shared.closing && now_ms >= zookeeper->shared.close_by_ms)
+        end_close(zookeeper);
+}
+
+/* A handle that is being closed has closed its queue. */
+static void client_closes(struct hf_session_user *user)
+{
+    struct hf_zookeeper *zookeeper = of_user(user);
+
+    if (!zookeeper->shared.closing)
+        hf_zk_op_queue_close(&zookeeper->queue, hf_now_ms());
+}
+
+static void client_ended(struct hf_session_user *user)
+{
+    answer_close(of_user(user));
+}
+
+/* ------------------------------------------------------------------ open -- */
+
+/* The state of a session that is under way. */
+static enum hf_state state_of(const struct hf_zk_session *session)
+{
+    if (hf_zk_session_usable(session))
+        return HF_STATE_CONNECTED;
+    return session->id != 0 ? HF_STATE_SUSPENDED : HF_STATE_CONNECTING;
+}
+
+/* A handle on what the engine of ${client} has.  NULL: no memory. */
+static struct hf_zookeeper *new_handle(struct hf_client *client)
+{
+    const struct hf_zookeeper_opts defaults = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_zookeeper *zookeeper = hf_alloc(sizeof *zookeeper);
+    struct hf_engine_session shared;
+
+    if (zookeeper == NULL)
+        return NULL;
+    client->ops->session(client->engine, &shared);
+    zookeeper->monitor = &client->monitor;
+    zookeeper->session = shared.session;
+    zookeeper->io = shared.io;
+    zookeeper->shared.client = client;
+    zookeeper->shared.user = (struct hf_session_user){
+        due_at_ms, run_due, client_closes, client_ended, NULL};
+    zookeeper->shared.closed_callback =
+        (struct hf_callback){.run = run_closed, .arg = zookeeper};
+    zookeeper->connect_ms = client->core.config.connect_ms;
+    hf_state_listeners_init(&zookeeper->listeners, zookeeper->monitor,
+                            defaults.on_state);
+    zookeeper->listeners.unlogged = true;
+    hf_state_listeners_notify(&zookeeper->listeners, state_of(shared.session));
+    hf_zookeeper_session_use(zookeeper, shared.config,
+                             defaults.max_request_bytes);
+    zookeeper->queue.idle = queue_idle;
+    zookeeper->queue.user = zookeeper;
+    hf_zookeeper_reference(zookeeper); /* the user's */
+    hf_zookeeper_reference(zookeeper); /* the queue's */
+    hf_client_add_session_user(client, &zookeeper->shared.user);
+    return zookeeper;
+}
+
+/* With the lock. */
+static hf_status open_shared(struct hf_client *client,
+                             struct hf_zookeeper **zookeeper,
+                             struct hf_error *error)
+{
+    if (client->monitor.closing)
+        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+    if (client->ops->session == NULL)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "the client is one of %.200s, which has no session "
+                            "of ZooKeeper; expected one that was opened with a "
+                            "URL zk:// or zks://",
+                            client->description);
+    *zookeeper = new_handle(client);
+    return *zookeeper != NULL ? HF_OK
+                              : hf_error_set(error, HF_ENOMEM, "out of memory");
+}
+
+hf_status hf_client_zookeeper(struct hf_client *client,
+                              struct hf_zookeeper **zookeeper)
+{
+    hf_status status = hf_monitor_enter(&client->monitor);
+    struct hf_error error;
+
+    *zookeeper = NULL;
+    if (status != HF_OK)
+        return status;
+    status = open_shared(client, zookeeper, &error);
+    if (status != HF_OK)
+        (void)hf_client_fail(client, "hf_client_zookeeper", &error);
+    hf_monitor_leave(&client->monitor);
+    return status;
+}
