@@ -428,6 +428,48 @@ static void listening(void)
     end(&f);
 }
 
+/* A handle on the session of a client of locks, which is closed before or after
+ * that: calls that wait and that call back, a watch and a listener. */
+static void share(bool client_first)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct client_fixture f = {.passed = 0};
+    struct hf_listener *listener;
+    struct hf_client *client;
+
+    opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 1;
+    if (!is_expected(hf_client_open(server.url, &opts, &client, NULL)))
+        return;
+    if (is_expected(hf_client_zookeeper(client, &f.zookeeper))) {
+        f.passed++;
+        (void)is_expected(hf_zookeeper_add_listener(
+            f.zookeeper, (struct hf_on_state){on_state, &f, on_drop},
+            &listener));
+        if (read_and_create(f.zookeeper, wait_ms()))
+            watch_one(&f, HF_ZOOKEEPER_WATCH_RECURSIVE, HF_ZOOKEEPER_ADD_WATCH);
+        (void)is_expected(
+            hf_zookeeper_get_start(f.zookeeper, "/a", wait_ms(), done(&f)));
+    } else {
+        assert_null(f.zookeeper);
+    }
+    if (client_first)
+        assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_zookeeper_close(f.zookeeper), HF_OK);
+    assert_int_equal(f.dropped, f.passed);
+    if (!client_first)
+        assert_int_equal(hf_client_close(client), HF_OK);
+}
+
+static void sharing(void)
+{
+    share(false);
+}
+
+static void outliving(void)
+{
+    share(true);
+}
+
 #define EACH_ALLOCATION_FAILS(scenario)                                        \
     static void one_fails_##scenario(void **state)                             \
     {                                                                          \
@@ -448,6 +490,8 @@ EACH_ALLOCATION_FAILS(watching)
 EACH_ALLOCATION_FAILS(reconnecting)
 EACH_ALLOCATION_FAILS(losing)
 EACH_ALLOCATION_FAILS(listening)
+EACH_ALLOCATION_FAILS(sharing)
+EACH_ALLOCATION_FAILS(outliving)
 
 /* ----------------------------------------------------------------- close -- */
 
@@ -815,6 +859,10 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(all_fail_losing),
         cmocka_unit_test(one_fails_listening),
         cmocka_unit_test(all_fail_listening),
+        cmocka_unit_test(one_fails_sharing),
+        cmocka_unit_test(all_fail_sharing),
+        cmocka_unit_test(one_fails_outliving),
+        cmocka_unit_test(all_fail_outliving),
         cmocka_unit_test(a_close_ends_what_waits_and_what_was_sent),
         cmocka_unit_test(a_close_ends_what_was_never_sent),
         cmocka_unit_test(a_watch_is_freed_in_its_own_callback),

@@ -14,6 +14,7 @@
 #include <holdfast/zookeeper.h>
 
 #include "cmocka/runner.h"
+#include "heap/heap.h"
 #include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_fixture.h"
 
@@ -785,6 +786,54 @@ static void a_ticket_may_be_out_of_reach(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* The path is kept with the grant, and is the same for each call. */
+static void a_check_may_find_no_memory(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct hf_client *client = open_client(f, "", NULL);
+    struct hf_zookeeper *zookeeper = share(client);
+    struct hf_lock *lock = open_lock(client, "l");
+    struct hf_grant *grant = acquire(lock);
+    struct hf_zookeeper_op check;
+    hf_status status;
+
+    heap_fail(1, true);
+    status = hf_zookeeper_op_check_grant(zookeeper, grant, &check);
+    heap_fail(0, false);
+    assert_int_equal(status, HF_ENOMEM);
+    assert_null(check.path);
+    check = check_of(zookeeper, grant);
+    heap_fail(1, true);
+    status = hf_zookeeper_op_check_grant(zookeeper, grant, &check);
+    heap_fail(0, false);
+    assert_int_equal(status, HF_OK);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    hf_lock_free(lock);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
+}
+
+static int count_memory(void **state)
+{
+    (void)state;
+    heap_install();
+    return 0;
+}
+
+static bool is_released(void *arg)
+{
+    (void)arg;
+    return heap_live() == 0;
+}
+
+/* Threads of clients free their memory when they end. */
+static int expect_no_memory(void **state)
+{
+    (void)state;
+    wait_for(is_released, NULL);
+    return 0;
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
 
@@ -805,7 +854,8 @@ TEST_FILE(shared)
         TEST(a_paused_holder_writes_nothing),
         TEST(tickets_of_each_kind_are_checked),
         TEST(a_ticket_may_be_out_of_reach),
+        TEST(a_check_may_find_no_memory),
     };
 
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(tests, count_memory, expect_no_memory);
 }
