@@ -63,6 +63,8 @@ static void put_string(FILE *out, const char *text)
 /* A new line, indented. */
 static void begin_line(struct hf_json *json)
 {
+    if (json->one_line)
+        return;
     putc('\n', json->out);
     for (unsigned i = 0; i < json->depth; i++)
         fputs("  ", json->out);
@@ -73,7 +75,7 @@ static void begin_value(struct hf_json *json, const char *key)
 {
     if (json->depth > 0) {
         if (!json->empty)
-            putc(',', json->out);
+            fputs(json->one_line ? ", " : ",", json->out);
         begin_line(json);
     }
     json->empty = false;
@@ -135,6 +137,18 @@ void hf_json_number(struct hf_json *json, const char *key, uint64_t number)
 {
     begin_value(json, key);
     fprintf(json->out, "%" PRIu64, number);
+}
+
+void hf_json_signed(struct hf_json *json, const char *key, int64_t number)
+{
+    begin_value(json, key);
+    fprintf(json->out, "%" PRId64, number);
+}
+
+void hf_json_bool(struct hf_json *json, const char *key, bool value)
+{
+    begin_value(json, key);
+    fputs(value ? "true" : "false", json->out);
 }
 
 void hf_json_null(struct hf_json *json, const char *key)

@@ -17,6 +17,7 @@ struct hf_json {
     FILE *out;      /* failures are in its error flag */
     unsigned depth; /* objects and lists that are open */
     bool empty;     /* the innermost object or list has nothing in it yet */
+    bool one_line;  /* no line breaks but the one at the end */
 };
 
 /* Begin an object or a list; ${key} is NULL for the outermost one and in a
@@ -30,6 +31,8 @@ void hf_json_end_list(struct hf_json *json);
 /* Write a value; ${key} is NULL in a list.  ${text} may have any bytes. */
 void hf_json_string(struct hf_json *json, const char *key, const char *text);
 void hf_json_number(struct hf_json *json, const char *key, uint64_t number);
+void hf_json_signed(struct hf_json *json, const char *key, int64_t number);
+void hf_json_bool(struct hf_json *json, const char *key, bool value);
 void hf_json_null(struct hf_json *json, const char *key);
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "core/utf8.h"
 
-/* The longest form of one character: \xNN for each of four bytes. */
-#define LONGEST 16
 /* Room for the closing quote, "..." and the NUL. */
 #define TAIL 5
 
@@ -24,28 +22,40 @@ static char *put_hex(char *to, uint8_t byte)
     return to;
 }
 
+size_t hf_quote_character(const char *text, size_t bytes,
+                          char to[HF_QUOTE_CHARACTER_BYTES], size_t *written)
+{
+    char *at = to;
+    uint32_t code = 0;
+    size_t length = hf_utf8_decode(text, bytes, &code);
+
+    if (length == 0 || hf_utf8_unprintable(code)) {
+        length = length == 0 ? 1 : length;
+        for (size_t i = 0; i < length; i++)
+            at = put_hex(at, (uint8_t)text[i]);
+    } else {
+        if (code == '"' || code == '\\')
+            *at++ = '\\';
+        memcpy(at, text, length);
+        at += length;
+    }
+    *written = (size_t)(at - to);
+    return length;
+}
+
 struct hf_quoted hf_quote(const char *text, size_t bytes)
 {
     struct hf_quoted quoted = {"\""};
     char *to = quoted.text + 1;
-    char *const end = quoted.text + sizeof(quoted.text) - TAIL - LONGEST;
+    char *const end =
+        quoted.text + sizeof(quoted.text) - TAIL - HF_QUOTE_CHARACTER_BYTES;
     size_t at = 0;
 
     while (at < bytes && to <= end) {
-        uint32_t code = 0;
-        size_t length = hf_utf8_decode(text + at, bytes - at, &code);
+        size_t written;
 
-        if (length == 0 || hf_utf8_unprintable(code)) {
-            length = length == 0 ? 1 : length;
-            for (size_t i = 0; i < length; i++)
-                to = put_hex(to, (uint8_t)text[at + i]);
-        } else {
-            if (code == '"' || code == '\\')
-                *to++ = '\\';
-            memcpy(to, text + at, length);
-            to += length;
-        }
-        at += length;
+        at += hf_quote_character(text + at, bytes - at, to, &written);
+        to += written;
     }
     assert(to - quoted.text + TAIL <= HF_QUOTE_BYTES);
     memcpy(to, at < bytes ? "\"..." : "\"", at < bytes ? 5 : 2);

@@ -18,4 +18,14 @@ struct hf_quoted {
  * n).text lives until the statement ends. */
 struct hf_quoted hf_quote(const char *text, size_t bytes);
 
+/* Room for one character as it stands in quotes: \xNN for each of four bytes.
+ */
+#define HF_QUOTE_CHARACTER_BYTES 16
+
+/* Write the character at the start of ${text}, of which ${bytes} > 0 may be
+ * read, to ${to} as hf_quote() does, without a NUL; ${written} is set to how
+ * many bytes that are.  Returns the bytes of the character in ${text}. */
+size_t hf_quote_character(const char *text, size_t bytes,
+                          char to[HF_QUOTE_CHARACTER_BYTES], size_t *written);
+
 #endif
