@@ -9,7 +9,7 @@ install(TARGETS holdfast_shared EXPORT holdfast-shared
 install(TARGETS holdfast_static EXPORT holdfast-static
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS holdfast-cli-installed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS holdfast-torture-installed
+install(TARGETS holdfast-torture-installed holdfast-zk-installed
         RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/holdfast)
 foreach(module IN ITEMS transport-tls engine-redis engine-postgresql)
   if(TARGET ${module})

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line tool: finds the command in its table and runs it. */
+/* The command line tool: finds the command in its table and runs it.  Some
+ * commands are in programs of their own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,10 +8,10 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/program_exec.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sql.h"
-#include "cli/torture_exec.h"
 #include "cli/ui.h"
 #include "cli/version.h"
 
@@ -20,6 +21,7 @@ static const char usage[] =
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
+    "       holdfast zk COMMAND [OPTION...] [ARG...]\n"
     "       holdfast --version [-v]\n"
     "       holdfast --help\n"
     "\n"
@@ -28,6 +30,7 @@ static const char usage[] =
     "  sql    print what makes a PostgreSQL database ready for locks\n"
     "  torture let processes contend for a lock and check what happens\n"
     "  verify check what the clients of a lock did and observed\n"
+    "  zk     read and change the nodes of ZooKeeper\n"
     "\n"
     "See 'holdfast run --help' and so on, holdfast(1) and holdfast-run(1) and "
     "so on.\n";
@@ -40,20 +43,31 @@ static int print_usage(int argc, char **argv)
     return hf_command_line_end_output();
 }
 
+/* A command is a function here, or in another program. */
 static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
+    const struct hf_program *program;
 } commands[] = {
-    {"run", hf_run_main},
-    {"show", hf_show_main},
-    {"sql", hf_sql_main},
-    {"torture", hf_torture_exec_main},
-    {"verify", hf_torture_exec_main},
-    {"--version", hf_version_main},
-    {"--help", print_usage},
-    {"-h", print_usage},
-    {"help", print_usage},
+    {"run", hf_run_main, NULL},
+    {"show", hf_show_main, NULL},
+    {"sql", hf_sql_main, NULL},
+    {"torture", NULL, &hf_program_torture},
+    {"verify", NULL, &hf_program_torture},
+    {"zk", NULL, &hf_program_zk},
+    {"--version", hf_version_main, NULL},
+    {"--help", print_usage, NULL},
+    {"-h", print_usage, NULL},
+    {"help", print_usage, NULL},
 };
+
+/* Run the command number ${i}. */
+static int run_command(size_t i, int argc, char **argv)
+{
+    if (commands[i].program != NULL)
+        return hf_program_exec(commands[i].program, argc, argv);
+    return commands[i].main(argc, argv);
+}
 
 int main(int argc, char **argv)
 {
@@ -63,10 +77,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].main(argc - 1, argv + 1);
+            return run_command(i, argc - 1, argv + 1);
     hf_ui_print(
         "'%.80s': no such command; expected run, show, sql, torture, "
-        "verify, --version or --help, for instance: holdfast run NAME -- "
+        "verify, zk, --version or --help, for instance: holdfast run NAME -- "
         "COMMAND",
         argv[1]);
     return HF_EXIT_USAGE;

@@ -18,6 +18,8 @@ const struct hf_program hf_program_holdfast = {"holdfast", HF_LIBEXEC_TO_BIN,
                                                HF_BIN_DIR};
 const struct hf_program hf_program_torture = {
     "holdfast-torture", HF_BIN_TO_LIBEXEC, HF_LIBEXEC_DIR};
+const struct hf_program hf_program_zk = {"holdfast-zk", HF_BIN_TO_LIBEXEC,
+                                         HF_LIBEXEC_DIR};
 
 /* Set ${directory} to that of the running program. */
 static bool find_own_directory(char directory[PATH_MAX])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the other program of this package is: holdfast starts holdfast-torture
- * for two of its commands, as git starts the programs in its exec path, and
- * holdfast-torture starts holdfast for one of its workloads.
+ * Where the other programs of this package are: holdfast starts
+ * holdfast-torture and holdfast-zk for some of its commands, as git starts the
+ * programs in its exec path, and holdfast-torture starts holdfast for one of
+ * its workloads.
  */
 #ifndef HF_CLI_PROGRAM_PATH_H
 #define HF_CLI_PROGRAM_PATH_H
@@ -23,6 +24,7 @@ struct hf_program {
 /* `holdfast`, as holdfast-torture looks for it, and the other way round. */
 extern const struct hf_program hf_program_holdfast;
 extern const struct hf_program hf_program_torture;
+extern const struct hf_program hf_program_zk;
 
 /* Set ${path} to the path of ${program}: beside the running program (as in a
  * build tree), else where it is installed relative to the running program (an

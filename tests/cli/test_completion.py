@@ -19,6 +19,8 @@ _holdfast
 if ((${#COMPREPLY[@]})); then printf '%s\\n' "${COMPREPLY[@]}"; fi
 """
 COMMANDS = ["run", "show", "sql", "torture", "verify"]
+ZK_COMMANDS = ["get", "set", "create", "rm", "ls", "stat", "tree", "watch", "acl",
+               "txn", "export", "import"]
 
 
 class Completion(harness.Case):
@@ -30,18 +32,22 @@ class Completion(harness.Case):
         return done.stdout.splitlines()
 
     def test_commands(self):
-        self.assertEqual(self.offered("holdfast "), COMMANDS)
+        self.assertEqual(self.offered("holdfast "), COMMANDS + ["zk"])
+        self.assertEqual(self.offered("holdfast zk "), ZK_COMMANDS)
+        self.assertEqual(self.offered("holdfast zk ex"), ["export"])
+        self.assertEqual(self.offered("holdfast zk --"), ["--help"])
         self.assertEqual(self.offered("holdfast sh"), ["show"])
         self.assertEqual(self.offered("holdfast --v"), ["--version"])
         self.assertEqual(self.offered("holdfast --version --"), ["--verbose"])
 
     def test_options_are_those_of_the_help(self):
-        for command in COMMANDS:
-            usage = subprocess.run([harness.TOOL, command, "--help"],
-                                   check=True, capture_output=True,
-                                   text=True).stdout
-            self.assertEqual(self.offered("holdfast %s -" % command),
-                             re.findall(r"^  -\w, (--[\w-]+)", usage, re.M))
+        for command in COMMANDS + ["zk " + name for name in ZK_COMMANDS]:
+            usage = subprocess.run(
+                [harness.TOOL, *command.split(), "--help"], check=True,
+                capture_output=True, text=True).stdout
+            self.assertEqual(
+                sorted(self.offered("holdfast %s -" % command)),
+                sorted(re.findall(r"^  -\w, (--[\w-]+)", usage, re.M)))
 
     def test_an_option(self):
         self.assertEqual(self.offered("holdfast run --per"), ["--permits"])
@@ -58,6 +64,8 @@ class Completion(harness.Case):
                          ["redis://", "rediss://"])
         # Only what follows the ':' is replaced.
         self.assertEqual(self.offered("holdfast show -c zk:"), ["//"])
+        self.assertEqual(self.offered("holdfast zk acl "), ["get", "set"])
+        self.assertEqual(self.offered("holdfast zk get -c zk:"), ["//"])
         self.assertEqual(self.offered("holdfast run -t "), [])
         self.assertEqual(self.offered("holdfast run -t --q"), [])
 
@@ -66,12 +74,14 @@ class Completion(harness.Case):
         for line in ("verify his", "verify -j -l 0s his", "torture -o his",
                      "torture --svg=his", "run -c file:his",
                      "show --url=file:his", "run name -- cat his",
-                     "run name -- ./his"):
+                     "run name -- ./his", "zk txn his", "zk import /a his",
+                     "zk get -o his"):
             self.assertEqual(
                 [os.path.basename(name)
                  for name in self.offered("holdfast " + line)],
                 ["history"], line)
         self.assertEqual(self.offered("holdfast show his"), [])
+        self.assertEqual(self.offered("holdfast zk get his"), [])
 
     def test_the_command_that_is_run(self):
         for names in ("name", "-t 5s name more", "-- -name"):

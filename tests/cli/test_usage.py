@@ -194,13 +194,14 @@ class TopLevel(harness.Case):
     def test_a_tool_without_the_rest_of_its_package(self):
         alone = self.path("holdfast")
         shutil.copy(harness.TOOL, alone)
-        for command in ("torture", "verify"):
+        for command, program in (("torture", "torture"), ("verify", "torture"),
+                                 ("zk", "zk")):
             done = subprocess.run([alone, command, "--help"], check=False,
                                   capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (127, ""))
             self.assertRegex(done.stderr, "^holdfast: %s: there is no program "
-                             "holdfast-torture, .* expected .*; install .*\n$"
-                             % command)
+                             "holdfast-%s, .* expected .*; install .*\n$"
+                             % (command, program))
         with open(self.path("holdfast-torture"), "w") as file:
             os.chmod(file.fileno(), 0o755)
             file.write("no program\n")

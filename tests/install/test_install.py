@@ -113,6 +113,7 @@ class Installed(unittest.TestCase):
                            r"__libc_start_main|__isoc23_\w+")
         for file in (self.lib / "libholdfast.so", self.prefix / "bin/holdfast",
                      next(self.prefix.glob("**/holdfast-torture")),
+                     next(self.prefix.glob("**/holdfast-zk")),
                      *self.lib.glob("holdfast/*.so")):
             wanted = re.findall(r"(\w+)@GLIBC_2\.(\d+)",
                                 run("nm", "-D", "--undefined-only", file))
@@ -171,9 +172,17 @@ class Installed(unittest.TestCase):
         self.assertIn("verdict   no violation in 1 grant", said)
         self.assertFalse((tool.parent / "holdfast-torture").exists())
 
+    def test_tool_for_zookeeper(self):
+        tool = self.prefix / "bin" / "holdfast"
+        self.assertIn("usage: holdfast zk get ", run(tool, "zk", "get", "-h"))
+        self.assertFalse((tool.parent / "holdfast-zk").exists())
+        program = next(self.prefix.glob("libexec/holdfast/holdfast-zk"))
+        self.assertNotIn("libholdfast", self.linked(program))
+
     def test_manual(self):
         pages = self.prefix / "share" / "man" / "man1"
-        for name in ("holdfast", "holdfast-run", "holdfast-show"):
+        for name in ("holdfast", "holdfast-run", "holdfast-show",
+                     "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
 

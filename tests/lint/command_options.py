@@ -9,6 +9,10 @@ option takes no value.  All commands have --help besides.  A manual page has
 "run -t --timeout DURATION".  Where the value is one of a few, a line "KIND:" of
 the completion names them.
 
+The commands of "holdfast zk" share one page, where each has a section ".Ss get",
+and some rows, which are macros; the options of all of them stand in ".Sh OPTIONS"
+and in lines "zk -t --timeout DURATION", the others in lines "zk/get -s --stat".
+
 Prints what differs.
 """
 import pathlib
@@ -23,19 +27,32 @@ TABLES = {
     "torture": "src/torture/torture.c",
     "verify": "src/torture/verify.c",
 }
+ZK = "src/zookeeper_tool/"
+ZK_COMMANDS = re.findall(r"ROW\((\w+), \"", (ROOT / ZK / "main.c").read_text())
+TABLES.update({"zk/" + name: ZK + "command_%s.c" % name for name in ZK_COMMANDS})
+# Rows that tables share, and where they are defined.
+MACROS = {"HF_TOOL_OPTIONS": ZK + "tool.h", "HF_TOOL_JSON_OPTION": ZK + "tool.h"}
 COMPLETION = "packaging/completion/holdfast"
 ROW = re.compile(r"""HF_OPTION\(\s*'(\w)',\s*"([\w-]+)",\s*(NULL|"[^"]+"),""")
 ITEM = re.compile(r"^\.It Fl (\w) , Fl -([\w-]+)(?: Ar (.+))?$", re.M)
-LINE = re.compile(r"^ +(\w+) -(\w) --([\w-]+)(?: (\S+))?$", re.M)
+LINE = re.compile(r"^ +(\w+(?:/\w+)?) -(\w) --([\w-]+)(?: (\S+))?$", re.M)
 
 
 def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
+def defined(macro):
+    """The rows that ${macro} stands for."""
+    return re.search(r"^#define %s\b((?:.*\\\n)*.*)" % macro,
+                     text_of(MACROS[macro]), re.M)[1].replace("\\\n", "\n")
+
+
 def in_table(command):
     """The options of a command as (letter, name, value or nothing)."""
     text = text_of(TABLES[command])
+    text += "".join(defined(macro) for macro in MACROS
+                    if re.search(r"\b%s,|\b%s\n" % (macro, macro), text))
     found = {(letter, name, "" if value == "NULL" else value.strip('"'))
              for letter, name, value in ROW.findall(text)}
     rows = text.count("HF_OPTION(")
@@ -46,8 +63,22 @@ def in_table(command):
     return found | {("h", "help", "")}
 
 
+def manual_of(command):
+    return "docs/man/holdfast-%s.1" % command.split("/")[0]
+
+
+def part(text, macro, name):
+    """What stands in a page below the header ${name}."""
+    found = re.search(r"^\.%s %s\n(.*?)(?=^\.S[hs] |\Z)" % (macro, name), text,
+                      re.M | re.S)
+    return found[1] if found else ""
+
+
 def in_manual(command):
-    text = text_of("docs/man/holdfast-%s.1" % command)
+    text = text_of(manual_of(command))
+    if "/" in command:
+        text = (part(text, "Sh", "OPTIONS")
+                + part(text, "Ss", command.split("/")[1]))
     return {(letter, name, value.replace(" Ns ", "").replace("Ar ", "")
              .replace(" ", "").upper())
             for letter, name, value in ITEM.findall(text)}
@@ -57,6 +88,10 @@ def in_completion():
     options = {command: set() for command in TABLES}
     for command, *option in LINE.findall(text_of(COMPLETION)):
         options.setdefault(command, set()).add(tuple(option))
+    common = options.pop("zk", set())
+    for command in options:
+        if command.startswith("zk/"):
+            options[command] |= common
     return options
 
 
@@ -79,7 +114,7 @@ def differences():
     for command in TABLES:
         table = in_table(command)
         for path, found in (
-                ("docs/man/holdfast-%s.1" % command, in_manual(command)),
+                (manual_of(command), in_manual(command)),
                 (COMPLETION, completion[command])):
             for option in sorted(table - found):
                 yield path, "%s %s" % (command, written(option))

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast zk export: a tree as lines of JSON.
+ *
+ * The first line says what it is, then there is a line for each node, parents
+ * before children, with paths below the exported node, and the last line says
+ * how many there were.  So a file that was cut off is recognized by its end.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/exit_status.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "zookeeper_tool/commands.h"
+#include "zookeeper_tool/output.h"
+#include "zookeeper_tool/tool.h"
+#include "zookeeper_tool/tree_walk.h"
+
+struct options {
+    struct hf_tool_common common;
+    const char *path;
+    const char *file; /* NULL: standard output */
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_TOOL_OPTIONS,
+    HF_OPTION('o', "output", "FILE", hf_option_text, FIELD(file),
+              .help = "write to FILE"),
+};
+
+static const char usage[] = "export [OPTION...] PATH";
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct options *options = read_options;
+    hf_status status = hf_tool_check_count(line, usage, 1, 1, error);
+
+    if (status != HF_OK)
+        return status;
+    options->path = line->argv[line->operands];
+    return hf_tool_check_path(options->path, false, error);
+}
+
+static const struct hf_command command = {
+    .name = "zk export",
+    .synopsis = "[OPTION...] PATH",
+    .about = "Write the node PATH and all nodes below it as lines of JSON, "
+             "with data in\nbase64 and access lists, for 'holdfast zk "
+             "import'.  /zookeeper, which\nis the servers' own, is left out.\n",
+    .notes = "It is no snapshot: nodes that change meanwhile are written as "
+             "they were\nwhen they were read.  See holdfast-zk(1), which has "
+             "the format.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* ----------------------------------------------------------------- export --
+ */
+
+struct exporting {
+    const struct options *options;
+    FILE *out;
+    uint64_t count; /* of nodes */
+    struct hf_error error;
+};
+
+/* The path of ${path} below the exported one, with a '/' at its start. */
+static const char *path_below(const struct exporting *exporting,
+                              const char *path)
+{
+    size_t length = strlen(exporting->options->path);
+
+    if (strcmp(exporting->options->path, "/") == 0)
+        return path;
+    return path[length] == '\0' ? "/" : path + length;
+}
+
+static hf_status write_node(struct exporting *exporting,
+                            const struct hf_tool_node *node)
+{
+    struct hf_json json = {.out = exporting->out, .one_line = true};
+
+    hf_json_begin_object(&json, NULL);
+    hf_json_string(&json, "path", path_below(exporting, node->path));
+    hf_json_string(&json, "mode", hf_tool_mode_of(&node->stat));
+    if (!hf_tool_json_acls(&json, node->acls, node->acl_count) ||
+        !hf_tool_json_data(&json, node->data, node->bytes))
+        return hf_error_set(&exporting->error, HF_ENOMEM, "no memory is left");
+    hf_json_end_object(&json);
+    exporting->count++;
+    return HF_OK;
+}
+
+/* A tree without the nodes that cannot be read would be no copy. */
+static hf_status enter(void *arg, const struct hf_tool_node *node)
+{
+    struct exporting *exporting = arg;
+
+    if (node->status != HF_OK)
+        return hf_error_set(&exporting->error, node->status, "%s", node->text);
+    if (ferror(exporting->out))
+        return hf_error_set(&exporting->error, HF_EDIR,
+                            "the output cannot be written; expected room "
+                            "there");
+    return write_node(exporting, node);
+}
+
+static void write_first_line(const struct exporting *exporting)
+{
+    struct hf_json json = {.out = exporting->out, .one_line = true};
+
+    hf_json_begin_object(&json, NULL);
+    hf_json_number(&json, "holdfast_zk_export", 1);
+    hf_json_string(&json, "of", exporting->options->path);
+    hf_json_end_object(&json);
+}
+
+static void write_last_line(const struct exporting *exporting)
+{
+    struct hf_json json = {.out = exporting->out, .one_line = true};
+
+    hf_json_begin_object(&json, NULL);
+    hf_json_number(&json, "nodes", exporting->count);
+    hf_json_end_object(&json);
+}
+
+static int export(struct hf_tool *tool, const struct options *options,
+                  FILE *out)
+{
+    struct exporting exporting = {.options = options, .out = out};
+    const struct hf_tool_walk walk = {.data = true,
+                                      .acls = true,
+                                      .skip_system = true,
+                                      .depth_max = UINT_MAX,
+                                      .enter = enter,
+                                      .arg = &exporting};
+    struct hf_error error;
+    hf_status status;
+
+    write_first_line(&exporting);
+    status = hf_tool_walk_tree(tool, options->path, &walk, &error);
+    if (status != HF_OK)
+        return hf_tool_fail_error(
+            exporting.error.status != HF_OK ? &exporting.error : &error);
+    write_last_line(&exporting);
+    return 0;
+}
+
+/* Close ${out}.  Returns ${exit_code}, or another one if it was not written. */
+static int end_output(const struct options *options, FILE *out, int exit_code)
+{
+    bool failed = ferror(out) != 0;
+
+    if (out == stdout)
+        return exit_code != 0 ? exit_code : hf_command_line_end_output();
+    if ((fclose(out) != 0 || failed) && exit_code == 0) {
+        hf_ui_print("%.200s cannot be written: %s; expected room there",
+                    options->file, strerror(errno));
+        return HF_EXIT_DIRECTORY;
+    }
+    return exit_code;
+}
+
+int hf_tool_export_main(int argc, char **argv)
+{
+    struct options options = {.common = HF_TOOL_COMMON_INIT};
+    struct hf_tool tool;
+    FILE *out = stdout;
+    int exit_code;
+
+    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+        return exit_code;
+    if (options.file != NULL && (out = fopen(options.file, "we")) == NULL) {
+        hf_ui_print("%.200s cannot be written: %s; expected a file",
+                    options.file, strerror(errno));
+        return HF_EXIT_DIRECTORY;
+    }
+    exit_code = hf_tool_open(&options.common, &tool)
+                    ? hf_tool_close(&tool, export(&tool, &options, out))
+                    : tool.exit_code;
+    return end_output(&options, out, exit_code);
+}

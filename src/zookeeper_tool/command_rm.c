@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* holdfast zk rm: a node, or a tree from its leaves up.  Deletes are started in
+ * order and not waited for one by one; a node that is gone already is fine. */
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/exit_status.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "zookeeper_tool/commands.h"
+#include "zookeeper_tool/output.h"
+#include "zookeeper_tool/tool.h"
+#include "zookeeper_tool/tree_walk.h"
+#include "zookeeper_tool/window.h"
+
+struct options {
+    struct hf_tool_common common;
+    const char *path;
+    bool recursive, dry_run, force;
+    int32_t version;
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_TOOL_OPTIONS,
+    HF_OPTION('r', "recursive", NULL, hf_option_set, FIELD(recursive),
+              .set = true, .help = "delete what is below it, too"),
+    HF_OPTION('n', "dry-run", NULL, hf_option_set, FIELD(dry_run), .set = true,
+              .help = "with -r: print what would be deleted, and delete "
+                      "nothing"),
+    HF_OPTION('F', "force", NULL, hf_option_set, FIELD(force), .set = true,
+              .help = "with -r: also if PATH is /"),
+    HF_OPTION('V', "version", "N", hf_tool_option_version, FIELD(version),
+              .help = "only if the data have this version"),
+    HF_TOOL_JSON_OPTION,
+};
+
+static const char usage[] = "rm [OPTION...] PATH";
+
+/* Do the options go together? */
+static hf_status check_options(const struct options *options,
+                               struct hf_error *error)
+{
+    bool is_root = strcmp(options->path, "/") == 0;
+
+    if (options->recursive && options->version != HF_ZOOKEEPER_ANY_VERSION)
+        return hf_error_set(error, HF_EINVAL,
+                            "--version is of one node; expected it without "
+                            "--recursive");
+    if (!options->recursive && (options->dry_run || options->force))
+        return hf_error_set(error, HF_EINVAL,
+                            "%s is for a tree; expected it with --recursive",
+                            options->dry_run ? "--dry-run" : "--force");
+    if (is_root && options->recursive && !options->force && !options->dry_run)
+        return hf_error_set(error, HF_EINVAL,
+                            "rm -r / deletes all nodes there are; expected "
+                            "another path, or --force if you mean it; "
+                            "--dry-run shows them");
+    return HF_OK;
+}
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct options *options = read_options;
+    hf_status status = hf_tool_check_count(line, usage, 1, 1, error);
+
+    if (status != HF_OK)
+        return status;
+    options->path = line->argv[line->operands];
+    status = hf_tool_check_path(options->path, false, error);
+    return status != HF_OK ? status : check_options(options, error);
+}
+
+static const struct hf_command command = {
+    .name = "zk rm",
+    .synopsis = "[OPTION...] PATH",
+    .about = "Delete the node PATH; with --recursive also all nodes below it, "
+             "and print\nhow many.\n",
+    .notes = "With --recursive --force /, the node / itself and /zookeeper "
+             "stay.  The\nexit status is 1 if there is no such node, if it has "
+             "another version, or\nif it has children.  See holdfast-zk(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* -------------------------------------------------------------- recursive --
+ */
+
+struct removal {
+    const struct options *options;
+    struct hf_tool_window window;
+    uint64_t deleted; /* or would be */
+};
+
+static void on_result(void *arg, size_t tag,
+                      const struct hf_zookeeper_result *result)
+{
+    struct removal *removal = arg;
+
+    (void)tag;
+    if (result->status == HF_OK)
+        removal->deleted++;
+}
+
+/* A node whose children are not known cannot be deleted. */
+static hf_status enter(void *arg, const struct hf_tool_node *node)
+{
+    struct removal *removal = arg;
+
+    if (node->status == HF_OK)
+        return HF_OK;
+    return hf_error_set(&removal->window.error, node->status, "%s", node->text);
+}
+
+/* All below ${node} was deleted. */
+static hf_status leave(void *arg, const struct hf_tool_node *node)
+{
+    struct removal *removal = arg;
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_DELETE,
+                                       .path = node->path,
+                                       .version = HF_ZOOKEEPER_ANY_VERSION};
+
+    /* The servers need their own, and a chroot is not ours to delete. */
+    if (strcmp(node->path, "/") == 0)
+        return HF_OK;
+    if (!removal->options->dry_run)
+        return hf_tool_window_start(&removal->window, &op, 0);
+    removal->deleted++;
+    if (!removal->options->common.json) {
+        hf_tool_print_word(stdout, node->path);
+        putchar('\n');
+    }
+    return HF_OK;
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* Print how many nodes were deleted. */
+static int print_count(const struct removal *removal)
+{
+    const struct options *options = removal->options;
+    struct hf_json json = {.out = stdout};
+
+    if (options->common.json) {
+        hf_json_begin_object(&json, NULL);
+        hf_json_number(&json, "deleted", removal->deleted);
+        hf_json_bool(&json, "dry_run", options->dry_run);
+        hf_json_end_object(&json);
+    } else if (options->dry_run) {
+        hf_ui_print("%" PRIu64 " node%s would be deleted; nothing was",
+                    removal->deleted, plural(removal->deleted));
+    } else {
+        printf("deleted %" PRIu64 " node%s\n", removal->deleted,
+               plural(removal->deleted));
+    }
+    return hf_command_line_end_output();
+}
+
+static int fail_removal(const struct removal *removal,
+                        const struct hf_error *error)
+{
+    int exit_code = hf_tool_fail_error(error);
+
+    if (!removal->options->dry_run)
+        hf_ui_print("%" PRIu64 " node%s deleted before that; run it again for "
+                    "the rest",
+                    removal->deleted,
+                    removal->deleted == 1 ? " was" : "s were");
+    return exit_code;
+}
+
+static int remove_tree(struct hf_tool *tool, const struct options *options)
+{
+    struct removal removal = {.options = options};
+    const struct hf_tool_walk walk = {.skip_system = true,
+                                      .depth_max = UINT_MAX,
+                                      .enter = enter,
+                                      .leave = leave,
+                                      .arg = &removal};
+    struct hf_error error;
+    hf_status walked, deleted;
+
+    hf_tool_window_init(&removal.window, tool, HF_EGONE, on_result, &removal);
+    walked = hf_tool_walk_tree(tool, options->path, &walk, &error);
+    deleted = hf_tool_window_finish(&removal.window);
+    if (deleted != HF_OK)
+        return fail_removal(&removal, &removal.window.error);
+    if (walked != HF_OK)
+        return fail_removal(&removal, &error);
+    return print_count(&removal);
+}
+
+/* --------------------------------------------------------------- one node --
+ */
+
+static int remove_one(struct hf_tool *tool, const struct options *options)
+{
+    hf_status status = hf_zookeeper_delete(tool->zookeeper, options->path,
+                                           options->version, tool->wait_ms);
+    struct removal removal = {.options = options, .deleted = 1};
+
+    if (status == HF_OK)
+        return options->common.json ? print_count(&removal) : 0;
+    return hf_tool_fail(tool, status);
+}
+
+int hf_tool_rm_main(int argc, char **argv)
+{
+    struct options options = {.common = HF_TOOL_COMMON_INIT,
+                              .version = HF_ZOOKEEPER_ANY_VERSION};
+    struct hf_tool tool;
+    int exit_code;
+
+    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+        return exit_code;
+    if (!hf_tool_open(&options.common, &tool))
+        return tool.exit_code;
+    return hf_tool_close(&tool, options.recursive
+                                    ? remove_tree(&tool, &options)
+                                    : remove_one(&tool, &options));
+}

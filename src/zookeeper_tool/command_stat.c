@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* holdfast zk stat: what the servers know of a node besides its data. */
+#include "zookeeper_tool/commands.h"
+#include "zookeeper_tool/output.h"
+#include "zookeeper_tool/tool.h"
+
+struct options {
+    struct hf_tool_common common;
+    const char *path;
+};
+
+static const struct hf_option_row rows[] = {
+    HF_TOOL_OPTIONS,
+    HF_TOOL_JSON_OPTION,
+};
+
+static const char usage[] = "stat [OPTION...] PATH";
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct options *options = read_options;
+    hf_status status = hf_tool_check_count(line, usage, 1, 1, error);
+
+    if (status != HF_OK)
+        return status;
+    options->path = line->argv[line->operands];
+    return hf_tool_check_path(options->path, false, error);
+}
+
+static const struct hf_command command = {
+    .name = "zk stat",
+    .synopsis = "[OPTION...] PATH",
+    .about = "Print the Stat of the node PATH.\n",
+    .notes = "The exit status is 1 if there is no such node.  See "
+             "holdfast-zk(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+static void print(const struct options *options,
+                  const struct hf_zookeeper_stat *stat)
+{
+    struct hf_json json = {.out = stdout};
+
+    if (!options->common.json) {
+        hf_tool_print_stat(stdout, stat);
+        return;
+    }
+    hf_json_begin_object(&json, NULL);
+    hf_json_string(&json, "path", options->path);
+    hf_tool_json_stat(&json, "stat", stat);
+    hf_json_end_object(&json);
+}
+
+static int show(struct hf_tool *tool, const struct options *options)
+{
+    struct hf_zookeeper_result *result;
+    hf_status status = hf_zookeeper_exists(tool->zookeeper, options->path,
+                                           tool->wait_ms, &result);
+
+    if (status == HF_OK)
+        print(options, &result->stat);
+    hf_zookeeper_result_free(result);
+    return status == HF_OK ? hf_command_line_end_output()
+                           : hf_tool_fail(tool, status);
+}
+
+int hf_tool_stat_main(int argc, char **argv)
+{
+    struct options options = {.common = HF_TOOL_COMMON_INIT};
+    struct hf_tool tool;
+    int exit_code;
+
+    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+        return exit_code;
+    if (!hf_tool_open(&options.common, &tool))
+        return tool.exit_code;
+    return hf_tool_close(&tool, show(&tool, &options));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast-zk: the command zk of holdfast, which starts it with "zk" as the
+ * first argument.  A program of its own, so that the tool that holds locks
+ * carries nothing that can delete a tree.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+#include "cli/ui.h"
+#include "zookeeper_tool/commands.h"
+
+/* A row for each command: its name, its function, its synopsis, and what it
+ * does. */
+#define COMMANDS(ROW)                                                          \
+    ROW(get, "PATH", "print the data of a node")                               \
+    ROW(set, "PATH DATA|-", "replace the data of a node")                      \
+    ROW(create, "PATH [DATA|-]", "create a node")                              \
+    ROW(rm, "PATH", "delete a node, or a tree")                                \
+    ROW(ls, "PATH", "list the children of a node")                             \
+    ROW(stat, "PATH", "print the Stat of a node")                              \
+    ROW(tree, "PATH", "print a tree of nodes")                                 \
+    ROW(watch, "PATH", "print what happens to a node")                         \
+    ROW(acl, "get PATH | set PATH ENTRY...", "print or replace access lists")  \
+    ROW(txn, "[FILE]", "carry out all lines of a file, or none")               \
+    ROW(export, "PATH", "write a tree to a file")                              \
+    ROW(import, "PATH [FILE]", "create a tree from such a file")
+
+#define USAGE_ROW(name, synopsis, about)                                       \
+    "       holdfast zk " #name " [OPTION...] " synopsis "\n"
+#define ABOUT_ROW(name, synopsis, about) {#name, about},
+#define COMMAND_ROW(name, synopsis, about) {#name, hf_tool_##name##_main},
+
+static const char usage[] =
+    "usage: holdfast zk COMMAND [OPTION...] [ARG...]\n" COMMANDS(USAGE_ROW);
+
+static const struct {
+    const char *name, *about;
+} abouts[] = {COMMANDS(ABOUT_ROW)};
+
+static const struct {
+    const char *name;
+    int (*main)(int argc, char **argv);
+} commands[] = {COMMANDS(COMMAND_ROW)};
+
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static int print_help(void)
+{
+    fputs(usage, stdout);
+    fputs("\nRead and change the nodes of ZooKeeper.  The servers are those of "
+          "-c URL or\nHOLDFAST_URL, such as zk://h1,h2/app.\n\n",
+          stdout);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-7s %s\n", abouts[i].name, abouts[i].about);
+    fputs("\nSee 'holdfast zk get --help' and so on, and holdfast-zk(1).\n",
+          stdout);
+    return hf_command_line_end_output();
+}
+
+/* The words after "zk". */
+static int run(int argc, char **argv)
+{
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
+        strcmp(argv[0], "help") == 0)
+        return print_help();
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return commands[i].main(argc, argv);
+    if (argv[0][0] == '-')
+        hf_ui_print("zk %.80s: options stand behind the command; expected, for "
+                    "instance, holdfast zk ls %.80s",
+                    argv[0], argv[0]);
+    else
+        hf_ui_print(
+            "zk '%.80s': no such command; expected one that 'holdfast zk "
+            "--help' lists, for instance: holdfast zk ls /",
+            argv[0]);
+    return HF_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "zk") == 0)
+        return run(argc - 2, argv + 2);
+    fputs(usage, stderr);
+    return HF_EXIT_USAGE;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See node_read.h.  A result is valid in its callback only, so what is needed
+ * of it is copied there. */
+#include "zookeeper_tool/node_read.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+
+static void set_failure(struct hf_tool_read *read, hf_status status,
+                        const char *text)
+{
+    if (read->error.status != HF_OK)
+        return;
+    read->node.status = hf_error_set(&read->error, status, "%s", text);
+    read->node.text = read->error.text;
+}
+
+static void fail_memory(struct hf_tool_read *read)
+{
+    set_failure(read, HF_ENOMEM, "no memory is left");
+}
+
+/* ---------------------------------------------------------------- results --
+ */
+
+/* Is child ${name} one to pass over? */
+static bool is_left_out(const struct hf_tool_read *read, const char *name)
+{
+    return read->without_system && strcmp(read->path, "/") == 0 &&
+           strcmp(name, "zookeeper") == 0;
+}
+
+/* Copy the names of the children to one piece of memory: pointers, then texts.
+ */
+static void copy_names(struct hf_tool_read *read,
+                       const struct hf_zookeeper_result *result)
+{
+    size_t bytes = result->child_count * sizeof *read->names;
+    char *text;
+
+    for (size_t i = 0; i < result->child_count; i++)
+        bytes += strlen(result->children[i]) + 1;
+    if (bytes == 0)
+        return;
+    read->names = hf_alloc(bytes);
+    if (read->names == NULL) {
+        fail_memory(read);
+        return;
+    }
+    text = (char *)(read->names + result->child_count);
+    for (size_t i = 0; i < result->child_count; i++) {
+        size_t length = strlen(result->children[i]) + 1;
+
+        if (is_left_out(read, result->children[i]))
+            continue;
+        read->names[read->name_count++] =
+            memcpy(text, result->children[i], length);
+        text += length;
+    }
+    hf_tool_sort(read->names, read->name_count);
+}
+
+static void copy_data(struct hf_tool_read *read,
+                      const struct hf_zookeeper_result *result)
+{
+    if (result->data == NULL)
+        return;
+    read->data = hf_alloc(result->bytes + 1); /* no bytes are some memory */
+    if (read->data == NULL) {
+        fail_memory(read);
+        return;
+    }
+    memcpy(read->data, result->data, result->bytes);
+    read->node.data = read->data;
+    read->node.bytes = result->bytes;
+}
+
+/* Entries, then their texts. */
+static void copy_acls(struct hf_tool_read *read,
+                      const struct hf_zookeeper_result *result)
+{
+    size_t bytes = result->acl_count * sizeof *read->acls;
+    char *text;
+
+    if (bytes == 0)
+        return;
+    for (size_t i = 0; i < result->acl_count; i++)
+        bytes +=
+            strlen(result->acls[i].scheme) + strlen(result->acls[i].id) + 2;
+    read->acls = hf_alloc(bytes);
+    if (read->acls == NULL) {
+        fail_memory(read);
+        return;
+    }
+    text = (char *)(read->acls + result->acl_count);
+    for (size_t i = 0; i < result->acl_count; i++) {
+        const struct hf_zookeeper_acl *acl = &result->acls[i];
+        size_t scheme = strlen(acl->scheme) + 1, id = strlen(acl->id) + 1;
+
+        read->acls[i] = (struct hf_zookeeper_acl){
+            acl->permissions, memcpy(text, acl->scheme, scheme),
+            memcpy(text + scheme, acl->id, id)};
+        text += scheme + id;
+    }
+    read->node.acls = read->acls;
+    read->node.acl_count = result->acl_count;
+}
+
+static void on_done(void *arg, const struct hf_zookeeper_result *result)
+{
+    struct hf_tool_read *read = arg;
+
+    read->pending--;
+    if (result->status != HF_OK) {
+        set_failure(read, result->status, result->text);
+        return;
+    }
+    if (result->has_stat)
+        read->node.stat = result->stat;
+    copy_names(read, result);
+    copy_data(read, result);
+    copy_acls(read, result);
+}
+
+/* ---------------------------------------------------------------- reading --
+ */
+
+static void start_op(struct hf_tool_read *read, enum hf_zookeeper_op_kind kind)
+{
+    const struct hf_zookeeper_op op = {.kind = kind, .path = read->path};
+    const struct hf_zookeeper_done done = {on_done, read, NULL};
+    struct hf_error error;
+    hf_status status;
+
+    read->pending++;
+    status = hf_zookeeper_start(read->tool->zookeeper, &op, read->tool->wait_ms,
+                                done, NULL);
+    if (status == HF_OK)
+        return;
+    read->pending--;
+    hf_tool_error(read->tool, &error);
+    set_failure(read, status, error.text);
+}
+
+struct hf_tool_read *hf_tool_read_start(struct hf_tool *tool, const char *path,
+                                        unsigned depth,
+                                        const struct hf_tool_read_opts *opts)
+{
+    struct hf_tool_read *read = hf_alloc(sizeof *read);
+    char *copy = hf_strdup(path);
+
+    if (read == NULL || copy == NULL) {
+        hf_free(read);
+        hf_free(copy);
+        return NULL;
+    }
+    read->tool = tool;
+    read->without_system = opts->without_system;
+    read->node.path = read->path = copy;
+    read->node.depth = depth;
+    if (opts->data)
+        start_op(read, HF_ZOOKEEPER_GET);
+    if (opts->acls)
+        start_op(read, HF_ZOOKEEPER_GET_ACL);
+    if (opts->children)
+        start_op(read, HF_ZOOKEEPER_CHILDREN);
+    else if (!opts->data)
+        start_op(read, HF_ZOOKEEPER_EXISTS);
+    return read;
+}
+
+void hf_tool_read_wait(struct hf_tool_read *read)
+{
+    while (read->pending > 0)
+        (void)hf_tool_dispatch(read->tool, -1);
+    if (read->node.status != HF_OK)
+        read->name_count = 0;
+}
+
+void hf_tool_read_drop_data(struct hf_tool_read *read)
+{
+    hf_free(read->data);
+    hf_free(read->acls);
+    read->data = read->acls = NULL;
+    read->node.data = read->node.acls = NULL;
+    read->node.bytes = read->node.acl_count = 0;
+}
+
+void hf_tool_read_free(struct hf_tool_read *read)
+{
+    hf_tool_read_wait(read);
+    hf_tool_read_drop_data(read);
+    hf_free(read->names);
+    hf_free(read->path);
+    hf_free(read);
+}

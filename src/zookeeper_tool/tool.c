@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See tool.h. */
+#include "zookeeper_tool/tool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "cli/exit_status.h"
+#include "cli/format.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "core/url.h"
+#include "core/url_options.h"
+#include "zookeeper/zk_path.h"
+
+/* ---------------------------------------------------------------- session --
+ */
+
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    hf_ui_print("%s", line);
+}
+
+static void on_state(void *arg, enum hf_state state)
+{
+    struct hf_tool *tool = arg;
+
+    if (state == HF_STATE_LOST)
+        tool->was_lost = true;
+}
+
+/* The URL of -c or of the environment; NULL if there is neither. */
+static const char *choose_url(const struct hf_tool_common *common)
+{
+    const char *url =
+        common->url != NULL ? common->url : secure_getenv("HOLDFAST_URL");
+
+    return url == NULL || url[0] == '\0' ? NULL : url;
+}
+
+static hf_status open_session(const char *url, struct hf_tool *tool,
+                              struct hf_error *error)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_url parsed;
+    hf_status status = hf_url_parse(url, &parsed, error);
+
+    if (status != HF_OK)
+        return status;
+    tool->has_chroot = parsed.path[0] != '\0' && strcmp(parsed.path, "/") != 0;
+    hf_url_free(&parsed);
+    opts.delivery = HF_DELIVER_DISPATCH;
+    /* Less than the time of an operation, so that it is the connection that is
+     * reported where there is none. */
+    opts.connect_ms = tool->wait_ms - tool->wait_ms / 10;
+    opts.on_state = (struct hf_on_state){on_state, tool, NULL};
+    opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_ERROR};
+    return hf_zookeeper_open(url, &opts, &tool->zookeeper, error);
+}
+
+bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool)
+{
+    const char *url = choose_url(common);
+    struct hf_error error;
+
+    *tool = (struct hf_tool){.wait_ms = common->wait_ms};
+    if (url == NULL) {
+        hf_ui_print("no servers are named; expected -c zk://HOST:PORT or "
+                    "HOLDFAST_URL in the environment");
+        tool->exit_code = HF_EXIT_USAGE;
+        return false;
+    }
+    hf_command_line_warn_password(common->url);
+    if (open_session(url, tool, &error) == HF_OK)
+        return true;
+    tool->exit_code = hf_tool_fail_error(&error);
+    return false;
+}
+
+int hf_tool_close(struct hf_tool *tool, int exit_code)
+{
+    (void)hf_zookeeper_close(tool->zookeeper);
+    return exit_code;
+}
+
+bool hf_tool_dispatch(struct hf_tool *tool, int fd)
+{
+    struct pollfd descriptors[] = {
+        {hf_zookeeper_fd(tool->zookeeper), POLLIN, 0}, {fd, POLLIN, 0}};
+
+    if (poll(descriptors, 2, -1) <= 0)
+        return false;
+    if (descriptors[0].revents != 0)
+        (void)hf_zookeeper_dispatch(tool->zookeeper);
+    return descriptors[1].revents != 0;
+}
+
+int hf_tool_signal_fd(void)
+{
+    sigset_t signals;
+    int fd;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    if (fd < 0)
+        hf_ui_print("no descriptor for signals: %s; expected one more to be "
+                    "allowed",
+                    strerror(errno));
+    return fd;
+}
+
+/* --------------------------------------------------------------- failures --
+ */
+
+int hf_tool_exit_status(hf_status status)
+{
+    switch (status) {
+    case HF_EGONE:
+    case HF_EEXISTS:
+    case HF_EVERSION:
+    case HF_ENOTEMPTY:
+        return HF_EXIT_CONDITION;
+    default:
+        return hf_exit_status(status);
+    }
+}
+
+void hf_tool_error(const struct hf_tool *tool, struct hf_error *error)
+{
+    char text[HF_ERROR_TEXT_BYTES];
+
+    hf_zookeeper_error(tool->zookeeper, error);
+    hf_format_error(error->text, 0, text, sizeof text);
+    (void)hf_error_set(error, error->status, "%s", text);
+}
+
+int hf_tool_fail(const struct hf_tool *tool, hf_status status)
+{
+    struct hf_error error;
+
+    if (status == HF_ENOMEM)
+        return hf_tool_fail_memory();
+    hf_tool_error(tool, &error);
+    hf_ui_print("%s", error.text);
+    return hf_tool_exit_status(status);
+}
+
+int hf_tool_fail_error(const struct hf_error *error)
+{
+    hf_ui_print_error(error);
+    return hf_tool_exit_status(error->status);
+}
+
+const char *hf_tool_text_in_multi(const struct hf_zookeeper_result *result)
+{
+    const char *end = strstr(result->text, "]: ");
+
+    return strncmp(result->text, ".ops[", 5) == 0 && end != NULL ? end + 3
+                                                                 : result->text;
+}
+
+int hf_tool_fail_memory(void)
+{
+    hf_ui_print("no memory is left");
+    return HF_EXIT_LIMIT;
+}
+
+/* --------------------------------------------------------------- operands --
+ */
+
+hf_status hf_tool_check_count(const struct hf_command_line *line,
+                              const char *usage, int min, int max,
+                              struct hf_error *error)
+{
+    int count = line->argc - line->operands;
+
+    if (count < min)
+        return hf_error_set(error, HF_EINVAL,
+                            "an argument is missing; expected holdfast zk %s",
+                            usage);
+    if (count > max)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': one argument too many; expected holdfast "
+                            "zk %s",
+                            line->argv[line->operands + max], usage);
+    return HF_OK;
+}
+
+hf_status hf_tool_check_path(const char *path, bool sequential,
+                             struct hf_error *error)
+{
+    const char *why = hf_zk_path_why_refused(path, sequential);
+
+    if (why == NULL)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "the path %s has %s; expected one that ZooKeeper "
+                        "takes, such as /a/b",
+                        hf_quote(path, strlen(path)).text, why);
+}
+
+bool hf_tool_parse_version(const char *text, int32_t *version)
+{
+    uint64_t number;
+
+    if (!hf_url_parse_number(text, &number) || number > INT32_MAX)
+        return false;
+    *version = (int32_t)number;
+    return true;
+}
+
+hf_status hf_tool_option_version(const struct hf_option_row *row,
+                                 const char *name, const char *text,
+                                 void *field, struct hf_error *error)
+{
+    (void)row;
+    if (hf_tool_parse_version(text, field))
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "%s '%.80s': expected a number from 0 to 2147483647, "
+                        "as 'holdfast zk stat' shows it",
+                        name, text);
+}
+
+/* ------------------------------------------------------------------ paths --
+ */
+
+char *hf_tool_join(const char *path, const char *name)
+{
+    size_t length = strcmp(path, "/") == 0 ? 0 : strlen(path);
+    char *joined = hf_alloc(length + strlen(name) + 2);
+
+    if (joined == NULL)
+        return NULL;
+    memcpy(joined, path, length);
+    joined[length] = '/';
+    memcpy(joined + length + 1, name, strlen(name) + 1);
+    return joined;
+}
+
+/* Create ${path}; fine if it is there. */
+static hf_status create_plain(struct hf_tool *tool, const char *path)
+{
+    hf_status status =
+        hf_zookeeper_create(tool->zookeeper, path, NULL, 0,
+                            HF_ZOOKEEPER_PERSISTENT, tool->wait_ms, NULL);
+
+    return status == HF_EEXISTS ? HF_OK : status;
+}
+
+/* Cut ${path} at its last '/'.  False: nothing would be left. */
+static bool cut(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path)
+{
+    char *above = hf_strdup(path);
+    size_t length = strlen(path);
+    hf_status status = HF_EGONE;
+
+    if (above == NULL)
+        return HF_ENOMEM;
+    /* Up to the first one that can be created or is there, because a session
+     * may be denied what is further up; */
+    while (status == HF_EGONE && cut(above))
+        status = create_plain(tool, above);
+    /* without any, "/" is missing: the path of the URL. */
+    if (status == HF_EGONE)
+        status = create_plain(tool, "/");
+    /* Then down again: each NUL was a '/'. */
+    while (status == HF_OK && strlen(above) < length) {
+        status = create_plain(tool, above);
+        above[strlen(above)] = '/';
+    }
+    hf_free(above);
+    return status;
+}
+
+static int compare(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+void hf_tool_sort(const char **names, size_t count)
+{
+    if (count > 1)
+        qsort(names, count, sizeof *names, compare);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands of `holdfast zk` share: their common options, the session
+ * with the servers, and how a failure is printed.
+ *
+ * A command reads its words first, so that a wrong one is refused before a
+ * connection is made.  All callbacks of the library run in hf_tool_dispatch(),
+ * on the one thread of the program, so no command needs a lock.
+ */
+#ifndef HF_ZOOKEEPER_TOOL_TOOL_H
+#define HF_ZOOKEEPER_TOOL_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/zookeeper.h>
+
+#include "cli/command_line.h"
+
+/* The options that all commands have.  It is the first field of the options of
+ * each command. */
+struct hf_tool_common {
+    const char *url;  /* NULL: HOLDFAST_URL */
+    uint64_t wait_ms; /* how long to wait for the connection, and each answer */
+    bool json;
+};
+#define HF_TOOL_COMMON_INIT                                                    \
+    {                                                                          \
+        NULL, 15000, false                                                     \
+    }
+
+#define HF_TOOL_COMMON_FIELD(field)                                            \
+    HF_OPTION_FIELD(struct hf_tool_common, field)
+
+/* The rows of the common options. */
+#define HF_TOOL_OPTIONS                                                        \
+    HF_OPTION('c', "url", "URL", hf_option_text, HF_TOOL_COMMON_FIELD(url),    \
+              .help = "the servers, such as zk://h1,h2; else HOLDFAST_URL"),   \
+        HF_OPTION('t', "timeout", "DURATION", hf_option_duration,              \
+                  HF_TOOL_COMMON_FIELD(wait_ms),                               \
+                  .help = "wait at most so long for an answer; else 15s")
+
+/* The row of --json, for commands that have it. */
+#define HF_TOOL_JSON_OPTION                                                    \
+    HF_OPTION('j', "json", NULL, hf_option_set, HF_TOOL_COMMON_FIELD(json),    \
+              .set = true, .help = "write JSON")
+
+/* A session with the servers. */
+struct hf_tool {
+    struct hf_zookeeper *zookeeper;
+    uint64_t wait_ms;
+    bool has_chroot; /* of the URL: "/" is no root of the servers */
+    bool was_lost;   /* the session has ended */
+    int exit_code;   /* why it could not be opened */
+};
+
+/* Open a session with the servers of ${common}, and print it if that fails:
+ * false, with .exit_code. */
+bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool);
+
+/* End the session.  Returns ${exit_code}, so that a command ends in one line.
+ */
+int hf_tool_close(struct hf_tool *tool, int exit_code);
+
+/* Wait until ${fd} (-1: none) is readable or callbacks have run.  True: ${fd}
+ * is. */
+bool hf_tool_dispatch(struct hf_tool *tool, int fd);
+
+/* Block SIGINT, SIGTERM and SIGHUP, and return a descriptor that is readable
+ * when one has come; -1, after printing it, if there is none.  To be called
+ * before hf_tool_open(), so that no thread of the library gets them. */
+int hf_tool_signal_fd(void);
+
+/* The exit status for ${status}: HF_EXIT_CONDITION for what a server says of a
+ * node, else as of the other commands. */
+int hf_tool_exit_status(hf_status status);
+
+/* Copy the last failure of a call on ${tool} to ${error}, without the name of
+ * the call. */
+void hf_tool_error(const struct hf_tool *tool, struct hf_error *error);
+
+/* Print why the last call on ${tool} failed with ${status}.  Returns the exit
+ * status. */
+int hf_tool_fail(const struct hf_tool *tool, hf_status status);
+
+/* The same for an error. */
+int hf_tool_fail_error(const struct hf_error *error);
+
+/* The text of ${result}, one of a multi, without the number of the operation:
+ * the commands name a line instead. */
+const char *hf_tool_text_in_multi(const struct hf_zookeeper_result *result);
+
+/* Print that no memory is left.  Returns the exit status. */
+int hf_tool_fail_memory(void);
+
+/* --------------------------------------------------------------- operands --
+ */
+
+/* Check that ${line} has from ${min} to ${max} operands.  HF_EINVAL with a text
+ * that has ${usage}, such as "get [OPTION...] PATH". */
+hf_status hf_tool_check_count(const struct hf_command_line *line,
+                              const char *usage, int min, int max,
+                              struct hf_error *error);
+
+/* Check that servers can have a node ${path}, ${sequential} if they append
+ * digits to it.  HF_EINVAL. */
+hf_status hf_tool_check_path(const char *path, bool sequential,
+                             struct hf_error *error);
+
+/* The row of an option --version: a number as in a Stat. */
+hf_option_reader hf_tool_option_version;
+
+/* Set ${version} to the number ${text}.  False if it is none from 0 to
+ * INT32_MAX. */
+bool hf_tool_parse_version(const char *text, int32_t *version);
+
+/* ------------------------------------------------------------------ paths --
+ */
+
+/* The path of ${name} below ${path}, which the caller frees with hf_free();
+ * NULL without memory. */
+char *hf_tool_join(const char *path, const char *name);
+
+/* Create the nodes above ${path} that are missing, with no data.  HF_OK, or how
+ * the last call failed. */
+hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path);
+
+/* Sort ${count} ${names}, byte by byte. */
+void hf_tool_sort(const char **names, size_t count);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk through a tree of nodes, in the order of names: a node, then what is
+ * below it.
+ *
+ * It does not recurse, and it does not keep the tree: of each node on the way
+ * to the present one it keeps the names of the children, because a server
+ * answers with all of them at once, and besides that at most 64 nodes that were
+ * read ahead.  So the memory depends on the largest family on the way, and not
+ * on the size of the tree.  Nodes are read ahead so that a round trip is not
+ * paid for each.
+ *
+ * It is no snapshot.  A node that is deleted meanwhile is passed over.
+ */
+#ifndef HF_ZOOKEEPER_TOOL_TREE_WALK_H
+#define HF_ZOOKEEPER_TOOL_TREE_WALK_H
+
+#include "zookeeper_tool/tool.h"
+
+/* A node that was read. */
+struct hf_tool_node {
+    const char *path;
+    unsigned depth; /* 0: the first one */
+    /* HF_OK, or why it could not be read, with .text; it has no children then.
+     */
+    hf_status status;
+    const char *text;
+    struct hf_zookeeper_stat stat;
+    const void *data; /* with .data of the walk */
+    size_t bytes;
+    const struct hf_zookeeper_acl *acls; /* with .acls of the walk */
+    size_t acl_count;
+};
+
+/* What a walk calls for a node.  Anything but HF_OK ends the walk. */
+typedef hf_status hf_tool_visit(void *arg, const struct hf_tool_node *node);
+
+struct hf_tool_walk {
+    bool data;          /* read the data, too */
+    bool acls;          /* and the access lists */
+    bool skip_system;   /* pass over /zookeeper, which the servers need */
+    unsigned depth_max; /* do not go below; UINT_MAX: all */
+    hf_tool_visit *enter;
+    hf_tool_visit *leave; /* after all below it; without data.  May be NULL */
+    void *arg;
+};
+
+/* Walk through ${path} and all below it.  HF_OK; what a visit returned; or why
+ * ${path} could not be read, or HF_ENOMEM, with ${error}. */
+hf_status hf_tool_walk_tree(struct hf_tool *tool, const char *path,
+                            const struct hf_tool_walk *walk,
+                            struct hf_error *error);
+
+#endif

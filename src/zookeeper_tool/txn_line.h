@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line of `holdfast zk txn`: an operation of a transaction. */
+#ifndef HF_ZOOKEEPER_TOOL_TXN_LINE_H
+#define HF_ZOOKEEPER_TOOL_TXN_LINE_H
+
+#include <holdfast/zookeeper.h>
+
+/* Read ${line} into ${op}, which points into ${line} then.  ${op}->kind is 0 if
+ * the line is empty or a comment.  HF_EINVAL. */
+hf_status hf_tool_parse_txn_line(char *line, struct hf_zookeeper_op *op,
+                                 struct hf_error *error);
+
+#endif
