@@ -65,7 +65,7 @@ static const struct hf_command command = {
 
 struct exporting {
     const struct options *options;
-    FILE *out;
+    FILE *out;      /* NULL: not open yet */
     uint64_t count; /* of nodes */
     struct hf_error error;
 };
@@ -97,20 +97,6 @@ static hf_status write_node(struct exporting *exporting,
     return HF_OK;
 }
 
-/* A tree without the nodes that cannot be read would be no copy. */
-static hf_status enter(void *arg, const struct hf_tool_node *node)
-{
-    struct exporting *exporting = arg;
-
-    if (node->status != HF_OK)
-        return hf_error_set(&exporting->error, node->status, "%s", node->text);
-    if (ferror(exporting->out))
-        return hf_error_set(&exporting->error, HF_EDIR,
-                            "the output cannot be written; expected room "
-                            "there");
-    return write_node(exporting, node);
-}
-
 static void write_first_line(const struct exporting *exporting)
 {
     struct hf_json json = {.out = exporting->out, .one_line = true};
@@ -119,6 +105,36 @@ static void write_first_line(const struct exporting *exporting)
     hf_json_number(&json, "holdfast_zk_export", 1);
     hf_json_string(&json, "of", exporting->options->path);
     hf_json_end_object(&json);
+}
+
+/* The first node was read: only now a file is replaced. */
+static hf_status begin(struct exporting *exporting)
+{
+    const char *file = exporting->options->file;
+
+    exporting->out = file == NULL ? stdout : fopen(file, "we");
+    if (exporting->out == NULL)
+        return hf_error_set(&exporting->error, HF_EDIR,
+                            "%.200s cannot be written: %s; expected a file",
+                            file, strerror(errno));
+    write_first_line(exporting);
+    return HF_OK;
+}
+
+/* A tree without the nodes that cannot be read would be no copy. */
+static hf_status enter(void *arg, const struct hf_tool_node *node)
+{
+    struct exporting *exporting = arg;
+
+    if (node->status != HF_OK)
+        return hf_error_set(&exporting->error, node->status, "%s", node->text);
+    if (node->depth == 0 && begin(exporting) != HF_OK)
+        return exporting->error.status;
+    if (ferror(exporting->out))
+        return hf_error_set(&exporting->error, HF_EDIR,
+                            "the output cannot be written; expected room "
+                            "there");
+    return write_node(exporting, node);
 }
 
 static void write_last_line(const struct exporting *exporting)
@@ -130,10 +146,28 @@ static void write_last_line(const struct exporting *exporting)
     hf_json_end_object(&json);
 }
 
-static int export(struct hf_tool *tool, const struct options *options,
-                  FILE *out)
+/* Close the output.  Returns ${exit_code}, or another one if it was not
+ * written. */
+static int end(const struct exporting *exporting, int exit_code)
 {
-    struct exporting exporting = {.options = options, .out = out};
+    bool failed;
+
+    if (exporting->out == NULL)
+        return exit_code;
+    if (exporting->out == stdout)
+        return exit_code != 0 ? exit_code : hf_command_line_end_output();
+    failed = ferror(exporting->out) != 0;
+    if ((fclose(exporting->out) != 0 || failed) && exit_code == 0) {
+        hf_ui_print("%.200s cannot be written: %s; expected room there",
+                    exporting->options->file, strerror(errno));
+        return HF_EXIT_DIRECTORY;
+    }
+    return exit_code;
+}
+
+static int export(struct hf_tool *tool, const struct options *options)
+{
+    struct exporting exporting = {.options = options};
     const struct hf_tool_walk walk = {.data = true,
                                       .acls = true,
                                       .skip_system = true,
@@ -141,48 +175,26 @@ static int export(struct hf_tool *tool, const struct options *options,
                                       .enter = enter,
                                       .arg = &exporting};
     struct hf_error error;
-    hf_status status;
+    hf_status status = hf_tool_walk_tree(tool, options->path, &walk, &error);
 
-    write_first_line(&exporting);
-    status = hf_tool_walk_tree(tool, options->path, &walk, &error);
     if (status != HF_OK)
-        return hf_tool_fail_error(
-            exporting.error.status != HF_OK ? &exporting.error : &error);
+        return end(&exporting,
+                   hf_tool_fail_error(exporting.error.status != HF_OK
+                                          ? &exporting.error
+                                          : &error));
     write_last_line(&exporting);
-    return 0;
-}
-
-/* Close ${out}.  Returns ${exit_code}, or another one if it was not written. */
-static int end_output(const struct options *options, FILE *out, int exit_code)
-{
-    bool failed = ferror(out) != 0;
-
-    if (out == stdout)
-        return exit_code != 0 ? exit_code : hf_command_line_end_output();
-    if ((fclose(out) != 0 || failed) && exit_code == 0) {
-        hf_ui_print("%.200s cannot be written: %s; expected room there",
-                    options->file, strerror(errno));
-        return HF_EXIT_DIRECTORY;
-    }
-    return exit_code;
+    return end(&exporting, 0);
 }
 
 int hf_tool_export_main(int argc, char **argv)
 {
     struct options options = {.common = HF_TOOL_COMMON_INIT};
     struct hf_tool tool;
-    FILE *out = stdout;
     int exit_code;
 
     if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
         return exit_code;
-    if (options.file != NULL && (out = fopen(options.file, "we")) == NULL) {
-        hf_ui_print("%.200s cannot be written: %s; expected a file",
-                    options.file, strerror(errno));
-        return HF_EXIT_DIRECTORY;
-    }
-    exit_code = hf_tool_open(&options.common, &tool)
-                    ? hf_tool_close(&tool, export(&tool, &options, out))
-                    : tool.exit_code;
-    return end_output(&options, out, exit_code);
+    if (!hf_tool_open(&options.common, &tool))
+        return tool.exit_code;
+    return hf_tool_close(&tool, export(&tool, &options));
 }

@@ -121,6 +121,15 @@ static void on_exists(void *arg, size_t tag,
     importing->there[tag] = result->status == HF_OK;
 }
 
+/* Has it to be known whether ${node} is there before a transaction says it?
+ * "/" always is, if it is no path of a URL. */
+static bool is_looked_for(const struct importing *importing,
+                          const struct hf_tool_import_node *node)
+{
+    return importing->options->overwrite || importing->options->dry_run ||
+           strcmp(node->path, "/") == 0;
+}
+
 /* See which nodes of the batch are there. */
 static hf_status look(struct importing *importing)
 {
@@ -133,7 +142,9 @@ static hf_status look(struct importing *importing)
         const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EXISTS,
                                            .path = importing->nodes[i].path};
 
-        status = hf_tool_window_start(&window, &op, i);
+        importing->there[i] = false;
+        if (is_looked_for(importing, &importing->nodes[i]))
+            status = hf_tool_window_start(&window, &op, i);
     }
     status = hf_tool_window_finish(&window);
     if (status != HF_OK)
@@ -141,22 +152,27 @@ static hf_status look(struct importing *importing)
     return status;
 }
 
-/* What to do for node number ${i}: false if nothing. */
+/* ${node} is there, and it should not be. */
+static hf_status fail_existing(struct importing *importing,
+                               const struct hf_tool_import_node *node)
+{
+    return hf_error_set(&importing->error, HF_EEXISTS,
+                        "line %lu: %s is there already; expected no such node, "
+                        "or --overwrite",
+                        node->line,
+                        hf_quote(node->path, strlen(node->path)).text);
+}
+
+/* Add what is to be done for node number ${i}, if anything, to the ${*count}
+ * operations. */
 static hf_status add_op(struct importing *importing, size_t i, size_t *count)
 {
     const struct hf_tool_import_node *node = &importing->nodes[i];
     struct hf_zookeeper_op *op = &importing->ops[*count];
 
-    if (importing->there[i] && !importing->options->overwrite) {
-        /* "/" is always there. */
-        if (strcmp(node->path, "/") == 0)
-            return HF_OK;
-        return hf_error_set(&importing->error, HF_EEXISTS,
-                            "line %lu: %s is there already; expected no such "
-                            "node, or --overwrite",
-                            node->line,
-                            hf_quote(node->path, strlen(node->path)).text);
-    }
+    if (importing->there[i] && !importing->options->overwrite)
+        return strcmp(node->path, "/") == 0 ? HF_OK
+                                            : fail_existing(importing, node);
     *op = node->create;
     if (importing->there[i])
         *op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_SET,
@@ -177,11 +193,14 @@ static hf_status fail_transaction(struct importing *importing, hf_status status,
     importing->unsure = status == HF_EUNSURE;
     for (size_t i = 0; result != NULL && i < result->result_count; i++) {
         const struct hf_zookeeper_result *one = result->results[i];
+        const struct hf_tool_import_node *node =
+            &importing->nodes[importing->op_nodes[i]];
 
+        if (one->status == HF_EEXISTS)
+            return fail_existing(importing, node);
         if (one->status != HF_OK && one->status != HF_ECANCELLED)
-            return fail_node(importing,
-                             &importing->nodes[importing->op_nodes[i]],
-                             one->status, hf_tool_text_in_multi(one));
+            return fail_node(importing, node, one->status,
+                             hf_tool_text_in_multi(one));
     }
     hf_tool_error(importing->tool, &error);
     return fail_node(importing, &importing->nodes[0], status, error.text);

@@ -19,6 +19,8 @@
 #include "core/url_options.h"
 #include "zookeeper/zk_path.h"
 
+#define ANSWER_BYTES_MAX (256U << 20)
+
 /* ---------------------------------------------------------------- session --
  */
 
@@ -61,6 +63,8 @@ static hf_status open_session(const char *url, struct hf_tool *tool,
     /* Less than the time of an operation, so that it is the connection that is
      * reported where there is none. */
     opts.connect_ms = tool->wait_ms - tool->wait_ms / 10;
+    /* The names of a million children come in one answer. */
+    opts.max_answer_bytes = ANSWER_BYTES_MAX;
     opts.on_state = (struct hf_on_state){on_state, tool, NULL};
     opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_ERROR};
     return hf_zookeeper_open(url, &opts, &tool->zookeeper, error);
@@ -271,24 +275,40 @@ static bool cut(char *path)
     return true;
 }
 
+/* Is the node ${path} there?  HF_OK; HF_EGONE; or why that is not known. */
+static hf_status look(struct hf_tool *tool, const char *path)
+{
+    hf_status status =
+        hf_zookeeper_exists(tool->zookeeper, path, tool->wait_ms, NULL);
+
+    /* It is, and this session may not read it. */
+    return status == HF_EDENIED ? HF_OK : status;
+}
+
 hf_status hf_tool_create_parents(struct hf_tool *tool, const char *path)
 {
     char *above = hf_strdup(path);
     size_t length = strlen(path);
     hf_status status = HF_EGONE;
+    bool there;
 
     if (above == NULL)
         return HF_ENOMEM;
-    /* Up to the first one that can be created or is there, because a session
-     * may be denied what is further up; */
+    /* Up to the first one that is there, because a session may be denied to
+     * create what is further up; */
     while (status == HF_EGONE && cut(above))
-        status = create_plain(tool, above);
-    /* without any, "/" is missing: the path of the URL. */
+        status = look(tool, above);
+    there = status == HF_OK;
+    /* "/" may be missing, too, if it is the path of the URL. */
+    if (status == HF_EGONE)
+        status = look(tool, "/");
     if (status == HF_EGONE)
         status = create_plain(tool, "/");
-    /* Then down again: each NUL was a '/'. */
+    /* then down again: each NUL was a '/'. */
     while (status == HF_OK && strlen(above) < length) {
-        status = create_plain(tool, above);
+        if (!there)
+            status = create_plain(tool, above);
+        there = false;
         above[strlen(above)] = '/';
     }
     hf_free(above);

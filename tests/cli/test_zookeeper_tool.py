@@ -18,6 +18,7 @@ from harness import waiting
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+from proxy import DOWN, Proxy  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs/zookeeper-tool.md"
@@ -55,6 +56,12 @@ class Served(harness.Case):
                                    env=self.environment, process_group=0,
                                    text=True, **options)
         self.started.append(process)
+        return process
+
+    def watch(self, *arguments):
+        process = self.start_zk("watch", *arguments)
+        line = waiting.read_line(process, stream="stderr")
+        self.assertTrue(line.startswith("holdfast: watching "), line)
         return process
 
     def bytes_of(self, *arguments, data=b""):
@@ -207,6 +214,13 @@ class Commands(Served):
         self.environment["HOLDFAST_URL"] = self.url + "/chroot"
         self.do("create", "-p", "/x/y")
         self.assertEqual(self.do("ls", "-R", "/"), "/\n/x\n/x/y\n")
+
+    def test_parents_that_may_not_be_created(self):
+        self.do("create", "-p", "/a/b")
+        self.do("acl", "set", "/a", "world:anyone:r")
+        self.do("acl", "set", "/a/b", "world:anyone:c")
+        self.do("create", "-p", "/a/b/c/d")
+        self.fails(77, "/a/x: no permission", "create", "-p", "/a/x/y")
 
     def test_an_ephemeral_node_lives_as_long_as_its_command(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -601,12 +615,6 @@ class Commands(Served):
 
     # ---- watch
 
-    def watch(self, *arguments):
-        process = self.start_zk("watch", *arguments)
-        line = process.stderr.readline()
-        self.assertTrue(line.startswith("holdfast: watching "), line)
-        return process
-
     def test_events(self):
         node = self.watch("-n", "3", "/w")
         children = self.watch("--children", "-j", "-n", "4", "/w")
@@ -727,6 +735,13 @@ class Commands(Served):
                    "/a")
         self.fails(73, "cannot be written: No such file", "export", "-o",
                    nowhere, "/a")
+        # A file that is there stays if there is nothing to write to it.
+        self.do("get", "-o", self.path("kept"), "/a")
+        for command in ("export", "get"):
+            self.fails(1, "/none: no such node", command, "-o",
+                       self.path("kept"), "/none")
+        with open(self.path("kept")) as file:
+            self.assertEqual(file.read(), "x")
         for arguments in (["get", "/a"], ["ls", "/"], ["export", "/"],
                           ["stat", "/a"], ["tree", "-j", "/"]):
             with open("/dev/full", "w") as full:
@@ -804,6 +819,83 @@ class Root(Served):
         self.environment["HOLDFAST_URL"] += "/chroot"
         self.assertEqual(self.json("import", "-j", "/", text=exported)
                          ["created"], 2)
+
+
+class Outages(Served):
+    """Connections that end while something is under way."""
+
+    def setUp(self):
+        super().setUp()
+        self.proxy = Proxy(self.server.port)
+        self.addCleanup(self.proxy.close)
+        self.proxied = "zk://127.0.0.1:%d%s" % (self.proxy.port, self.top)
+
+    def there(self, path):
+        with self.server.client() as client:
+            return client.exists(self.top + path) is not None
+
+    def test_an_import_that_may_have_been_carried_out(self):
+        """The answer to the second transaction is lost."""
+        def write(count, end=""):
+            self.node_count += count
+            process.stdin.write("".join(
+                '{"path": "/n%04d", "mode": "persistent", "acl": '
+                '["world:anyone:cdrwa"], "data_base64": null}\n' % n
+                for n in range(self.node_count - count, self.node_count)) + end)
+            process.stdin.flush()
+
+        self.node_count = 0
+        self.do("create", "/a")
+        process = self.start_zk("import", "-c", self.proxied, "/a",
+                                stdin=subprocess.PIPE)
+        process.stdin.write('{"holdfast_zk_export": 1, "of": "/"}\n')
+        write(1000)
+        # More than a pipe holds: when it is written, the first transaction was
+        # answered, because more is read after it only.
+        write(998)
+        self.assertTrue(self.there("/a/n0999"))
+        self.proxy.hold(DOWN)
+        write(2, '{"nodes": 2000}\n')
+        process.stdin.close()
+        process.stdin = None
+        waiting.eventually("the nodes", lambda: self.there("/a/n1999"))
+        self.proxy.cut()
+        self.proxy.thaw(DOWN)
+        status, out, err = self.finish(process)
+        self.assertEqual((status, out), (69, ""))
+        first, *others = err.splitlines()
+        self.assertRegex(first, "^holdfast: line 1002: the connection ended "
+                         "after it was sent; it may have been carried out")
+        self.assertEqual(others, [
+            "holdfast: 1000 nodes were created and 0 replaced before that",
+            "holdfast: the next 1000 nodes, from line 1002 on, may have been, "
+            "too; look before you import them again"])
+
+    def test_a_watch_asks_to_read_again(self):
+        process = self.watch("-c", self.proxied, "/w")
+        self.proxy.cut()
+        waiting.read_line(process, "resync /w")
+        self.do("create", "/w")
+        waiting.read_line(process, "created /w")
+        process.terminate()
+        self.assertEqual(self.finish(process)[:2], (0, ""))
+
+    def test_a_walk_goes_on_after_an_outage(self):
+        """Reads are repeated on the next connection."""
+        lines = ["create /w"] + ["create /w/%d x" % n for n in range(999)]
+        self.do("txn", text="\n".join(lines))
+        # So that the cuts come while it runs.
+        self.proxy.delay(5)
+        process = self.start_zk("export", "-c", self.proxied, "/w")
+        for _ in range(2):
+            before = self.proxy.accepted
+            waiting.eventually("a connection", self.proxy.links)
+            self.proxy.cut()
+            waiting.eventually("the next one", lambda: process.poll() is not None
+                               or self.proxy.accepted > before)
+        status, out, err = self.finish(process)
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(len(out.splitlines()), 1002)
 
 
 if __name__ == "__main__":
