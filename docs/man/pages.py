@@ -34,11 +34,9 @@ SECTION = re.compile(r"/\* -{3,} ([^:]+?)(?:: (hf_\w+))? -- \*/")
 HEADING = re.compile(r"((?:hf_\w+\([^)]*\)(?:,\s+)?)+):\n")
 FUNCTION = re.compile(r"(.*?)\s*\b(hf_\w+)\s*\((.*)\)$", re.S)
 # "  Ownership ${error} is yours." in a contract; at the top of a header
-# "Paths      are absolute".
+# "Paths      are absolute".  The lines that follow are indented.
 TAG_OF_CONTRACT = re.compile(r"  ([A-Z]\w+(?:, [A-Z]\w+)*) +(?=\S)")
-TAG_OF_TEXT = re.compile(r"(\w+) {2,}(?=\S)")
-# A tag that does not begin its line: a formatter has joined the lines.
-STRAY_TAG = re.compile(r"\S.*(?<!, )\b(Time|Ownership|Callback|Thread|States|Fails)  +")
+TAG_OF_TEXT = re.compile(r"(\w+(?: \w+)*) {2,}(?=\S)")
 
 
 class Malformed(Exception):
@@ -132,10 +130,6 @@ def contract(piece):
             f"{piece.where}: the comment is about {named}, and what is declared "
             f"below it is {declared}; expected the same names in the same order")
     piece.text = piece.text[len(heading[0]):]
-    stray = STRAY_TAG.search(piece.text)
-    if stray:
-        raise Malformed(f"{piece.where}: {stray[1]!r} is within a line; expected "
-                        "it at the beginning of one")
     return piece
 
 
@@ -206,20 +200,21 @@ def sentences(lines):
 def tagged(lines, tag):
     """Paragraphs of which some begin with a word that says what they are about,
     such as "Ownership": these are a list."""
-    out, text, open_list = [], [], False
-    for one in lines + [None]:
-        match = tag.match(one) if one is not None else None
-        if match or one is None:
+    out, text, is_open = [], [], False
+    for one in lines:
+        match = tag.match(one)
+        if match or (is_open and not one.startswith(" ")):
             out += sentences(text)
             text = []
         if match:
-            out += [] if open_list else [".Bl -tag -width Ownership"]
-            open_list = True
+            out += [] if is_open else [".Bl -tag -width Ownership"]
             out.append(f".It Sy {match[1].replace(', ', ' , ')}")
             one = one[match.end():]
-        if one is not None:
-            text.append(one)
-    return out + ([".El"] if open_list else [])
+        elif is_open and not one.startswith(" "):
+            out.append(".El")
+        is_open = match is not None or (is_open and one.startswith(" "))
+        text.append(one)
+    return out + sentences(text) + ([".El"] if is_open else [])
 
 
 def paragraphs(text, tag):

@@ -8,7 +8,10 @@ nothing else is, and each is introduced by a comment that names it:
     /**
      * hf_lock_free(lock):
      * ...
+     *   Thread    any.
      */
+
+What such a comment says of time, ownership and so on begins a line.
 """
 import pathlib
 import re
@@ -18,6 +21,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DECLARED = re.compile(r"^HF_API\b[^;]*?\b(hf_\w+)\s*\(", re.M)
 CONTRACT = re.compile(r"^/\*\*\n(.*?)\*/", re.M | re.S)
 HEADING = re.compile(r"^ \* ((?:hf_\w+\([^)]*\)(?:,\s*(?:\* )?)?)+):", re.M)
+TAGS = "Time|Ownership|Callback|Thread|States|Fails"
+TAG = re.compile(rf" \*   (?:{TAGS})(?:, \w+)* +\S")
+# A formatter breaks lines that are too long, and joins the rest to the next.
+JOINED = re.compile(rf" \* \S.*(?<!, )\b(?:{TAGS})(?:, \w+)*(?: {{2,}}|,$)")
+
+
+def deformed(comment):
+    """Yields the lines of a contract that a formatter has deformed: a tag such
+    as "Fails" is within one, or what follows a tag is not indented."""
+    is_tagged = False
+    for number, line in enumerate(comment.split("\n")):
+        is_tag = TAG.match(line) is not None
+        is_tagged = is_tag or (is_tagged and line != " *")
+        if JOINED.match(line) or (is_tagged and not is_tag and
+                                  re.match(r" \* {0,4}\S", line)):
+            yield number, line.strip(" *")
 
 
 def declared(text):
@@ -49,6 +68,13 @@ def main():
         for name in sorted(introduced(text) - declared(text)):
             faults.append(f"{header.name}: a contract for {name}(), which it "
                           "does not declare")
+        for comment in CONTRACT.finditer(text):
+            first = text.count("\n", 0, comment.start()) + 2
+            for number, line in deformed(comment[1]):
+                faults.append(
+                    f"{header.name}:{first + number}: {line!r}: expected each of "
+                    f"{TAGS} at the beginning of a line, and the lines behind "
+                    "it indented; shorten the line before it that is too long")
     for name in sorted(functions - exported):
         faults.append(f"src/holdfast.map: {name} is missing")
     for name in sorted(exported - functions):
