@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DECLARED = re.compile(r"^HF_API\b[^;]*?\b(hf_\w+)\s*\(", re.M)
 CONTRACT = re.compile(r"^/\*\*\n(.*?)\*/", re.M | re.S)
 HEADING = re.compile(r"^ \* ((?:hf_\w+\([^)]*\)(?:,\s*(?:\* )?)?)+):", re.M)
-TAGS = "Time|Ownership|Callback|Thread|States|Fails"
-TAG = re.compile(rf" \*   (?:{TAGS})(?:, \w+)* +\S")
+TAGS = "Time|Ownership|Callback|Thread|States|Result|Fails"
+TAG = re.compile(r" \*   [A-Z]\w+(?:, \w+)* +\S")
 # A formatter breaks lines that are too long, and joins the rest to the next.
 JOINED = re.compile(rf" \* \S.*(?<!, )\b(?:{TAGS})(?:, \w+)*(?: {{2,}}|,$)")
 
