@@ -161,6 +161,20 @@ class Tables(unittest.TestCase):
             named = re.findall(r"\b(hf_\w+)\(\)", document.text)
             self.assertEqual(set(named) - set(exported), set())
 
+    @testing.when(OFFICIAL.exists())
+    def test_what_the_other_client_has(self):
+        """Each function, and each constant but the errors."""
+        header = re.sub(r"(?s)/\*.*?\*/", "", OFFICIAL.read_text())
+        names = [name + "()" for name in
+                 re.findall(r"ZOOAPI [^;(]*?\b(z\w+|is_\w+|close_\w+)\s*\(",
+                            header)]
+        names += re.findall(r"ZOOAPI [^;(]*?\b(ZOO\w+);", header)
+        names += re.findall(r"(?m)^#define (ZOO_\w+)", header)
+        self.assertGreater(len(names), 100)
+        for name in names:
+            with self.subTest(name=name):
+                self.assertTrue(f"`{name}`" in MIGRATING.text, "it is not named")
+
     def test_kinds_of_operations(self):
         header = (SOURCE / "include/holdfast/zookeeper.h").read_text()
         kinds, = re.findall(r"enum hf_zookeeper_op_kind \{(.*?)\n\};", header,
