@@ -25,6 +25,8 @@ TAGS = "Time|Ownership|Callback|Thread|States|Result|Fails"
 TAG = re.compile(r" \*   [A-Z]\w+(?:, \w+)* +\S")
 # A formatter breaks lines that are too long, and joins the rest to the next.
 JOINED = re.compile(rf" \* \S.*(?<!, )\b(?:{TAGS})(?:, \w+)*(?: {{2,}}|,$)")
+# The same of other texts with tags, such as the one at the top of a header.
+WIDE = re.compile(r"^ \* (?!\w+(?: \w+)* {2,})\S.*\S {3,}\S.*$", re.M)
 
 
 def deformed(comment):
@@ -68,6 +70,11 @@ def main():
         for name in sorted(introduced(text) - declared(text)):
             faults.append(f"{header.name}: a contract for {name}(), which it "
                           "does not declare")
+        for line in WIDE.finditer(text):
+            faults.append(
+                f"{header.name}:{text.count(chr(10), 0, line.start()) + 1}: a gap "
+                "within a line; expected what stands before it at the beginning "
+                "of one")
         for comment in CONTRACT.finditer(text):
             first = text.count("\n", 0, comment.start()) + 2
             for number, line in deformed(comment[1]):
