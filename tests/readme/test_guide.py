@@ -102,6 +102,7 @@ class Guide(Case):
         self.assertEqual(self.compile_and_run(source), "version 0: hello\n")
 
     def test_functions(self):
+        """A function that the program does not call is a warning."""
         functions = [block for block in GUIDE.code()
                      if not block.startswith("#include")]
         (self.top / "guide.h").write_text("\n".join(functions))
