@@ -8,6 +8,7 @@ for them.
 """
 
 import os
+import re
 import sys
 import unittest
 
@@ -16,7 +17,7 @@ from zookeeper_driver import ZookeeperDriver
 import waiting
 from ensemble import Ensemble
 from proxy import DOWN, UP, Proxy
-from zookeeper import Standalone
+from zookeeper import Standalone, superuser
 
 DRIVER = os.path.abspath(sys.argv.pop(1))
 
@@ -712,6 +713,29 @@ class Ensembles(unittest.TestCase):
         self.assertEqual(driver.events(persistent), ["RESYNC /a"])
         self.assertEqual(driver.states(session),
                          ["CONNECTED", "SUSPENDED", "CONNECTED"])
+        driver.end()
+
+    def test_the_server_of_the_session_leaves_the_ensemble(self):
+        ensemble = Ensemble(config={"reconfigEnabled": "true"},
+                            properties=superuser("super:secret"))
+        self.addCleanup(ensemble.close)
+        driver = ZookeeperDriver(DRIVER)
+        self.addCleanup(driver.kill)
+        leaving = ensemble.followers()[0]
+        session = driver.opened("zk://%s/?%s" % (leaving.address(), LONG))
+        identity = driver.session(session)
+        driver.ok(session, "create", "/e", mode="ephemeral")
+        driver.ok(session, "add_auth", scheme="digest", data="super:secret")
+        driver.ok(session, "reconfig", leaving=leaving.id)
+        with ensemble.client() as client:
+            config = client.get("/zookeeper/config")[0].decode()
+        self.assertEqual(re.findall(r"(?m)^server\.(\d+)=", config),
+                         [str(server.id) for server in ensemble.servers
+                          if server is not leaving])
+        # It goes on to serve those who are connected to it.
+        driver.ok(session, "set", "/e", version=-1)
+        self.assertEqual(driver.session(session), identity)
+        self.assertNotIn("LOST", driver.states(session))
         driver.end()
 
 

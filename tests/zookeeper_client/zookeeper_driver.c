@@ -258,7 +258,9 @@ static void start_operation(const struct command *command)
         .ttl_ms = (uint64_t)number_option(command, "ttl"),
         .priority =
             (enum hf_zookeeper_priority)number_option(command, "priority"),
-        .scheme = option(command, "scheme")};
+        .scheme = option(command, "scheme"),
+        .leaving = option(command, "leaving"),
+        .config_version = HF_ZOOKEEPER_ANY_VERSION};
     hf_status status;
 
     op.bytes = op.data != NULL ? strlen(op.data) : 0;
