@@ -108,6 +108,7 @@ def taken(lines, at, ends):
 
 
 def take_comment(lines, at):
+    """A comment ends where it is closed."""
     return taken(lines, at, lambda end: end > at and "*/" in lines[end - 1])
 
 
@@ -127,8 +128,9 @@ def contract(piece):
     named = re.findall(r"hf_\w+(?=\()", heading[1]) if heading else []
     if named != declared or not declared:
         raise Malformed(
-            f"{piece.where}: the comment is about {named}, and what is declared "
-            f"below it is {declared}; expected the same names in the same order")
+            f"{piece.where}: the comment is about {named}, and what is "
+            f"declared below it is {declared}; expected the same names in the "
+            "same order")
     piece.text = piece.text[len(heading[0]):]
     return piece
 
@@ -362,8 +364,8 @@ def written(page, pages, date, version):
                            if function.name != page.name]
     out = ['.\\" SPDX-License-Identifier: Apache-2.0',
            f'.\\" Made from holdfast/{page.header.name} by docs/man/pages.py.',
-           f".Dd {date}", f".Dt {page.name.upper()} 3", f".Os holdfast {version}",
-           ".Sh NAME", *(f".Nm {name} ," for name in names[:-1]),
+           f".Dd {date}", f".Dt {page.name.upper()} 3",
+           f".Os holdfast {version}", ".Sh NAME", *(f".Nm {name} ," for name in names[:-1]),
            f".Nm {names[-1]}", f".Nd {page.about}",
            ".Sh LIBRARY", "holdfast (libholdfast, \\-lholdfast)",
            *synopsis(page), *description(page),

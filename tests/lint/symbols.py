@@ -71,10 +71,10 @@ def main():
             faults.append(f"{header.name}: a contract for {name}(), which it "
                           "does not declare")
         for line in WIDE.finditer(text):
-            faults.append(
-                f"{header.name}:{text.count(chr(10), 0, line.start()) + 1}: a gap "
-                "within a line; expected what stands before it at the beginning "
-                "of one")
+            number = text.count("\n", 0, line.start()) + 1
+            faults.append(f"{header.name}:{number}: a gap within a line; "
+                          "expected what stands before it at the beginning of "
+                          "one")
         for comment in CONTRACT.finditer(text):
             first = text.count("\n", 0, comment.start()) + 2
             for number, line in deformed(comment[1]):
