@@ -696,8 +696,8 @@ HF_API hf_status hf_zookeeper_add_auth(struct hf_zookeeper *zookeeper,
  *   Ownership ${op}->path is valid until ${grant} is released.
  *   Thread    any, also in a callback.
  *   Fails     HF_ELOST if ${grant} is known to be lost; HF_ESTATE while it is
- *             being downgraded; HF_EINVAL if its ticket is not below the path of
- *             ${zookeeper}; HF_EUNSUPPORTED if it is of another engine than
+ *             being downgraded; HF_EINVAL if its ticket is not below the path
+ *             of ${zookeeper}; HF_EUNSUPPORTED if it is of another engine than
  *             ZooKeeper; HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_zookeeper_op_check_grant(struct hf_zookeeper *zookeeper,
