@@ -67,7 +67,7 @@
  *
  * There is one header for each noun: a program that acquires a lock needs only
  * <holdfast/lock.h> and <holdfast/grant.h>.  This one includes all of them, but
- * for <holdfast/uv.h> and <holdfast/zookeeper.h>.
+ * for <holdfast/uv.h>, and <holdfast/zookeeper.h> and those that build on it.
  */
 #ifndef HOLDFAST_HOLDFAST_H
 #define HOLDFAST_HOLDFAST_H

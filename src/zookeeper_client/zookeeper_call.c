@@ -39,16 +39,65 @@ void hf_zookeeper_call_end(struct hf_zookeeper_call *call, hf_status status,
 {
     struct hf_monitor *monitor = call->zookeeper->monitor;
     struct hf_waiter *waiter = call->waiter;
+    bool asks = call->asks;
 
     call->result = result;
     call->waiter = NULL;
-    if (waiter != NULL)
+    call->asks = false;
+    if (asks)
+        waiter->status = status; /* its caller is awake already */
+    else if (waiter != NULL)
         hf_waiter_answer(monitor, waiter, status);
     else if (call->done.fn != NULL || call->done.drop != NULL)
         hf_monitor_queue(monitor, &call->done_callback);
     else
         /* No caller waits for it, or not any more. */
         hf_zookeeper_call_dereference(call);
+}
+
+/* -------------------------------------------------------------- question -- */
+
+/* The .run of a question. */
+static void run_ask(void *arg)
+{
+    struct hf_zookeeper_call *call = arg;
+    const struct hf_monitor *monitor = call->zookeeper->monitor;
+
+    call->ops->ask(call);
+    if (!hf_fork_is_child(&monitor->fork))
+        hf_zookeeper_call_dereference(call);
+}
+
+void hf_zookeeper_call_ask(struct hf_zookeeper_call *call)
+{
+    struct hf_monitor *monitor = call->zookeeper->monitor;
+
+    if (call->waiter != NULL) {
+        call->asks = true;
+        hf_waiter_answer(monitor, call->waiter, HF_OK);
+    } else {
+        call->references++; /* of the callback */
+        hf_monitor_queue(monitor, &call->ask_callback);
+    }
+}
+
+/* Wait until ${waiter}, that of ${call}, is answered because of the end, and
+ * reply to questions before that. */
+static hf_status await(struct hf_zookeeper_call *call, struct hf_waiter *waiter,
+                       struct hf_error *error)
+{
+    struct hf_monitor *monitor = call->zookeeper->monitor;
+    hf_status status = hf_monitor_wait(monitor, waiter, error);
+
+    while (call->asks) {
+        call->asks = false;
+        *waiter = (struct hf_waiter){.done = false};
+        call->ops->ask(call);
+        if (hf_fork_is_child(&monitor->fork))
+            return HF_EFORKED;
+        status = hf_monitor_wait(monitor, waiter, error);
+    }
+    return waiter->done ? waiter->status : status;
 }
 
 /* ----------------------------------------------------------- its handle -- */
@@ -91,6 +140,7 @@ void hf_zookeeper_call_init(struct hf_zookeeper_call *call,
         .op = {&op_ops, zookeeper->monitor},
         .references = references,
         .done_callback = {.run = run_done, .arg = call},
+        .ask_callback = {.run = run_ask, .arg = call},
     };
 }
 
@@ -99,8 +149,10 @@ hf_status hf_zookeeper_call_await(struct hf_zookeeper_call *call,
                                   struct hf_zookeeper_result **result,
                                   struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(call->zookeeper->monitor, waiter, error);
+    hf_status status = await(call, waiter, error);
 
+    if (status == HF_EFORKED)
+        return hf_error_set(error, status, "it runs in a child of a fork");
     if (!waiter->done) {
         call->waiter = NULL; /* it goes on; its end drops the reference */
         return status;

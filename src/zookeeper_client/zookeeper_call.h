@@ -5,8 +5,9 @@
  * handle, and the result.
  *
  * A call is embedded, as .call, in the object that carries it out.  The object
- * ends it once.  It is kept alive by references: those of the object, one of
- * the caller that waits or of the callback, and that of the user's handle.
+ * ends it once, and may ask the user something before.  It is kept alive by
+ * references: those of the object, one of the caller that waits or of the
+ * callback, and that of the user's handle.
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_CALL_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_CALL_H
@@ -16,10 +17,13 @@
 
 struct hf_zookeeper_call;
 
-/* What the object does for its call.  Both with the lock. */
+/* What the object does for its call.  All with the lock. */
 struct hf_zookeeper_call_ops {
     /* The user does not want it any more.  Also called after the end. */
     void (*cancel)(struct hf_zookeeper_call *call);
+    /* Call the function of the user that hf_zookeeper_call_ask() is about, with
+     * the lock released meanwhile.  NULL: there is none. */
+    void (*ask)(struct hf_zookeeper_call *call);
     /* The last reference is gone: free the object. */
     void (*destroy)(struct hf_zookeeper_call *call);
 };
@@ -32,8 +36,10 @@ struct hf_zookeeper_call {
     unsigned references;
     struct hf_zookeeper_result *result; /* until the user gets it */
     struct hf_waiter *waiter;           /* the caller that waits, or NULL */
+    bool asks; /* .waiter was answered because of a question */
     struct hf_zookeeper_done done;
     struct hf_callback done_callback;
+    struct hf_callback ask_callback;
 };
 
 /* Who gets the end of a call: one of them. */
@@ -55,6 +61,10 @@ void hf_zookeeper_call_dereference(struct hf_zookeeper_call *call);
  * that waits, or queue the callback.  With the lock. */
 void hf_zookeeper_call_end(struct hf_zookeeper_call *call, hf_status status,
                            struct hf_zookeeper_result *result);
+
+/* Have .ask of ${call} called: on the thread of the caller that waits, or where
+ * callbacks run.  With the lock. */
+void hf_zookeeper_call_ask(struct hf_zookeeper_call *call);
 
 /* Wait for the end of ${call}, whose .waiter ${waiter} is, and set ${result}
  * (may be NULL) to what it brought.  Drops the reference of the caller that

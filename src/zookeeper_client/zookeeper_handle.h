@@ -34,6 +34,19 @@ struct hf_zookeeper_shared {
     struct hf_callback closed_callback; /* the last one */
 };
 
+struct hf_zookeeper_retry;
+
+/* The retries of a handle (zookeeper_retry.h), and what these know of the
+ * session. */
+struct hf_zookeeper_retries {
+    struct hf_zookeeper_retry *first;
+    struct hf_heap wakes;
+    size_t kept;         /* that may go on although nobody waits for them */
+    int64_t session;     /* the id of the one that was connected last */
+    int64_t previous;    /* of the one before; 0: there was none */
+    uint64_t timeout_ms; /* of the former */
+};
+
 /* All fields under the monitor's lock, where nothing else is said. */
 struct hf_zookeeper {
     struct hf_monitor *monitor;
@@ -50,6 +63,7 @@ struct hf_zookeeper {
     struct hf_engine_host host; /* of .io */
     char *description;          /* the URL without credentials and options */
     struct hf_zk_op_queue queue;
+    struct hf_zookeeper_retries retries;
     struct hf_zk_listener listener; /* of .session, after that of .queue */
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;

@@ -90,7 +90,8 @@ static void destroy(struct hf_zookeeper_call *call)
     hf_zookeeper_dereference(zookeeper);
 }
 
-static const struct hf_zookeeper_call_ops call_ops = {cancel, destroy};
+static const struct hf_zookeeper_call_ops call_ops = {.cancel = cancel,
+                                                      .destroy = destroy};
 
 /* ----------------------------------------------------------------- begin -- */
 
@@ -167,6 +168,8 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
 {
     hf_status status = HF_OK;
 
+    if (hf_zookeeper_is_closing(zookeeper))
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
     *op = *given;
     if (op->watch != NULL)
         status = hf_zookeeper_watch_check(zookeeper, op, error);
@@ -188,10 +191,6 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
     struct hf_zookeeper_operation *operation;
     struct hf_zookeeper_op op;
 
-    if (hf_zookeeper_is_closing(zookeeper)) {
-        (void)hf_error_set(error, HF_ECLOSED, "the handle was closed");
-        return NULL;
-    }
     if (check(zookeeper, given, &op, error) != HF_OK)
         return NULL;
     if ((operation = new_operation(zookeeper, &op, wait_ms)) == NULL) {
@@ -245,6 +244,15 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
 {
     return hf_zookeeper_call_start(zookeeper, call, begin_call, op, wait_ms,
                                    done, handle);
+}
+
+hf_status hf_zookeeper_operation_check(const struct hf_zookeeper *zookeeper,
+                                       const struct hf_zookeeper_op *op,
+                                       struct hf_error *error)
+{
+    struct hf_zookeeper_op checked;
+
+    return check(zookeeper, op, &checked, error);
 }
 
 hf_status hf_zookeeper_operation_begin(

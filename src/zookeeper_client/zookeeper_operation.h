@@ -40,6 +40,11 @@ hf_zookeeper_start_for(struct hf_zookeeper *zookeeper, const char *call,
                        const struct hf_zookeeper_op *op, uint64_t wait_ms,
                        struct hf_zookeeper_done done, struct hf_op **handle);
 
+/* Can ${op} be carried out?  As hf_zookeeper_start() fails.  With the lock. */
+hf_status hf_zookeeper_operation_check(const struct hf_zookeeper *zookeeper,
+                                       const struct hf_zookeeper_op *op,
+                                       struct hf_error *error);
+
 /* Begin ${op} for a part of the library, whose function ${on_end} has: perhaps
  * from within.  ${wait_ms} as for hf_zookeeper_start().  Set ${operation} (may
  * be NULL), before that, to what can be passed to

@@ -14,6 +14,7 @@
 #include "core/time_math.h"
 #include "host/done.h"
 #include "zookeeper/watch_resume.h"
+#include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* ------------------------------------------------- events of the session -- */
@@ -31,6 +32,7 @@ static void up(void *user, bool resumed)
     (void)resumed;
     set_state(zookeeper, HF_STATE_CONNECTED);
     hf_zookeeper_watches_set_again(zookeeper);
+    hf_zookeeper_retries_up(zookeeper);
 }
 
 static void suspended(void *user)
@@ -161,21 +163,40 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
     return add_credentials(zookeeper, opts, error);
 }
 
+/* --------------------------------------------- what a handle has under way --
+ */
+
+uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper)
+{
+    return hf_min_ms(hf_zk_op_queue_wake_at_ms(&zookeeper->queue),
+                     hf_zookeeper_retries_wake_at_ms(zookeeper));
+}
+
+void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper)
+{
+    uint64_t now_ms = hf_now_ms();
+
+    hf_zk_op_queue_tick(&zookeeper->queue, now_ms);
+    hf_zookeeper_retries_tick(zookeeper, now_ms);
+}
+
+void hf_zookeeper_stop(struct hf_zookeeper *zookeeper)
+{
+    hf_zk_op_queue_close(&zookeeper->queue, hf_now_ms());
+    hf_zookeeper_retries_close(zookeeper);
+}
+
 /* --------------------------------------------------- calls of the monitor --
  */
 
 static uint64_t due_at_ms(const void *owner)
 {
-    const struct hf_zookeeper *zookeeper = owner;
-
-    return hf_zk_op_queue_wake_at_ms(&zookeeper->queue);
+    return hf_zookeeper_due_at_ms(owner);
 }
 
 static void run_due(void *owner)
 {
-    struct hf_zookeeper *zookeeper = owner;
-
-    hf_zk_op_queue_tick(&zookeeper->queue, hf_now_ms());
+    hf_zookeeper_run_due(owner);
 }
 
 /* A session lives by what is sent in time. */
@@ -192,7 +213,7 @@ static void begin_close(void *owner)
 {
     struct hf_zookeeper *zookeeper = owner;
 
-    hf_zk_op_queue_close(&zookeeper->queue, hf_now_ms());
+    hf_zookeeper_stop(zookeeper);
     zookeeper->io->ending = true;
     hf_zk_session_close(zookeeper->session);
     hf_zookeeper_changed(zookeeper);

@@ -23,4 +23,13 @@ void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
                               const struct hf_zk_url_config *config,
                               size_t max_request_bytes);
 
+/* Do what is due of ${zookeeper}; when that is next, or HF_FOREVER.  With the
+ * lock. */
+void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper);
+uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper);
+
+/* End what is under way but for operations that were sent, and begin nothing
+ * any more: the handle is being closed.  With the lock. */
+void hf_zookeeper_stop(struct hf_zookeeper *zookeeper);
+
 #endif

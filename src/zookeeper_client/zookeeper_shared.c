@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "host/done.h"
+#include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
@@ -102,12 +103,10 @@ static void queue_idle(void *user)
 /* Begin the close while the client lives. */
 static void begin_close(struct hf_zookeeper *zookeeper)
 {
-    uint64_t now_ms = hf_now_ms();
-
     zookeeper->shared.closing = true;
-    zookeeper->shared.close_by_ms = hf_after_ms(now_ms, CLOSE_MS);
+    zookeeper->shared.close_by_ms = hf_after_ms(hf_now_ms(), CLOSE_MS);
     hf_zookeeper_watches_leave(zookeeper);
-    hf_zk_op_queue_close(&zookeeper->queue, now_ms);
+    hf_zookeeper_stop(zookeeper);
     hf_zookeeper_changed(zookeeper);
 }
 
@@ -183,7 +182,7 @@ void hf_zookeeper_shared_close_start(struct hf_zookeeper *zookeeper)
 static uint64_t due_at_ms(const struct hf_session_user *user)
 {
     const struct hf_zookeeper *zookeeper = of_user(user);
-    uint64_t at_ms = hf_zk_op_queue_wake_at_ms(&zookeeper->queue);
+    uint64_t at_ms = hf_zookeeper_due_at_ms(zookeeper);
 
     return zookeeper->shared.closing
                ? hf_min_ms(at_ms, zookeeper->shared.close_by_ms)
@@ -193,10 +192,10 @@ static uint64_t due_at_ms(const struct hf_session_user *user)
 static void run_due(struct hf_session_user *user)
 {
     struct hf_zookeeper *zookeeper = of_user(user);
-    uint64_t now_ms = hf_now_ms();
 
-    hf_zk_op_queue_tick(&zookeeper->queue, now_ms);
-    if (zookeeper->shared.closing && now_ms >= zookeeper->shared.close_by_ms)
+    hf_zookeeper_run_due(zookeeper);
+    if (zookeeper->shared.closing &&
+        hf_now_ms() >= zookeeper->shared.close_by_ms)
         end_close(zookeeper);
 }
 
@@ -206,7 +205,7 @@ static void client_closes(struct hf_session_user *user)
     struct hf_zookeeper *zookeeper = of_user(user);
 
     if (!zookeeper->shared.closing)
-        hf_zk_op_queue_close(&zookeeper->queue, hf_now_ms());
+        hf_zookeeper_stop(zookeeper);
 }
 
 static void client_ended(struct hf_session_user *user)
@@ -254,6 +253,7 @@ static struct hf_zookeeper *new_handle(struct hf_client *client)
     hf_zookeeper_reference(zookeeper); /* the user's */
     hf_zookeeper_reference(zookeeper); /* the queue's */
     hf_client_add_session_user(client, &zookeeper->shared.user);
+    hf_zookeeper_retries_up(zookeeper);
     return zookeeper;
 }
 

@@ -17,6 +17,7 @@
 
 #include <holdfast/holdfast.h>
 #include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_retry.h>
 
 /* What a set in the document does while an answer is to be lost. */
 enum lost_answer {
@@ -112,6 +113,22 @@ static void shows_always(struct hf_zookeeper *zookeeper)
 static void removes_no_server(struct hf_zookeeper *zookeeper)
 {
     CHECK(remove_server(zookeeper, "2", 0) == HF_EUNSUPPORTED);
+}
+
+static void adds_jobs(struct hf_zookeeper *zookeeper)
+{
+    struct hf_zookeeper_result *result;
+
+    CHECK(hf_zookeeper_create(zookeeper, "/count", NULL, 0,
+                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
+    CHECK(add_job(zookeeper, "a", 1) == HF_OK);
+    CHECK(add_job(zookeeper, "b", 1) == HF_OK);
+    CHECK(hf_zookeeper_children(zookeeper, "/jobs", WAIT_MS, &result) == HF_OK);
+    CHECK(result->child_count == 2);
+    hf_zookeeper_result_free(result);
+    CHECK(hf_zookeeper_get(zookeeper, "/count", WAIT_MS, &result) == HF_OK);
+    CHECK(result->bytes == 1 && memcmp(result->data, "2", 1) == 0);
+    hf_zookeeper_result_free(result);
 }
 
 /* --------------------------------------------------------------- watches -- */
@@ -251,6 +268,7 @@ int main(int argc, char **argv)
     sets_once(zookeeper);
     shows_always(zookeeper);
     removes_no_server(zookeeper);
+    adds_jobs(zookeeper);
     keeps_a_copy(zookeeper);
     CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
     runs_callbacks();

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <holdfast/zookeeper_retry.h>
+
 #include "cmocka/runner.h"
 #include "zookeeper_fixture.h"
 
@@ -72,13 +74,54 @@ static hf_status start_multi(struct hf_zookeeper *zookeeper, const char *path,
     return hf_zookeeper_multi_start(zookeeper, &check, 1, WAIT_MS, done);
 }
 
+static hf_status start_create_protected(struct hf_zookeeper *zookeeper,
+                                        const char *path,
+                                        struct hf_zookeeper_done done)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CREATE,
+                                       .path = path};
+
+    return hf_zookeeper_create_protected_start(zookeeper, &op, 0, WAIT_MS, done,
+                                               NULL);
+}
+
+static hf_status start_delete_guaranteed(struct hf_zookeeper *zookeeper,
+                                         const char *path,
+                                         struct hf_zookeeper_done done)
+{
+    return hf_zookeeper_delete_guaranteed_start(zookeeper, path, 77, WAIT_MS,
+                                                done, NULL);
+}
+
+static hf_status keep_data(void *arg, const struct hf_zookeeper_result *now,
+                           struct hf_zookeeper_new_data *new_data)
+{
+    (void)arg;
+    (void)now;
+    (void)new_data;
+    return HF_OK;
+}
+
+static hf_status start_update(struct hf_zookeeper *zookeeper, const char *path,
+                              struct hf_zookeeper_done done)
+{
+    const struct hf_zookeeper_change change = {keep_data, NULL, NULL};
+
+    return hf_zookeeper_update_start(zookeeper, path, change, WAIT_MS, done,
+                                     NULL);
+}
+
 static const struct {
     const char *name;
     start_fn *start;
     const char *line; /* of the callback */
 } calls[] = {
     {"hf_zookeeper_children_start", start_children, "op HF_OK"},
+    {"hf_zookeeper_create_protected_start", start_create_protected,
+     "op HF_EEXISTS"},
     {"hf_zookeeper_create_start", start_create, "op HF_EEXISTS"},
+    {"hf_zookeeper_delete_guaranteed_start", start_delete_guaranteed,
+     "op HF_EVERSION"},
     {"hf_zookeeper_delete_start", start_delete, "op HF_EVERSION"},
     {"hf_zookeeper_exists_start", start_exists, "op HF_OK"},
     {"hf_zookeeper_get_start", start_get, "op HF_OK"},
@@ -86,6 +129,7 @@ static const struct {
     {"hf_zookeeper_set_start", start_set, "op HF_OK"},
     {"hf_zookeeper_start", start_plain, "op HF_OK"},
     {"hf_zookeeper_sync_start", start_sync, "op HF_OK"},
+    {"hf_zookeeper_update_start", start_update, "op HF_OK"},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 

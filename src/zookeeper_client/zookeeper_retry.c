@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything happens in advance(): an event goes to the machine, and its step
+ * is carried out.  An operation that ends within its beginning comes back to
+ * advance(), so nothing may touch a retry behind that.
+ */
+#include "zookeeper_client/zookeeper_retry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <sys/random.h>
+
+#include "core/errno_text.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "zookeeper_retry/retry_removal.h"
+
+/* Where memory for an operation was missing. */
+#define NO_MEMORY_PAUSE_MS 1000
+
+static void advance(struct hf_zookeeper_retry *retry,
+                    struct hf_zk_retry_event *event);
+
+struct hf_zookeeper_retry *hf_zookeeper_retry_of(struct hf_zookeeper_call *call)
+{
+    size_t offset = offsetof(struct hf_zookeeper_retry, call);
+
+    return (struct hf_zookeeper_retry *)(void *)((char *)call - offset);
+}
+
+static struct hf_zookeeper_retry *of_wake(struct hf_heap_node *node)
+{
+    size_t offset = offsetof(struct hf_zookeeper_retry, wake);
+
+    return (struct hf_zookeeper_retry *)(void *)((char *)node - offset);
+}
+
+hf_status hf_zookeeper_retry_random(struct hf_random *random,
+                                    struct hf_error *error)
+{
+    if (getrandom(random->s, sizeof random->s, 0) != (ssize_t)sizeof random->s)
+        return hf_error_set(error, HF_ELIMIT,
+                            "getrandom gave no random bytes: %s",
+                            hf_errno_text(errno));
+    random->s[0] |= 1; /* xoshiro must not start with all zeros */
+    return HF_OK;
+}
+
+/* ------------------------------------------------------------------ life -- */
+
+/* Make ${retry} one of the handle. */
+static void link_to_handle(struct hf_zookeeper_retry *retry)
+{
+    struct hf_zookeeper_retries *retries = &retry->call.zookeeper->retries;
+
+    retry->link = &retries->first;
+    retry->next = retries->first;
+    if (retry->next != NULL)
+        retry->next->link = &retry->next;
+    retries->first = retry;
+}
+
+static void unlink_from_handle(struct hf_zookeeper_retry *retry)
+{
+    *retry->link = retry->next;
+    if (retry->next != NULL)
+        retry->next->link = retry->link;
+    retry->link = NULL;
+}
+
+/* Count ${retry} as one that goes on. */
+static hf_status keep(struct hf_zookeeper_retry *retry, struct hf_error *error)
+{
+    size_t *kept = &retry->call.zookeeper->retries.kept;
+
+    if (*kept >= HF_ZOOKEEPER_KEPT_MAX)
+        return hf_error_set(error, HF_ELIMIT,
+                            "%d removals and guaranteed deletes go on; "
+                            "expected fewer, wait until the servers are "
+                            "reached again",
+                            HF_ZOOKEEPER_KEPT_MAX);
+    ++*kept;
+    retry->is_kept = true;
+    return HF_OK;
+}
+
+/* ${retry} has ended, or was not begun: only the user has it now. */
+static void retire(struct hf_zookeeper_retry *retry)
+{
+    struct hf_zookeeper_retry *removal = retry->removal;
+
+    if (retry->link != NULL)
+        unlink_from_handle(retry);
+    hf_heap_remove(&retry->wake);
+    retry->pausing = retry->asking = false;
+    if (retry->is_kept)
+        retry->call.zookeeper->retries.kept--;
+    retry->is_kept = false;
+    if (retry->machine != NULL)
+        retry->ops->free(retry->machine);
+    retry->machine = NULL;
+    retry->removal = NULL;
+    if (removal == NULL)
+        return;
+    retire(removal);
+    hf_zookeeper_call_dereference(&removal->call);
+}
+
+void hf_zookeeper_retry_destroy(struct hf_zookeeper_call *call)
+{
+    struct hf_zookeeper_retry *retry = hf_zookeeper_retry_of(call);
+    struct hf_zookeeper *zookeeper = call->zookeeper;
+
+    hf_zookeeper_result_free(call->result);
+    hf_zookeeper_result_free(retry->timed_out);
+    hf_free(retry);
+    hf_zookeeper_dereference(zookeeper);
+}
+
+/* Notify the user, if there is one who has not got the end yet. */
+static void end_for_user(struct hf_zookeeper_retry *retry,
+                         struct hf_zookeeper_result *result)
+{
+    if (retry->has_user)
+        hf_zookeeper_call_end(&retry->call, result->status, result);
+    else
+        hf_zookeeper_result_free(result);
+    retry->has_user = false;
+}
+
+/* What nobody waits for any more has failed. */
+static void report(const struct hf_zookeeper_retry *retry,
+                   const struct hf_zookeeper_result *result)
+{
+    if (result == NULL || result->status == HF_OK ||
+        result->status == HF_ECLOSED || retry->stop != HF_OK)
+        return;
+    hf_log_write(&retry->call.zookeeper->monitor->log, HF_LOG_WARNING,
+                 "a node that was to be deleted in the background stays: %s",
+                 result->text);
+}
+
+/* The machine has come to its end. */
+static void finish(struct hf_zookeeper_retry *retry,
+                   struct hf_zookeeper_result *result)
+{
+    if (!retry->has_user)
+        report(retry, result);
+    retire(retry);
+    end_for_user(retry, result);
+    hf_zookeeper_call_dereference(&retry->call);
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+/* Until when the user waits. */
+static uint64_t user_deadline_ms(const struct hf_zookeeper_retry *retry)
+{
+    return retry->has_user && (retry->goes_on || retry->operation == NULL)
+               ? retry->deadline_at_ms
+               : HF_FOREVER;
+}
+
+/* Have ${retry} be woken when that is due. */
+static void arm(struct hf_zookeeper_retry *retry)
+{
+    uint64_t at_ms = user_deadline_ms(retry);
+
+    if (retry->pausing)
+        at_ms = hf_min_ms(at_ms, retry->resume_at_ms);
+    hf_heap_remove(&retry->wake);
+    if (at_ms != HF_FOREVER)
+        hf_heap_add(&retry->call.zookeeper->retries.wakes, &retry->wake, at_ms,
+                    0);
+}
+
+static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
+{
+    retry->pausing = true;
+    retry->resume_at_ms = hf_after_ms(hf_now_ms(), pause_ms);
+    arm(retry);
+    hf_zookeeper_changed(retry->call.zookeeper);
+}
+
+/* Must ${retry} go no further than where it is?  The status, or HF_OK. */
+static hf_status why_stop(const struct hf_zookeeper_retry *retry,
+                          const struct hf_zk_retry_step *step)
+{
+    if (retry->stop != HF_OK)
+        return retry->stop;
+    if (hf_zookeeper_is_closing(retry->call.zookeeper))
+        return HF_ECLOSED;
+    if (retry->goes_on)
+        return HF_OK;
+    if (retry->only_try && step->kind == HF_ZK_RETRY_PAUSE)
+        return HF_EUNREACHABLE;
+    return hf_now_ms() >= retry->deadline_at_ms ? HF_ETIMEDOUT : HF_OK;
+}
+
+static const char *stop_text(hf_status status)
+{
+    switch (status) {
+    case HF_ETIMEDOUT:
+        return "the time for it was over";
+    case HF_ECANCELLED:
+        return "it was cancelled";
+    case HF_ECLOSED:
+        return "the handle was closed";
+    default:
+        return "it has to be tried again later, and was not to wait";
+    }
+}
+
+/* --------------------------------------------------------------- removals --
+ */
+
+/* Have a removal ready.  It has one reference. */
+static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
+                         struct hf_error *error)
+{
+    struct hf_zookeeper *zookeeper = retry->call.zookeeper;
+    struct hf_zookeeper_retry *removal;
+
+    if (retry->removal != NULL)
+        return HF_OK;
+    if ((removal = hf_alloc(sizeof *removal)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    hf_zookeeper_reference(zookeeper);
+    hf_zookeeper_call_init(&removal->call, zookeeper,
+                           &hf_zookeeper_retry_call_ops, 1);
+    removal->ops = &hf_zk_retry_removal_ops;
+    removal->goes_on = true;
+    removal->deadline_at_ms = HF_FOREVER;
+    retry->removal = removal;
+    removal->machine = hf_zk_retry_removal_new(path_bytes);
+    if (removal->machine == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    return keep(removal, error);
+}
+
+/* Begin the removal that is ready.  Its first step is a read, so nothing of
+ * what it does ends here. */
+static void begin_removal(struct hf_zookeeper_retry *retry,
+                          const struct hf_zk_retry_remains *remains)
+{
+    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_BEGIN};
+    struct hf_zookeeper_retry *removal = retry->removal;
+
+    assert(removal != NULL);
+    retry->removal = NULL;
+    hf_zk_retry_removal_set(removal->machine, remains);
+    link_to_handle(removal);
+    advance(removal, &event);
+}
+
+/* ------------------------------------------------------------------ steps --
+ */
+
+/* The end of the operation of a retry. */
+static void operation_ended(void *arg, hf_status status,
+                            struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper_retry *retry = arg;
+    struct hf_zk_retry_event event = {
+        .kind = HF_ZK_RETRY_ANSWERED, .status = status, .result = result};
+
+    retry->operation = NULL;
+    advance(retry, &event);
+}
+
+/* How long its next operation may take. */
+static uint64_t wait_ms(const struct hf_zookeeper_retry *retry)
+{
+    if (retry->goes_on || retry->deadline_at_ms == HF_FOREVER)
+        return retry->only_try && !retry->goes_on ? 0 : HF_FOREVER;
+    return hf_max_ms(1, hf_before_ms(retry->deadline_at_ms, hf_now_ms()));
+}
+
+/* Begin the operation of ${step}.  ${retry} may have ended, if this is HF_OK.
+ */
+static hf_status begin_operation(struct hf_zookeeper_retry *retry,
+                                 struct hf_zk_retry_step *step,
+                                 struct hf_error *error)
+{
+    const struct hf_zookeeper_on_end on_end = {operation_ended, retry};
+    hf_status status = HF_OK;
+
+    if (step->reserve_bytes > 0)
+        status = reserve(retry, step->reserve_bytes, error);
+    if (status != HF_OK)
+        return status;
+    hf_heap_remove(&retry->wake);
+    step->op.priority = retry->priority;
+    status = hf_zookeeper_operation_begin(retry->call.zookeeper, &step->op,
+                                          wait_ms(retry), on_end,
+                                          &retry->operation, error);
+    if (status == HF_OK && retry->goes_on)
+        arm(retry);
+    return status;
+}
+
+/* Complete ${event} by what the session is now. */
+static void add_session(const struct hf_zookeeper *zookeeper,
+                        struct hf_zk_retry_event *event)
+{
+    event->now_ms = hf_now_ms();
+    event->session = zookeeper->retries.session;
+    event->previous = zookeeper->retries.previous;
+    event->timeout_ms = zookeeper->retries.timeout_ms;
+    event->zxid = zookeeper->begun ? zookeeper->session->zxid : 0;
+}
+
+/* Carry ${step} out.  HF_OK, or why it cannot be, and ${error} has a text. */
+static hf_status carry_out(struct hf_zookeeper_retry *retry,
+                           struct hf_zk_retry_step *step,
+                           struct hf_error *error)
+{
+    hf_status status = why_stop(retry, step);
+
+    if (status != HF_OK)
+        return hf_error_set(error, status, "%s", stop_text(status));
+    switch (step->kind) {
+    case HF_ZK_RETRY_DO:
+        status = begin_operation(retry, step, error);
+        if (status == HF_OK || !retry->goes_on || status == HF_ECLOSED)
+            return status;
+        begin_pause(retry, NO_MEMORY_PAUSE_MS);
+        return HF_OK;
+    case HF_ZK_RETRY_PAUSE:
+        begin_pause(retry, step->pause_ms);
+        return HF_OK;
+    default:
+        retry->asking = true;
+        arm(retry);
+        hf_zookeeper_call_ask(&retry->call);
+        return HF_OK;
+    }
+}
+
+static void advance(struct hf_zookeeper_retry *retry,
+                    struct hf_zk_retry_event *event)
+{
+    struct hf_zk_retry_step step;
+    struct hf_error error;
+
+    for (;;) {
+        step = (struct hf_zk_retry_step){.kind = HF_ZK_RETRY_END};
+        add_session(retry->call.zookeeper, event);
+        retry->ops->next(retry->machine, event, &step);
+        if (step.remains.path != NULL)
+            begin_removal(retry, &step.remains);
+        if (step.kind == HF_ZK_RETRY_END) {
+            finish(retry, step.result);
+            return;
+        }
+        if (carry_out(retry, &step, &error) == HF_OK)
+            return;
+        *event = (struct hf_zk_retry_event){.kind = HF_ZK_RETRY_STOPPED,
+                                            .status = error.status,
+                                            .text = error.text};
+    }
+}
+
+/* ${retry}, which has no operation under way, goes no further. */
+static void stop(struct hf_zookeeper_retry *retry, hf_status status)
+{
+    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_STOPPED,
+                                      .status = status,
+                                      .text = stop_text(status)};
+
+    retry->stop = status;
+    retry->pausing = retry->asking = false;
+    advance(retry, &event);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+/* What is under way ends first, and its end comes to advance(). */
+void hf_zookeeper_retry_cancel(struct hf_zookeeper_call *call)
+{
+    struct hf_zookeeper_retry *retry = hf_zookeeper_retry_of(call);
+
+    if (retry->machine == NULL)
+        return;
+    if (retry->operation == NULL) {
+        stop(retry, HF_ECANCELLED);
+        return;
+    }
+    retry->stop = HF_ECANCELLED;
+    hf_zookeeper_operation_cancel(retry->operation);
+}
+
+const struct hf_zookeeper_call_ops hf_zookeeper_retry_call_ops = {
+    .cancel = hf_zookeeper_retry_cancel,
+    .destroy = hf_zookeeper_retry_destroy,
+};
+
+void hf_zookeeper_retry_reply(struct hf_zookeeper_retry *retry,
+                              hf_status status)
+{
+    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_REPLIED,
+                                      .status = status};
+
+    if (!retry->asking)
+        return;
+    retry->asking = false;
+    advance(retry, &event);
+}
+
+/* What must be there before anything is sent. */
+static hf_status prepare(struct hf_zookeeper_retry *retry,
+                         struct hf_error *error)
+{
+    if (retry->machine == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if (!retry->goes_on)
+        return HF_OK;
+    if ((retry->timed_out = hf_zk_op_reserve()) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    hf_zk_op_end(retry->timed_out, HF_ETIMEDOUT,
+                 "the time for it was over; it goes on in the background");
+    return keep(retry, error);
+}
+
+/* Three references: its own, that of the caller or the callback, and one of the
+ * function that begins it. */
+bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
+                              struct hf_zookeeper_retry *retry,
+                              const struct hf_zookeeper_retry_plan *plan,
+                              uint64_t wait_ms,
+                              const struct hf_zookeeper_call_end *end,
+                              struct hf_error *error)
+{
+    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_BEGIN};
+
+    hf_zookeeper_reference(zookeeper);
+    hf_zookeeper_call_init(&retry->call, zookeeper, plan->call_ops, 3);
+    retry->call.waiter = end->waiter;
+    retry->call.done = end->done;
+    retry->ops = plan->ops;
+    retry->machine = plan->machine;
+    retry->priority = plan->priority;
+    retry->goes_on = plan->goes_on;
+    retry->has_user = true;
+    retry->only_try = wait_ms == 0;
+    retry->deadline_at_ms = retry->only_try && !retry->goes_on
+                                ? HF_FOREVER
+                                : hf_deadline_ms(hf_now_ms(), wait_ms);
+    if (prepare(retry, error) != HF_OK) {
+        retire(retry);
+        retry->call.references = 1;
+        hf_zookeeper_call_dereference(&retry->call);
+        return false;
+    }
+    link_to_handle(retry);
+    advance(retry, &event);
+    return true;
+}
+
+/* -------------------------------------------------------- of the handle -- */
+
+void hf_zookeeper_retries_up(struct hf_zookeeper *zookeeper)
+{
+    struct hf_zookeeper_retries *retries = &zookeeper->retries;
+    int64_t session = zookeeper->session->id;
+
+    retries->timeout_ms = zookeeper->session->timeout_ms;
+    if (session == retries->session)
+        return;
+    retries->previous = retries->session;
+    retries->session = session;
+}
+
+/* The next one that has no operation under way, which would end by itself. */
+static struct hf_zookeeper_retry *
+next_idle(const struct hf_zookeeper_retries *retries)
+{
+    struct hf_zookeeper_retry *retry = retries->first;
+
+    while (retry != NULL && retry->operation != NULL)
+        retry = retry->next;
+    return retry;
+}
+
+void hf_zookeeper_retries_close(struct hf_zookeeper *zookeeper)
+{
+    struct hf_zookeeper_retry *retry;
+
+    while ((retry = next_idle(&zookeeper->retries)) != NULL)
+        stop(retry, HF_ECLOSED);
+}
+
+/* ${retry} was woken. */
+static void woken(struct hf_zookeeper_retry *retry, uint64_t now_ms)
+{
+    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_RESUMED};
+
+    hf_heap_remove(&retry->wake);
+    if (user_deadline_ms(retry) > now_ms) {
+        retry->pausing = false;
+        advance(retry, &event);
+    } else if (!retry->goes_on) {
+        stop(retry, HF_ETIMEDOUT);
+    } else {
+        end_for_user(retry, retry->timed_out);
+        retry->timed_out = NULL;
+        arm(retry);
+    }
+}
+
+void hf_zookeeper_retries_tick(struct hf_zookeeper *zookeeper, uint64_t now_ms)
+{
+    struct hf_heap *wakes = &zookeeper->retries.wakes;
+
+    while (wakes->first != NULL && wakes->first->key <= now_ms)
+        woken(of_wake(wakes->first), now_ms);
+}
+
+uint64_t hf_zookeeper_retries_wake_at_ms(const struct hf_zookeeper *zookeeper)
+{
+    const struct hf_heap_node *first = zookeeper->retries.wakes.first;
+
+    return first != NULL ? first->key : HF_FOREVER;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What drives the machines of src/zookeeper_retry: it carries out their
+ * operations, keeps their pauses and the user's time, and begins the removal of
+ * what they leave.
+ *
+ * Each retry has a machine.  That of a user has a call too.  A removal has
+ * nobody who waits for it; a guaranteed delete goes on when its user's time is
+ * over.  Both end with their handle at last.
+ */
+#ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_RETRY_H
+#define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_RETRY_H
+
+#include "zookeeper_client/zookeeper_call.h"
+#include "zookeeper_client/zookeeper_operation.h"
+#include "zookeeper_retry/retry_step.h"
+
+/* Retries of one handle that may go on although nobody waits for them. */
+#define HF_ZOOKEEPER_KEPT_MAX 1024
+
+/* All fields under the monitor's lock. */
+struct hf_zookeeper_retry {
+    struct hf_zookeeper_call call;
+    const struct hf_zk_retry_ops *ops;
+    void *machine; /* NULL: it has ended */
+    enum hf_zookeeper_priority priority;
+    bool goes_on;  /* only the machine, a cancel and the close end it */
+    bool is_kept;  /* counts as one that goes on */
+    bool has_user; /* who has not got the end yet */
+    bool only_try; /* nothing is waited for */
+    bool asking;   /* the user, who has not replied yet */
+    bool pausing;
+    uint64_t deadline_at_ms;
+    uint64_t resume_at_ms;    /* .pausing: when the pause is over */
+    hf_status stop;           /* why it goes no further; HF_OK: it does */
+    struct hf_heap_node wake; /* in .wakes of the handle */
+    struct hf_zookeeper_operation *operation; /* under way, or NULL */
+    struct hf_zookeeper_retry *removal; /* ready, for what it leaves; or NULL */
+    struct hf_zookeeper_result *timed_out; /* .goes_on: for the user */
+    struct hf_zookeeper_retry *next;       /* of the handle */
+    struct hf_zookeeper_retry **link;
+};
+
+/* What a retry of a user is made of. */
+struct hf_zookeeper_retry_plan {
+    const struct hf_zookeeper_call_ops *call_ops;
+    const struct hf_zk_retry_ops *ops;
+    void *machine; /* becomes the retry's, also on failure; NULL: no memory */
+    enum hf_zookeeper_priority priority;
+    bool goes_on;
+};
+
+/* The operations of a call that is a retry, and which asks nothing. */
+extern const struct hf_zookeeper_call_ops hf_zookeeper_retry_call_ops;
+void hf_zookeeper_retry_cancel(struct hf_zookeeper_call *call);
+void hf_zookeeper_retry_destroy(struct hf_zookeeper_call *call);
+
+/* The retry that ${call} is part of. */
+struct hf_zookeeper_retry *
+hf_zookeeper_retry_of(struct hf_zookeeper_call *call);
+
+/* Begin ${retry}, which is zeroed, was allocated with hf_alloc(), and becomes
+ * the callee's, by ${plan}; see hf_zookeeper_begin.  Its end may be notified
+ * from within.  False, and why in ${error}: it is freed. */
+bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
+                              struct hf_zookeeper_retry *retry,
+                              const struct hf_zookeeper_retry_plan *plan,
+                              uint64_t wait_ms,
+                              const struct hf_zookeeper_call_end *end,
+                              struct hf_error *error);
+
+/* The user replies to the question of ${retry}, unless it has ended. */
+void hf_zookeeper_retry_reply(struct hf_zookeeper_retry *retry,
+                              hf_status status);
+
+/* Random numbers for a machine.  HF_ELIMIT. */
+hf_status hf_zookeeper_retry_random(struct hf_random *random,
+                                    struct hf_error *error);
+
+/* -------------------------------------------------------- of the handle -- */
+
+/* The session is connected, or the handle is a new one on a session. */
+void hf_zookeeper_retries_up(struct hf_zookeeper *zookeeper);
+
+/* The handle closes, and its queue of operations does. */
+void hf_zookeeper_retries_close(struct hf_zookeeper *zookeeper);
+
+/* Do what is due; when that is next, or HF_FOREVER. */
+void hf_zookeeper_retries_tick(struct hf_zookeeper *zookeeper, uint64_t now_ms);
+uint64_t hf_zookeeper_retries_wake_at_ms(const struct hf_zookeeper *zookeeper);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A create that is retried: hf_zookeeper_create_protected() says what it does.
+ *
+ * What shows whether the create was carried out:
+ *
+ * - A sequential node has a random id in its name, another one for each
+ *   attempt.  An attempt that may come yet is handed over to a removal.
+ * - An ephemeral node has its session as owner, and a czxid above the last
+ *   transaction that was known before the create.
+ * - Any other has that czxid at most, and its data only if nobody else writes
+ *   these.
+ *
+ * Protection by an id in the name is Curator's (CreateBuilderImpl,
+ * "withProtection"); an id for each attempt, and the removal of what comes
+ * late, are as in the lock engine (core/removal.h).
+ */
+#ifndef HF_ZOOKEEPER_RETRY_RETRY_CREATE_H
+#define HF_ZOOKEEPER_RETRY_RETRY_CREATE_H
+
+#include "zookeeper_retry/retry_step.h"
+
+struct hf_zk_retry_create;
+
+/* The create of ${op}, which hf_zk_op_check() has accepted, with ${flags}; both
+ * are copied.  ${random} is drawn from, and copied.  NULL: no memory. */
+struct hf_zk_retry_create *
+hf_zk_retry_create_new(const struct hf_zookeeper_op *op, unsigned flags,
+                       const struct hf_random *random);
+
+/* HF_OK if ${flags} go with ${op}; else HF_EINVAL. */
+hf_status hf_zk_retry_create_check(const struct hf_zookeeper_op *op,
+                                   unsigned flags, struct hf_error *error);
+
+extern const struct hf_zk_retry_ops hf_zk_retry_create_ops;
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zookeeper_retry/retry_delete.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "zookeeper/op_codec.h"
+
+enum delete_state {
+    DELETE_DELETING,
+    DELETE_SYNCING, /* before the next one */
+    DELETE_READING,
+};
+
+struct hf_zk_retry_delete {
+    enum delete_state state;
+    int32_t version;
+    struct hf_zk_retry_attempts attempts;
+    bool sent;
+    bool was_unsure;                    /* an answer was lost */
+    bool unsure;                        /* and it was not looked at yet */
+    int64_t known_zxid;                 /* before the first delete was sent */
+    struct hf_zookeeper_result *result; /* for an end without an answer */
+    char path[];
+};
+
+struct hf_zk_retry_delete *
+hf_zk_retry_delete_new(const char *path, int32_t version,
+                       const struct hf_random *random)
+{
+    size_t bytes = strlen(path) + 1;
+    struct hf_zk_retry_delete *del = hf_alloc(sizeof *del + bytes);
+
+    if (del == NULL)
+        return NULL;
+    if ((del->result = hf_zk_op_reserve()) == NULL) {
+        hf_free(del);
+        return NULL;
+    }
+    del->version = version;
+    del->attempts.random = *random;
+    memcpy(del->path, path, bytes);
+    return del;
+}
+
+static void free_delete(void *machine)
+{
+    struct hf_zk_retry_delete *del = machine;
+
+    hf_zookeeper_result_free(del->result);
+    hf_free(del);
+}
+
+/* ----------------------------------------------------------------- steps -- */
+
+/* The step of the state, from its beginning. */
+static void resume(struct hf_zk_retry_delete *del, int64_t zxid,
+                   struct hf_zk_retry_step *step)
+{
+    if (del->state != DELETE_DELETING) {
+        del->state = DELETE_SYNCING;
+        hf_zk_retry_do(step, HF_ZOOKEEPER_SYNC, del->path);
+        return;
+    }
+    if (!del->sent)
+        del->known_zxid = zxid;
+    del->sent = true;
+    hf_zk_retry_do(step, HF_ZOOKEEPER_DELETE, del->path);
+    step->op.version = del->version;
+}
+
+/* End well, without an answer that says so. */
+static void succeed(struct hf_zk_retry_delete *del,
+                    struct hf_zk_retry_step *step)
+{
+    hf_zk_retry_end(step, del->result);
+    del->result = NULL;
+}
+
+static void fail(struct hf_zk_retry_delete *del, hf_status status,
+                 const char *text, struct hf_zk_retry_step *step)
+{
+    hf_zk_op_end(del->result, status, "%s", text);
+    succeed(del, step);
+}
+
+/* Look whether the node is there; not at once if that was in vain before. */
+static void look(struct hf_zk_retry_delete *del, struct hf_zk_retry_step *step)
+{
+    del->state = DELETE_SYNCING;
+    if (del->attempts.count > 0)
+        hf_zk_retry_pause(&del->attempts, step);
+    else
+        resume(del, 0, step);
+}
+
+/* The node is there, and was read. */
+static void found(struct hf_zk_retry_delete *del,
+                  const struct hf_zookeeper_stat *stat,
+                  struct hf_zk_retry_step *step)
+{
+    char text[HF_ERROR_TEXT_BYTES];
+
+    if (stat->czxid > del->known_zxid) {
+        (void)snprintf(text, sizeof text,
+                       "%.200s: the answer was lost, and the node that is "
+                       "there now may be another one; read it to know",
+                       del->path);
+        fail(del, HF_EUNSURE, text, step);
+    } else if (del->version >= 0 && stat->version != del->version) {
+        (void)snprintf(text, sizeof text,
+                       "%.200s: the version is %d; expected version %d",
+                       del->path, (int)stat->version, (int)del->version);
+        fail(del, HF_EVERSION, text, step);
+    } else {
+        del->unsure = false;
+        del->state = DELETE_DELETING;
+        hf_zk_retry_pause(&del->attempts, step);
+    }
+}
+
+/* The delete was answered, or not.  One that finds nothing after a lost answer
+ * has reached its aim. */
+static void deleted(struct hf_zk_retry_delete *del,
+                    struct hf_zk_retry_event *event,
+                    struct hf_zk_retry_step *step)
+{
+    hf_status status = event->result->status;
+    enum hf_zk_retry_answer answer = hf_zk_retry_answer(event->result);
+
+    if (answer == HF_ZK_RETRY_UNSURE) {
+        del->was_unsure = del->unsure = true;
+        look(del, step);
+    } else if (answer == HF_ZK_RETRY_AGAIN || status == HF_EUNREACHABLE ||
+               status == HF_EREADONLY) {
+        hf_zk_retry_pause(&del->attempts, step);
+    } else if (status == HF_EGONE && del->was_unsure) {
+        succeed(del, step);
+    } else {
+        hf_zk_retry_end(step, event->result);
+        event->result = NULL;
+    }
+}
+
+/* The sync, or the read behind it, was answered, or not. */
+static void looked(struct hf_zk_retry_delete *del,
+                   const struct hf_zk_retry_event *event,
+                   struct hf_zk_retry_step *step)
+{
+    const struct hf_zookeeper_result *result = event->result;
+    bool refused = result->status == HF_EDENIED ||
+                   result->status == HF_ECANCELLED ||
+                   result->status == HF_ECLOSED;
+
+    if (refused) {
+        fail(del, HF_EUNSURE, result->text, step);
+    } else if (del->state == DELETE_READING && result->status == HF_EGONE) {
+        succeed(del, step);
+    } else if (result->status != HF_OK) {
+        hf_zk_retry_pause(&del->attempts, step);
+    } else if (del->state == DELETE_SYNCING) {
+        del->state = DELETE_READING;
+        hf_zk_retry_do(step, HF_ZOOKEEPER_EXISTS, del->path);
+    } else {
+        found(del, &result->stat, step);
+    }
+}
+
+static void next(void *machine, const struct hf_zk_retry_event *given,
+                 struct hf_zk_retry_step *step)
+{
+    struct hf_zk_retry_delete *del = machine;
+    struct hf_zk_retry_event event = *given;
+
+    assert(event.kind != HF_ZK_RETRY_REPLIED);
+    if (event.kind == HF_ZK_RETRY_STOPPED) {
+        fail(del, del->unsure ? HF_EUNSURE : event.status, event.text, step);
+        return;
+    }
+    if (event.kind != HF_ZK_RETRY_ANSWERED) {
+        resume(del, event.zxid, step);
+        return;
+    }
+    if (del->state == DELETE_DELETING)
+        deleted(del, &event, step);
+    else
+        looked(del, &event, step);
+    hf_zookeeper_result_free(event.result);
+}
+
+const struct hf_zk_retry_ops hf_zk_retry_delete_ops = {next, free_delete};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The removal of a sequential node with a name of its own that must not stay: a
+ * create that was given up has made it, or may make it yet.
+ *
+ * The parent is searched for the name, at once if that was not just done, and a
+ * last time when the node can come no more.  A create is carried out once at
+ * most, so the removal is done when the node was found and deleted.  Nothing
+ * else ends it but the close of the handle, or a server that refuses.
+ */
+#ifndef HF_ZOOKEEPER_RETRY_RETRY_REMOVAL_H
+#define HF_ZOOKEEPER_RETRY_RETRY_REMOVAL_H
+
+#include "zookeeper_retry/retry_step.h"
+
+struct hf_zk_retry_removal;
+
+/* A removal of a node whose path, without the digits, has at most
+ * ${path_bytes}.  NULL: no memory. */
+struct hf_zk_retry_removal *hf_zk_retry_removal_new(size_t path_bytes);
+
+/* Remove ${remains}; then comes the first event. */
+void hf_zk_retry_removal_set(struct hf_zk_retry_removal *removal,
+                             const struct hf_zk_retry_remains *remains);
+
+/* It ends with a result of its last operation, or with NULL. */
+extern const struct hf_zk_retry_ops hf_zk_retry_removal_ops;
+
+/* ------------------------------------------------------- names of nodes -- */
+
+/* The digits that a server appends: ten, or a sign and ten. */
+#define HF_ZK_RETRY_DIGITS_BYTES 11
+
+/* The child in ${result}, of a CHILDREN, that was created as ${name}: that with
+ * digits behind it.  NULL: there is none. */
+const char *hf_zk_retry_find_child(const struct hf_zookeeper_result *result,
+                                   const char *name);
+
+#endif
