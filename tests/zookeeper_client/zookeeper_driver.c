@@ -9,14 +9,15 @@
  *     close S
  *     session S
  *     start ID S KIND WAIT_MS [NAME=VALUE...]   path=, data=, version=, mode=,
- *                                     ttl=, priority=, watch=W, acl=P:SCHEME:ID
+ *                                     ttl=, priority=, watch=W,
+ *                                     acl=P:SCHEME:ID; flags=, unique=
  *     cancel ID
  *     watch W S KIND PATH
  *     unwatch W
  *
- * KIND is a number of <holdfast/zookeeper.h>.  The data are null without data=.
- * The program prints one line for each callback, and for each command that has
- * no callback:
+ * KIND is a number of <holdfast/zookeeper.h>, or one of enum retried_kind.  The
+ * data are null without data=; an update appends them.  The program prints one
+ * line for each callback, and for each command that has no callback:
  *
  *     session S STATE
  *     session S opened STATUS TEXT
@@ -32,11 +33,12 @@
  * The end of standard input closes every handle and ends the process.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_retry.h>
 
 #define NUMBERS 1024
 #define LINE_BYTES 65536
@@ -47,9 +49,20 @@ struct handle {
     struct hf_zookeeper *zookeeper;
 };
 
+/* The calls of <holdfast/zookeeper_retry.h>. */
+enum retried_kind {
+    CREATE_PROTECTED = 101,
+    DELETE_GUARANTEED = 102,
+    UPDATE = 103,
+};
+
 struct operation {
     unsigned number;
     struct hf_op *op;
+    /* Of an update: what is appended, and the data that this makes. */
+    char appended[16];
+    char data[1024];
+    bool unique;
 };
 
 struct watch {
@@ -243,10 +256,56 @@ static void read_acl(char *text, struct hf_zookeeper_acl *acl)
         acl->id = "";
 }
 
+/* The function of an update. */
+static hf_status append(void *arg, const struct hf_zookeeper_result *now,
+                        struct hf_zookeeper_new_data *new_data)
+{
+    struct operation *operation = arg;
+
+    (void)snprintf(
+        operation->data, sizeof operation->data, "%.*s%s", (int)now->bytes,
+        now->data != NULL ? (const char *)now->data : "", operation->appended);
+    *new_data = (struct hf_zookeeper_new_data){
+        operation->data, strlen(operation->data), operation->unique};
+    return HF_OK;
+}
+
+/* Start ${op}, which may be of a retried_kind. */
+static hf_status start_kind(const struct command *command,
+                            struct operation *operation,
+                            const struct hf_zookeeper_op *op)
+{
+    struct hf_zookeeper *zookeeper = handles[number_of(command, 2)].zookeeper;
+    const struct hf_zookeeper_change change = {append, operation, NULL};
+    const struct hf_zookeeper_done done = {on_done, operation, drop_operation};
+    uint64_t wait_ms = strtoull(command->words[4], NULL, 10);
+
+    switch ((int)op->kind) {
+    case CREATE_PROTECTED: {
+        struct hf_zookeeper_op create = *op;
+
+        create.kind = HF_ZOOKEEPER_CREATE;
+        return hf_zookeeper_create_protected_start(
+            zookeeper, &create, (unsigned)number_option(command, "flags"),
+            wait_ms, done, &operation->op);
+    }
+    case DELETE_GUARANTEED:
+        return hf_zookeeper_delete_guaranteed_start(
+            zookeeper, op->path, op->version, wait_ms, done, &operation->op);
+    case UPDATE:
+        (void)snprintf(operation->appended, sizeof operation->appended, "%s",
+                       (const char *)op->data);
+        operation->unique = number_option(command, "unique") != 0;
+        return hf_zookeeper_update_start(zookeeper, op->path, change, wait_ms,
+                                         done, &operation->op);
+    default:
+        return hf_zookeeper_start(zookeeper, op, wait_ms, done, &operation->op);
+    }
+}
+
 static void start_operation(const struct command *command)
 {
     struct operation *operation = &operations[number_of(command, 1)];
-    const struct handle *handle = &handles[number_of(command, 2)];
     char *acl_text = (char *)(uintptr_t)option(command, "acl");
     struct hf_zookeeper_acl acl;
     struct hf_zookeeper_op op = {
@@ -273,10 +332,7 @@ static void start_operation(const struct command *command)
     }
     operation->number = number_of(command, 1);
     hf_op_free(operation->op);
-    status = hf_zookeeper_start(
-        handle->zookeeper, &op, strtoull(command->words[4], NULL, 10),
-        (struct hf_zookeeper_done){on_done, operation, drop_operation},
-        &operation->op);
+    status = start_kind(command, operation, &op);
     if (status != HF_OK)
         printf("op %u refused %s\n", operation->number, hf_status_name(status));
 }
