@@ -23,12 +23,16 @@
  *            would have to wait for a connection, or for a pause.
  * Sessions   If the session ends meanwhile, a call goes on in the next one,
  *            where nothing else is said.
+ * Unsure     If an answer is lost, and the time or the handle ends before
+ *            a call has looked, it ends with HF_EUNSURE, where nothing else
+ *            is said.
  * Cancel     hf_op_cancel() ends a call with HF_ECANCELLED, or HF_EUNSURE.
- * Bounds     A write whose outcome stays open, or that servers refuse for the
- *            moment, is tried 30 times, with pauses from 10 ms to 1 s.  1024
- *            removals, and guaranteed deletes that go on, are kept for a
- * handle; then a call that may need another one fails with HF_ELIMIT, before it
- * sends anything. Close      hf_zookeeper_close() ends what goes on.
+ * Bounds     A write is tried 30 times, with pauses from 10 ms to 1 s, if
+ *            nothing shows its outcome, or if servers refuse it for the
+ *            moment.  A handle keeps 1024 guaranteed deletes, and creates of
+ *            sequential nodes and what has to be removed after them; another
+ *            one fails with HF_ELIMIT, before it sends anything.
+ * Close      hf_zookeeper_close() ends what goes on in the background.
  */
 #ifndef HOLDFAST_ZOOKEEPER_RETRY_H
 #define HOLDFAST_ZOOKEEPER_RETRY_H
@@ -67,8 +71,9 @@ enum hf_zookeeper_create_flag {
  * is repeated with another UUID.  What the first one may still make is
  * remembered, and deleted in the background when it comes, which it can for one
  * session timeout.  An ephemeral node that was created by a session that has
- * ended since is deleted, too.  So the call never ends with HF_EUNSURE, except
- * when the handle is closed: any failure means that nothing stays.
+ * ended since is deleted, too.  So any failure means that nothing stays, with
+ * two exceptions, where a lost answer is HF_EUNSURE: the handle is closed, or
+ * the parent cannot be listed.
  *
  * Ephemeral: a node of this session that is newer than the call is the one that
  * was created.  One that an earlier session of ${zookeeper} has left is waited

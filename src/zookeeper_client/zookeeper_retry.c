@@ -18,7 +18,7 @@
 #include "zookeeper_retry/retry_removal.h"
 
 /* Where memory for an operation was missing. */
-#define NO_MEMORY_PAUSE_MS 1000
+#define NO_MEMORY_PAUSE_MS 100
 
 static void advance(struct hf_zookeeper_retry *retry,
                     struct hf_zk_retry_event *event);

@@ -257,7 +257,8 @@ static void give_up(struct hf_zk_retry_create *create,
 {
     const char *then = "";
     bool closed = status == HF_ECLOSED;
-    bool removes = is_sequential(create) && !closed && status != HF_EDENIED;
+    bool listed = status != HF_EDENIED && status != HF_ELIMIT;
+    bool removes = is_sequential(create) && !closed && listed;
 
     if (create->unsure && removes) {
         leave(create, event, false, step);

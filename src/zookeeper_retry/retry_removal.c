@@ -122,13 +122,14 @@ static void listed(struct hf_zk_retry_removal *removal, uint64_t now_ms,
     }
 }
 
-/* ${result} did not succeed: try again, unless a server refuses. */
+/* ${result} did not succeed: try again, unless that cannot help. */
 static void failed(struct hf_zk_retry_removal *removal,
                    struct hf_zookeeper_result *result,
                    struct hf_zk_retry_step *step)
 {
     switch (result->status) {
     case HF_EDENIED:
+    case HF_ELIMIT: /* the list is too long */
     case HF_ENOTEMPTY:
     case HF_ECLOSED:
         hf_zk_retry_end(step, result);

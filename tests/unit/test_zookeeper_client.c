@@ -10,12 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_retry.h>
 
 #include "cmocka/runner.h"
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "heap/heap.h"
+#include "zookeeper/protocol.h"
 #include "zookeeper_fake_server.h"
 
 /* An end that a test that passes never reaches. */
@@ -408,6 +409,83 @@ static void losing(void)
     end(&f);
 }
 
+static hf_status change_data(void *arg, const struct hf_zookeeper_result *now,
+                             struct hf_zookeeper_new_data *new_data)
+{
+    (void)arg;
+    new_data->data = "new";
+    new_data->bytes = now->bytes - 1;
+    return HF_OK;
+}
+
+static struct hf_zookeeper_change change(struct client_fixture *f)
+{
+    f->passed++;
+    return (struct hf_zookeeper_change){change_data, f, on_drop};
+}
+
+static const struct hf_zookeeper_acl everybody = {31, "world", "anyone"};
+static const struct hf_zookeeper_op sequential = {.kind = HF_ZOOKEEPER_CREATE,
+                                                  .path = "/q/job-",
+                                                  .data = "x",
+                                                  .bytes = 1,
+                                                  .mode =
+                                                      HF_ZOOKEEPER_SEQUENTIAL,
+                                                  .acls = &everybody,
+                                                  .acl_count = 1};
+
+/* Each call that is retried and waits, when its first answer is lost. */
+static void retry_each(struct client_fixture *f)
+{
+    struct hf_zookeeper *z = f->zookeeper;
+    struct hf_zookeeper_result *result;
+    uint64_t ms = wait_ms();
+    hf_status status;
+
+    server.loses = HF_ZK_CREATE2;
+    status = hf_zookeeper_create_protected(z, &sequential, 1, ms, &result);
+    if (!is_well(status, result))
+        return;
+    server.loses = HF_ZK_DELETE;
+    if (!is_expected(hf_zookeeper_delete_guaranteed(z, "/a", -1, ms)))
+        return;
+    server.loses = HF_ZK_SET_DATA;
+    status = hf_zookeeper_update(z, "/a", change(f), ms, &result);
+    (void)is_well(status, result);
+}
+
+static void retrying(void)
+{
+    struct client_fixture f;
+
+    if (begin(&f))
+        retry_each(&f);
+    server.loses = 0;
+    end(&f);
+}
+
+/* Those that are started, when nothing is lost. */
+static void starting_retries(void)
+{
+    struct client_fixture f;
+    struct hf_op *handles[3] = {NULL, NULL, NULL};
+    uint64_t ms = wait_ms();
+
+    (void)(begin(&f) &&
+           ended_well(&f, hf_zookeeper_create_protected_start(
+                              f.zookeeper, &sequential, 0, ms, done(&f),
+                              &handles[0])) &&
+           ended_well(&f,
+                      hf_zookeeper_delete_guaranteed_start(
+                          f.zookeeper, "/a", 0, ms, done(&f), &handles[1])) &&
+           ended_well(&f,
+                      hf_zookeeper_update_start(f.zookeeper, "/a", change(&f),
+                                                ms, done(&f), &handles[2])));
+    end(&f);
+    for (size_t i = 0; i < 3; i++)
+        hf_op_free(handles[i]);
+}
+
 /* The calls that need no server. */
 static void listening(void)
 {
@@ -492,6 +570,8 @@ EACH_ALLOCATION_FAILS(losing)
 EACH_ALLOCATION_FAILS(listening)
 EACH_ALLOCATION_FAILS(sharing)
 EACH_ALLOCATION_FAILS(outliving)
+EACH_ALLOCATION_FAILS(retrying)
+EACH_ALLOCATION_FAILS(starting_retries)
 
 /* ----------------------------------------------------------------- close -- */
 
@@ -561,6 +641,41 @@ static void a_close_ends_what_was_never_sent(void **state)
                          HF_OK);
     end(&f);
     assert_int_equal(f.ended, UNSENT);
+    wait_until(is_released, NULL);
+}
+
+/* ------------------------------------------------- what goes on afterwards --
+ */
+
+/* Deletes whose time is over, and creates, go on until the close: 1024. */
+static void what_goes_on_is_bounded(void **state)
+{
+    struct client_fixture f;
+    struct hf_zookeeper *z;
+    struct hf_error error;
+
+    (void)state;
+    assert_true(begin(&f));
+    z = f.zookeeper;
+    assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
+    server.silent = true;
+    for (int i = 0; i < 1024; i++)
+        assert_int_equal(
+            i % 2 ? hf_zookeeper_delete_guaranteed_start(
+                        z, "/a", -1, 1, (struct hf_zookeeper_done){NULL}, NULL)
+                  : hf_zookeeper_create_protected_start(
+                        z, &sequential, 0, HF_FOREVER,
+                        (struct hf_zookeeper_done){NULL}, NULL),
+            HF_OK);
+    assert_int_equal(hf_zookeeper_delete_guaranteed(z, "/a", -1, 5000),
+                     HF_ELIMIT);
+    hf_zookeeper_error(z, &error);
+    assert_non_null(strstr(error.text, "1024 removals"));
+    assert_int_equal(
+        hf_zookeeper_create_protected(z, &sequential, 0, 5000, NULL),
+        HF_ELIMIT);
+    server.silent = false;
+    end(&f);
     wait_until(is_released, NULL);
 }
 
@@ -863,6 +978,11 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(all_fail_sharing),
         cmocka_unit_test(one_fails_outliving),
         cmocka_unit_test(all_fail_outliving),
+        cmocka_unit_test(one_fails_retrying),
+        cmocka_unit_test(all_fail_retrying),
+        cmocka_unit_test(one_fails_starting_retries),
+        cmocka_unit_test(all_fail_starting_retries),
+        cmocka_unit_test(what_goes_on_is_bounded),
         cmocka_unit_test(a_close_ends_what_waits_and_what_was_sent),
         cmocka_unit_test(a_close_ends_what_was_never_sent),
         cmocka_unit_test(a_watch_is_freed_in_its_own_callback),

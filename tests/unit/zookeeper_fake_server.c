@@ -148,6 +148,11 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
     server->calls += counts;
     if (server->silent)
         return;
+    if (counts && opcode == server->loses) {
+        server->loses = 0;
+        zookeeper_fake_cut(server);
+        return;
+    }
     put_header(&frame, xid);
     if (xid > 0)
         put_record(&frame, opcode, request + 8);

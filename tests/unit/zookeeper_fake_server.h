@@ -29,6 +29,8 @@ struct zookeeper_fake_server {
     atomic_int timeout_ms;
     atomic_bool forgets; /* the next session that is to be resumed has ended */
     atomic_bool silent;  /* it reads, and answers nothing */
+    atomic_int loses;    /* the opcode of the next request that it does not
+                            answer, but ends the connection; 0: none */
     atomic_uint calls;   /* that it has got, but the end of a session */
     atomic_uint answers; /* that it has sent to these */
 };

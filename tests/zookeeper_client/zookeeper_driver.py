@@ -20,7 +20,6 @@ KINDS = {"create": 1, "delete": 2, "exists": 3, "get": 4, "set": 5,
          "children": 7, "sync": 8, "get_acl": 9, "set_acl": 10,
          "ephemerals": 13, "count": 14, "add_watch": 15, "add_auth": 16,
          "whoami": 17, "reconfig": 19,
-         "whoami": 17,
          # Those that zookeeper_driver.c adds.
          "create_protected": 101, "delete_guaranteed": 102, "update": 103}
 MODES = {"persistent": 0, "ephemeral": 1, "sequential": 2,
