@@ -76,8 +76,8 @@ enum hf_zookeeper_create_flag {
  * the parent cannot be listed.
  *
  * Ephemeral: a node of this session that is newer than the call is the one that
- * was created.  One that an earlier session of ${zookeeper} has left is waited
- * for, because servers delete it within one session timeout.  Deleting it here
+ * was created.  One of the session that ${zookeeper} had before is waited for,
+ * because servers delete it within about one session timeout.  Deleting it here
  * could delete another program's node.
  *
  * Any other: after a lost answer, a node that is older than the call, or

@@ -278,8 +278,8 @@ static uint64_t wait_ms(const struct hf_zookeeper_retry *retry)
     return hf_max_ms(1, hf_before_ms(retry->deadline_at_ms, hf_now_ms()));
 }
 
-/* Begin the operation of ${step}.  ${retry} may have ended, if this is HF_OK.
- */
+/* Begin the operation of ${step}.  If this is HF_OK, ${retry} may have ended by
+ * now. */
 static hf_status begin_operation(struct hf_zookeeper_retry *retry,
                                  struct hf_zk_retry_step *step,
                                  struct hf_error *error)
@@ -292,13 +292,12 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
     if (status != HF_OK)
         return status;
     hf_heap_remove(&retry->wake);
+    if (retry->goes_on)
+        arm(retry); /* for the user, who does not wait as long */
     step->op.priority = retry->priority;
-    status = hf_zookeeper_operation_begin(retry->call.zookeeper, &step->op,
-                                          wait_ms(retry), on_end,
-                                          &retry->operation, error);
-    if (status == HF_OK && retry->goes_on)
-        arm(retry);
-    return status;
+    return hf_zookeeper_operation_begin(retry->call.zookeeper, &step->op,
+                                        wait_ms(retry), on_end,
+                                        &retry->operation, error);
 }
 
 /* Complete ${event} by what the session is now. */

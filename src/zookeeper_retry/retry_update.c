@@ -248,8 +248,8 @@ static void replied(struct hf_zk_retry_update *update, hf_status status,
         return;
     }
     (void)snprintf(text, sizeof text,
-                   "%.200s: the function of the update returned %d",
-                   update->path, (int)status);
+                   "%.200s: the function of the update returned %s",
+                   update->path, hf_status_name(status));
     fail(update, status, text, step);
 }
 

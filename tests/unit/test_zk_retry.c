@@ -937,7 +937,7 @@ static void an_update_ends_where_it_cannot_go_on(void **state)
     read_node(&f, 3, "5");
     happens(&f, HF_ZK_RETRY_REPLIED, HF_EBUSY, NULL);
     assert_string_equal(f.result->text,
-                        "/a: the function of the update returned 1");
+                        "/a: the function of the update returned HF_EBUSY");
     end(&f, HF_EBUSY);
     begin_update(&f);
     read_node(&f, 3, "5");
