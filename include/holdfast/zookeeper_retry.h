@@ -116,10 +116,12 @@ HF_API hf_status hf_zookeeper_create_protected_start(
  * servers refuse to delete it, ${zookeeper} is closed, or the call is
  * cancelled.  So HF_ETIMEDOUT means: it will be gone, if the process lives.
  *
- * A node that was created after the delete was sent is not deleted: the call
- * then ends with HF_EUNSURE, because the node may be a new one with that name.
+ * A delete that has to be repeated is sent behind a read.  If the node was
+ * created after the last transaction that ${zookeeper} knew of when the call
+ * was made, it may be a new one with that path: it is left alone, and the call
+ * ends with HF_EUNSURE.
  *
- *   Fails     HF_EGONE if it was not there from the beginning; HF_EVERSION;
+ *   Fails     HF_EGONE if it was not there before; HF_EVERSION;
  *             HF_ENOTEMPTY if it has children; HF_EDENIED; HF_ETIMEDOUT;
  *             HF_EUNSURE.
  */

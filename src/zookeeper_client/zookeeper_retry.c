@@ -270,11 +270,14 @@ static void operation_ended(void *arg, hf_status status,
     advance(retry, &event);
 }
 
-/* How long its next operation may take. */
+/* How long its next operation may take: as long as the user waits.  A delete
+ * that goes on looks first then. */
 static uint64_t wait_ms(const struct hf_zookeeper_retry *retry)
 {
-    if (retry->goes_on || retry->deadline_at_ms == HF_FOREVER)
-        return retry->only_try && !retry->goes_on ? 0 : HF_FOREVER;
+    if (retry->only_try && !retry->goes_on)
+        return 0;
+    if (!retry->has_user || retry->deadline_at_ms == HF_FOREVER)
+        return HF_FOREVER;
     return hf_max_ms(1, hf_before_ms(retry->deadline_at_ms, hf_now_ms()));
 }
 

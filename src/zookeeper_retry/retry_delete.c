@@ -18,10 +18,9 @@ struct hf_zk_retry_delete {
     enum delete_state state;
     int32_t version;
     struct hf_zk_retry_attempts attempts;
-    bool sent;
     bool was_unsure;                    /* an answer was lost */
     bool unsure;                        /* and it was not looked at yet */
-    int64_t known_zxid;                 /* before the first delete was sent */
+    int64_t known_zxid;                 /* at the beginning; 0: none */
     struct hf_zookeeper_result *result; /* for an end without an answer */
     char path[];
 };
@@ -56,7 +55,7 @@ static void free_delete(void *machine)
 /* ----------------------------------------------------------------- steps -- */
 
 /* The step of the state, from its beginning. */
-static void resume(struct hf_zk_retry_delete *del, int64_t zxid,
+static void resume(struct hf_zk_retry_delete *del,
                    struct hf_zk_retry_step *step)
 {
     if (del->state != DELETE_DELETING) {
@@ -64,9 +63,6 @@ static void resume(struct hf_zk_retry_delete *del, int64_t zxid,
         hf_zk_retry_do(step, HF_ZOOKEEPER_SYNC, del->path);
         return;
     }
-    if (!del->sent)
-        del->known_zxid = zxid;
-    del->sent = true;
     hf_zk_retry_do(step, HF_ZOOKEEPER_DELETE, del->path);
     step->op.version = del->version;
 }
@@ -86,16 +82,6 @@ static void fail(struct hf_zk_retry_delete *del, hf_status status,
     succeed(del, step);
 }
 
-/* Look whether the node is there; not at once if that was in vain before. */
-static void look(struct hf_zk_retry_delete *del, struct hf_zk_retry_step *step)
-{
-    del->state = DELETE_SYNCING;
-    if (del->attempts.count > 0)
-        hf_zk_retry_pause(&del->attempts, step);
-    else
-        resume(del, 0, step);
-}
-
 /* The node is there, and was read. */
 static void found(struct hf_zk_retry_delete *del,
                   const struct hf_zookeeper_stat *stat,
@@ -103,10 +89,13 @@ static void found(struct hf_zk_retry_delete *del,
 {
     char text[HF_ERROR_TEXT_BYTES];
 
+    /* Nothing was known, and nothing was sent: it is the one. */
+    if (del->known_zxid == 0 && !del->was_unsure)
+        del->known_zxid = stat->czxid;
     if (stat->czxid > del->known_zxid) {
         (void)snprintf(text, sizeof text,
-                       "%.200s: the answer was lost, and the node that is "
-                       "there now may be another one; read it to know",
+                       "%.200s: the delete had to be repeated, and the node "
+                       "that is there now may be another one; read it to know",
                        del->path);
         fail(del, HF_EUNSURE, text, step);
     } else if (del->version >= 0 && stat->version != del->version) {
@@ -117,7 +106,7 @@ static void found(struct hf_zk_retry_delete *del,
     } else {
         del->unsure = false;
         del->state = DELETE_DELETING;
-        hf_zk_retry_pause(&del->attempts, step);
+        resume(del, step);
     }
 }
 
@@ -129,12 +118,13 @@ static void deleted(struct hf_zk_retry_delete *del,
 {
     hf_status status = event->result->status;
     enum hf_zk_retry_answer answer = hf_zk_retry_answer(event->result);
+    bool unsent = answer == HF_ZK_RETRY_AGAIN || status == HF_EUNREACHABLE ||
+                  status == HF_EREADONLY || status == HF_ETIMEDOUT;
 
-    if (answer == HF_ZK_RETRY_UNSURE) {
+    if (answer == HF_ZK_RETRY_UNSURE)
         del->was_unsure = del->unsure = true;
-        look(del, step);
-    } else if (answer == HF_ZK_RETRY_AGAIN || status == HF_EUNREACHABLE ||
-               status == HF_EREADONLY) {
+    if (del->unsure || unsent) {
+        del->state = DELETE_SYNCING;
         hf_zk_retry_pause(&del->attempts, step);
     } else if (status == HF_EGONE && del->was_unsure) {
         succeed(del, step);
@@ -146,18 +136,23 @@ static void deleted(struct hf_zk_retry_delete *del,
 
 /* The sync, or the read behind it, was answered, or not. */
 static void looked(struct hf_zk_retry_delete *del,
-                   const struct hf_zk_retry_event *event,
+                   struct hf_zk_retry_event *event,
                    struct hf_zk_retry_step *step)
 {
     const struct hf_zookeeper_result *result = event->result;
+    bool gone = del->state == DELETE_READING && result->status == HF_EGONE;
     bool refused = result->status == HF_EDENIED ||
                    result->status == HF_ECANCELLED ||
                    result->status == HF_ECLOSED;
 
-    if (refused) {
-        fail(del, HF_EUNSURE, result->text, step);
-    } else if (del->state == DELETE_READING && result->status == HF_EGONE) {
+    if (gone && del->was_unsure) {
         succeed(del, step);
+    } else if (gone) {
+        hf_zk_retry_end(step, event->result);
+        event->result = NULL;
+    } else if (refused) {
+        fail(del, del->unsure ? HF_EUNSURE : result->status, result->text,
+             step);
     } else if (result->status != HF_OK) {
         hf_zk_retry_pause(&del->attempts, step);
     } else if (del->state == DELETE_SYNCING) {
@@ -179,8 +174,10 @@ static void next(void *machine, const struct hf_zk_retry_event *given,
         fail(del, del->unsure ? HF_EUNSURE : event.status, event.text, step);
         return;
     }
+    if (event.kind == HF_ZK_RETRY_BEGIN)
+        del->known_zxid = event.zxid;
     if (event.kind != HF_ZK_RETRY_ANSWERED) {
-        resume(del, event.zxid, step);
+        resume(del, step);
         return;
     }
     if (del->state == DELETE_DELETING)

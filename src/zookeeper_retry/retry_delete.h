@@ -3,9 +3,9 @@
  * A delete that goes on until the node is known to be gone:
  * hf_zookeeper_delete_guaranteed() says what it does.
  *
- * After a lost answer a node whose czxid is at most the last transaction that
- * was known before the first delete is the one that was to be deleted, and is
- * deleted again.  One with a later czxid may be another one.
+ * A delete that has to be repeated is sent behind a read of the node.  If the
+ * node's czxid is above the last transaction that was known when the call was
+ * made, it may be another one with the same path, and is left alone.
  */
 #ifndef HF_ZOOKEEPER_RETRY_RETRY_DELETE_H
 #define HF_ZOOKEEPER_RETRY_RETRY_DELETE_H

@@ -167,11 +167,13 @@ static void answer_node(struct retry_fixture *f, struct hf_zookeeper_stat stat,
     happens(f, HF_ZK_RETRY_ANSWERED, HF_OK, result);
 }
 
-/* The children are a "x", and that of the last id with ${digits}. */
+/* The children are that of another create, and that of the last id with
+ * ${digits}. */
 static void answer_children(struct retry_fixture *f, const char *digits)
 {
     static char name[128];
-    static const char *children[] = {"x", name};
+    static const char *children[] = {
+        "_c_00000000-0000-4000-8000-00000000ffff-job-0000000001", name};
     struct hf_zookeeper_result *result = result_of(HF_OK);
 
     (void)snprintf(name, sizeof name, "%sjob-%s", f->id, digits);
@@ -740,29 +742,59 @@ static void what_cannot_come_any_more_is_forgotten(void **state)
 /* ---------------------------------------------------------------- deletes --
  */
 
+/* Each repetition is sent behind a read, which shows that it is the same
+ * node. */
 static void a_delete_goes_on_until_the_node_is_gone(void **state)
 {
+    static const hf_status unsent[] = {HF_EUNREACHABLE, HF_EREADONLY, HF_ELOST,
+                                       HF_ETIMEDOUT, HF_EUNSURE};
+    const struct hf_zookeeper_stat stat = {.czxid = 100, .version = 3};
     struct retry_fixture f;
 
     (void)state;
     begin_delete(&f, 3);
+    expect(&f, "delete /a v3");
+    for (size_t i = 0; i < sizeof unsent / sizeof unsent[0]; i++) {
+        answer(&f, unsent[i]);
+        resume(&f);
+        answer(&f, HF_OK);
+        answer_node(&f, stat, NULL);
+        expect(&f, "pause; sync /a; exists /a; delete /a v3");
+    }
+    answer(&f, HF_EGONE);
+    end(&f, HF_OK);
+    /* It was not sent, and somebody else has deleted it. */
+    begin_delete(&f, 3);
+    answer(&f, HF_ETIMEDOUT);
+    resume(&f);
+    answer(&f, HF_OK);
+    answer(&f, HF_EGONE);
+    end(&f, HF_EGONE);
+}
+
+/* Before the first connection nothing is known. */
+static void
+a_delete_that_was_not_sent_takes_the_node_that_is_there(void **state)
+{
+    struct retry_fixture f;
+
+    (void)state;
+    begin_delete(&f, -1);
+    f.ops->free(f.machine);
+    f.machine = hf_zk_retry_delete_new("/a", -1, &seed);
+    f.event.zxid = 0;
+    happens(&f, HF_ZK_RETRY_BEGIN, HF_OK, NULL);
     answer(&f, HF_EUNREACHABLE);
     resume(&f);
-    answer(&f, HF_EREADONLY);
-    resume(&f);
-    answer(&f, HF_ELOST);
-    resume(&f);
+    answer(&f, HF_OK);
+    f.steps[0] = '\0';
+    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 50}, NULL);
     answer(&f, HF_EUNSURE);
     resume(&f);
     answer(&f, HF_OK);
-    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 100, .version = 3},
-                NULL);
-    resume(&f);
-    answer(&f, HF_EGONE);
-    expect(&f, "delete /a v3; pause; delete /a v3; pause; delete /a v3; pause; "
-               "delete /a v3; pause; sync /a; exists /a; pause; delete /a v3; "
-               "end HF_OK");
-    end(&f, HF_OK);
+    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 51}, NULL);
+    expect(&f, "delete /a v-1; pause; sync /a; exists /a; end HF_EUNSURE");
+    end(&f, HF_EUNSURE);
 }
 
 static void a_lost_delete_is_looked_for(void **state)
@@ -780,20 +812,28 @@ static void a_lost_delete_is_looked_for(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin_delete(&f, 3);
         answer(&f, HF_EUNSURE);
+        resume(&f);
         answer(&f, HF_OK);
         answer_node(&f, rows[i].stat, NULL);
-        expect(&f, i == 0 ? "delete /a v3; sync /a; exists /a; end HF_EUNSURE"
-                          : "delete /a v3; sync /a; exists /a; "
-                            "end HF_EVERSION");
         end(&f, rows[i].ended);
     }
+    /* What counts is what was known before the first delete. */
+    begin_delete(&f, -1);
+    answer(&f, HF_EUNREACHABLE);
+    f.event.zxid = 500;
+    resume(&f);
+    answer(&f, HF_OK);
+    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 101}, NULL);
+    end(&f, HF_EUNSURE);
     begin_delete(&f, -1);
     answer(&f, HF_EUNSURE);
+    resume(&f);
     answer(&f, HF_ELOST);
     resume(&f);
     answer(&f, HF_OK);
     answer(&f, HF_EGONE);
-    expect(&f, "delete /a v-1; sync /a; pause; sync /a; exists /a; end HF_OK");
+    expect(&f, "delete /a v-1; pause; sync /a; pause; sync /a; exists /a; "
+               "end HF_OK");
     end(&f, HF_OK);
 }
 
@@ -818,8 +858,14 @@ static void a_delete_that_is_refused_ends(void **state)
     end(&f, HF_ECANCELLED);
     begin_delete(&f, -1);
     answer(&f, HF_EUNSURE);
+    resume(&f);
     answer(&f, HF_EDENIED);
     end(&f, HF_EUNSURE);
+    begin_delete(&f, -1);
+    answer(&f, HF_ETIMEDOUT);
+    resume(&f);
+    answer(&f, HF_EDENIED);
+    end(&f, HF_EDENIED);
 }
 
 /* ---------------------------------------------------------------- updates --
@@ -881,8 +927,13 @@ static void a_lost_update_goes_on_where_the_version_shows_it(void **state)
     answer(&f, HF_OK);
     read_node(&f, 4, "9"); /* no: another program's */
     reply(&f, "10", false);
+    answer(&f, HF_EVERSION); /* not by ours, which was never unsure */
+    resume(&f);
+    read_node(&f, 5, "9");
+    reply(&f, "10", false);
     answer(&f, HF_OK);
-    expect(&f, "sync /a; get /a; ask; set /a v4=10; end HF_OK");
+    expect(&f, "sync /a; get /a; ask; set /a v4=10; pause; get /a; ask; "
+               "set /a v5=10; end HF_OK");
     end(&f, HF_OK);
 }
 
@@ -984,6 +1035,8 @@ TEST_FILE(zk_retry)
         cmocka_unit_test(what_comes_late_is_removed),
         cmocka_unit_test(what_cannot_come_any_more_is_forgotten),
         cmocka_unit_test(a_delete_goes_on_until_the_node_is_gone),
+        cmocka_unit_test(
+            a_delete_that_was_not_sent_takes_the_node_that_is_there),
         cmocka_unit_test(a_lost_delete_is_looked_for),
         cmocka_unit_test(a_delete_that_is_refused_ends),
         cmocka_unit_test(an_update_meets_other_writers),

@@ -384,6 +384,24 @@ class Real(unittest.TestCase):
         self.assertTrue(self.raw.exists(self.top + "/e"))
         self.driver.end()
 
+    def test_a_delete_that_goes_on_leaves_a_new_node_alone(self):
+        self.raw.create(self.top + "/d")
+        self.driver.ok(self.session, "exists", "/d")
+        self.proxy.refuse()
+        self.proxy.cut()
+        self.driver.await_line("session", self.session, "SUSPENDED")
+        self.assertEqual(
+            self.driver.do(self.session, "delete_guaranteed", path="/d",
+                           wait_ms=100).status, "HF_ETIMEDOUT")
+        self.raw.delete(self.top + "/d")
+        self.raw.create(self.top + "/d")
+        self.proxy.refuse(False)
+        self.driver.until("the end of the delete", lambda: any(
+            "deleted in the background stays: /d" in " ".join(line)
+            for line in self.driver.of("session", self.session)))
+        self.assertTrue(self.raw.exists(self.top + "/d"))
+        self.driver.end()
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -21,6 +21,7 @@
  *
  *     session S STATE
  *     session S opened STATUS TEXT
+ *     session S log LINE
  *     session S is STATUS ID PASSWORD TIMEOUT
  *     session S closed STATUS
  *     op ID STATUS WATCHING ERROR [NAME=VALUE...] text=TEXT
@@ -127,6 +128,12 @@ static void on_state(void *arg, enum hf_state state)
            hf_state_name(state));
 }
 
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)level;
+    printf("session %u log %s\n", ((struct handle *)arg)->number, line);
+}
+
 /* ID:PASSWORD:TIMEOUT, the first two in hexadecimal digits. */
 static void read_session(const char *text, struct hf_zookeeper_session *session)
 {
@@ -156,6 +163,7 @@ static void open_handle(const struct command *command)
 
     opts.on_state.fn = on_state;
     opts.on_state.arg = handle;
+    opts.on_log = (struct hf_on_log){on_log, handle, HF_LOG_WARNING};
     if (option(command, "connect_ms") != NULL)
         opts.connect_ms = (uint64_t)number_option(command, "connect_ms");
     if (option(command, "session") != NULL) {
