@@ -8,6 +8,7 @@ proxy.
 """
 
 import os
+import random
 import sys
 import unittest
 
@@ -22,6 +23,8 @@ from zookeeper import Standalone
 DRIVER = os.path.abspath(sys.argv.pop(1))
 
 PARENTS, UNIQUE = 1, 4
+# Longer than connections end all the time.
+LONG_MS = 120000
 SEQUENTIAL = dict(path="/q/job-", mode="sequential", data="mine")
 EPHEMERAL_SEQUENTIAL = dict(SEQUENTIAL, mode="ephemeral_sequential")
 
@@ -400,6 +403,41 @@ class Real(unittest.TestCase):
             "deleted in the background stays: /d" in " ".join(line)
             for line in self.driver.of("session", self.session)))
         self.assertTrue(self.raw.exists(self.top + "/d"))
+        self.driver.end()
+
+    def test_nothing_is_done_twice_or_left(self):
+        """Many of them at once, while connections end at random."""
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        creates, updates = [], {}
+        for number in range(60):
+            creates.append(self.driver.start(self.session, "create_protected",
+                                             wait_ms=LONG_MS, **SEQUENTIAL))
+            text = "<%d>" % number
+            if number % 5 == 0:
+                updates[text] = self.driver.start(
+                    self.session, "update", "/q", data=text, unique=1,
+                    wait_ms=LONG_MS)
+            if draw.random() < 0.25:
+                direction = draw.choice((UP, DOWN))
+                self.proxy.hold(direction)
+                self.driver.start(self.session, "sync", "/")
+                waiting.eventually("bytes that are held", lambda:
+                                   self.proxy.waiting(direction))
+                self.proxy.cut()
+                self.proxy.thaw()
+        with self.subTest(seed=seed):
+            made = [self.driver.result(number) for number in creates]
+            self.assertEqual({result.status for result in made}, {"HF_OK"})
+            self.assertEqual(sorted("/q/" + name for name in self.jobs()),
+                             sorted(result["path"] for result in made))
+            ended = {text: self.driver.result(number).status
+                     for text, number in updates.items()}
+            data = self.raw.get(self.top + "/q")[0].decode()
+            for text, status in ended.items():
+                self.assertIn(status, ("HF_OK", "HF_EUNSURE"))
+                self.assertIn(data.count(text),
+                              (1,) if status == "HF_OK" else (0, 1))
         self.driver.end()
 
 
