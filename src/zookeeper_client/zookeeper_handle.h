@@ -40,7 +40,6 @@ struct hf_zookeeper_retry;
  * session. */
 struct hf_zookeeper_retries {
     struct hf_zookeeper_retry *first;
-    struct hf_heap wakes;
     size_t kept;         /* that may go on although nobody waits for them */
     int64_t session;     /* the id of the one that was connected last */
     int64_t previous;    /* of the one before; 0: there was none */
@@ -67,6 +66,7 @@ struct hf_zookeeper {
     struct hf_zk_listener listener; /* of .session, after that of .queue */
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;
+    struct hf_heap timers; /* see zookeeper_timer.h */
     uint64_t connect_ms;
     struct hf_reconnect reconnect; /* the user's policy */
     struct hf_done close_done;     /* of hf_zookeeper_close_start() */

@@ -22,19 +22,13 @@
 
 static void advance(struct hf_zookeeper_retry *retry,
                     struct hf_zk_retry_event *event);
+static void woken(void *arg);
 
 struct hf_zookeeper_retry *hf_zookeeper_retry_of(struct hf_zookeeper_call *call)
 {
     size_t offset = offsetof(struct hf_zookeeper_retry, call);
 
     return (struct hf_zookeeper_retry *)(void *)((char *)call - offset);
-}
-
-static struct hf_zookeeper_retry *of_wake(struct hf_heap_node *node)
-{
-    size_t offset = offsetof(struct hf_zookeeper_retry, wake);
-
-    return (struct hf_zookeeper_retry *)(void *)((char *)node - offset);
 }
 
 hf_status hf_zookeeper_retry_random(struct hf_random *random,
@@ -93,7 +87,7 @@ static void retire(struct hf_zookeeper_retry *retry)
 
     if (retry->link != NULL)
         unlink_from_handle(retry);
-    hf_heap_remove(&retry->wake);
+    hf_zookeeper_timer_stop(&retry->timer);
     retry->pausing = retry->asking = false;
     if (retry->is_kept)
         retry->call.zookeeper->retries.kept--;
@@ -170,10 +164,7 @@ static void arm(struct hf_zookeeper_retry *retry)
 
     if (retry->pausing)
         at_ms = hf_min_ms(at_ms, retry->resume_at_ms);
-    hf_heap_remove(&retry->wake);
-    if (at_ms != HF_FOREVER)
-        hf_heap_add(&retry->call.zookeeper->retries.wakes, &retry->wake, at_ms,
-                    0);
+    hf_zookeeper_timer_set(retry->call.zookeeper, &retry->timer, at_ms);
 }
 
 static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
@@ -213,6 +204,17 @@ static const char *stop_text(hf_status status)
     }
 }
 
+/* Make a retry that is zeroed ready, with so many ${references}. */
+static void init(struct hf_zookeeper_retry *retry,
+                 struct hf_zookeeper *zookeeper,
+                 const struct hf_zookeeper_call_ops *ops, unsigned references)
+{
+    hf_zookeeper_reference(zookeeper);
+    hf_zookeeper_call_init(&retry->call, zookeeper, ops, references);
+    retry->timer.fn = woken;
+    retry->timer.arg = retry;
+}
+
 /* --------------------------------------------------------------- removals --
  */
 
@@ -227,9 +229,7 @@ static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
         return HF_OK;
     if ((removal = hf_alloc(sizeof *removal)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    hf_zookeeper_reference(zookeeper);
-    hf_zookeeper_call_init(&removal->call, zookeeper,
-                           &hf_zookeeper_retry_call_ops, 1);
+    init(removal, zookeeper, &hf_zookeeper_retry_call_ops, 1);
     removal->ops = &hf_zk_retry_removal_ops;
     removal->goes_on = true;
     removal->deadline_at_ms = HF_FOREVER;
@@ -294,7 +294,7 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
         status = reserve(retry, step->reserve_bytes, error);
     if (status != HF_OK)
         return status;
-    hf_heap_remove(&retry->wake);
+    hf_zookeeper_timer_stop(&retry->timer);
     if (retry->goes_on)
         arm(retry); /* for the user, who does not wait as long */
     step->op.priority = retry->priority;
@@ -426,6 +426,24 @@ static hf_status prepare(struct hf_zookeeper_retry *retry,
     return keep(retry, error);
 }
 
+/* The .fn of the timer: the pause is over, or the user's time. */
+static void woken(void *arg)
+{
+    struct hf_zookeeper_retry *retry = arg;
+    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_RESUMED};
+
+    if (user_deadline_ms(retry) > hf_now_ms()) {
+        retry->pausing = false;
+        advance(retry, &event);
+    } else if (!retry->goes_on) {
+        stop(retry, HF_ETIMEDOUT);
+    } else {
+        end_for_user(retry, retry->timed_out);
+        retry->timed_out = NULL;
+        arm(retry);
+    }
+}
+
 /* Three references: its own, that of the caller or the callback, and one of the
  * function that begins it. */
 bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
@@ -437,8 +455,7 @@ bool hf_zookeeper_retry_begin(struct hf_zookeeper *zookeeper,
 {
     struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_BEGIN};
 
-    hf_zookeeper_reference(zookeeper);
-    hf_zookeeper_call_init(&retry->call, zookeeper, plan->call_ops, 3);
+    init(retry, zookeeper, plan->call_ops, 3);
     retry->call.waiter = end->waiter;
     retry->call.done = end->done;
     retry->ops = plan->ops;
@@ -492,37 +509,4 @@ void hf_zookeeper_retries_close(struct hf_zookeeper *zookeeper)
 
     while ((retry = next_idle(&zookeeper->retries)) != NULL)
         stop(retry, HF_ECLOSED);
-}
-
-/* ${retry} was woken. */
-static void woken(struct hf_zookeeper_retry *retry, uint64_t now_ms)
-{
-    struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_RESUMED};
-
-    hf_heap_remove(&retry->wake);
-    if (user_deadline_ms(retry) > now_ms) {
-        retry->pausing = false;
-        advance(retry, &event);
-    } else if (!retry->goes_on) {
-        stop(retry, HF_ETIMEDOUT);
-    } else {
-        end_for_user(retry, retry->timed_out);
-        retry->timed_out = NULL;
-        arm(retry);
-    }
-}
-
-void hf_zookeeper_retries_tick(struct hf_zookeeper *zookeeper, uint64_t now_ms)
-{
-    struct hf_heap *wakes = &zookeeper->retries.wakes;
-
-    while (wakes->first != NULL && wakes->first->key <= now_ms)
-        woken(of_wake(wakes->first), now_ms);
-}
-
-uint64_t hf_zookeeper_retries_wake_at_ms(const struct hf_zookeeper *zookeeper)
-{
-    const struct hf_heap_node *first = zookeeper->retries.wakes.first;
-
-    return first != NULL ? first->key : HF_FOREVER;
 }

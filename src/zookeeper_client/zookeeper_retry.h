@@ -13,6 +13,7 @@
 
 #include "zookeeper_client/zookeeper_call.h"
 #include "zookeeper_client/zookeeper_operation.h"
+#include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_retry/retry_step.h"
 
 /* Retries of one handle that may go on although nobody waits for them. */
@@ -31,9 +32,10 @@ struct hf_zookeeper_retry {
     bool asking;   /* the user, who has not replied yet */
     bool pausing;
     uint64_t deadline_at_ms;
-    uint64_t resume_at_ms;    /* .pausing: when the pause is over */
-    hf_status stop;           /* why it goes no further; HF_OK: it does */
-    struct hf_heap_node wake; /* in .wakes of the handle */
+    uint64_t resume_at_ms; /* .pausing: when the pause is over */
+    hf_status stop;        /* why it goes no further; HF_OK: it does */
+    struct hf_zookeeper_timer timer; /* for .resume_at_ms, or the deadline of
+                                        the user */
     struct hf_zookeeper_operation *operation; /* under way, or NULL */
     struct hf_zookeeper_retry *removal; /* ready, for what it leaves; or NULL */
     struct hf_zookeeper_result *timed_out; /* .goes_on: for the user */
@@ -84,9 +86,5 @@ void hf_zookeeper_retries_up(struct hf_zookeeper *zookeeper);
 
 /* The handle closes, and its queue of operations does. */
 void hf_zookeeper_retries_close(struct hf_zookeeper *zookeeper);
-
-/* Do what is due; when that is next, or HF_FOREVER. */
-void hf_zookeeper_retries_tick(struct hf_zookeeper *zookeeper, uint64_t now_ms);
-uint64_t hf_zookeeper_retries_wake_at_ms(const struct hf_zookeeper *zookeeper);
 
 #endif

@@ -15,6 +15,7 @@
 #include "host/done.h"
 #include "zookeeper/watch_resume.h"
 #include "zookeeper_client/zookeeper_retry.h"
+#include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* ------------------------------------------------- events of the session -- */
@@ -169,15 +170,13 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
 uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper)
 {
     return hf_min_ms(hf_zk_op_queue_wake_at_ms(&zookeeper->queue),
-                     hf_zookeeper_retries_wake_at_ms(zookeeper));
+                     hf_zookeeper_timers_due_at_ms(zookeeper));
 }
 
 void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper)
 {
-    uint64_t now_ms = hf_now_ms();
-
-    hf_zk_op_queue_tick(&zookeeper->queue, now_ms);
-    hf_zookeeper_retries_tick(zookeeper, now_ms);
+    hf_zk_op_queue_tick(&zookeeper->queue, hf_now_ms());
+    hf_zookeeper_timers_run(zookeeper);
 }
 
 void hf_zookeeper_stop(struct hf_zookeeper *zookeeper)
