@@ -18,7 +18,7 @@
 #define HF_HOST_OPTS_COMPAT_H
 
 #include <holdfast/holdfast.h>
-#include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_registration.h>
 
 /* More than any struct of options will ever have: a greater .size was not
  * set. */
@@ -33,7 +33,8 @@
     X(mutex, MUTEX, on_revoke)                                                 \
     X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, id)                                                  \
-    X(zookeeper, ZOOKEEPER, max_answer_bytes)
+    X(zookeeper, ZOOKEEPER, max_answer_bytes)                                  \
+    X(zookeeper_registration, ZOOKEEPER_REGISTRATION, acl_count)
 
 /* One struct of options, as this version has it. */
 struct hf_opts_type {

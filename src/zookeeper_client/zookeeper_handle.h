@@ -45,6 +45,7 @@ struct hf_zookeeper_retries {
     int64_t previous;    /* of the one before; 0: there was none */
     uint64_t timeout_ms; /* of the former */
 };
+struct hf_zookeeper_registration;
 
 /* All fields under the monitor's lock, where nothing else is said. */
 struct hf_zookeeper {
@@ -67,6 +68,7 @@ struct hf_zookeeper {
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;
     struct hf_heap timers; /* see zookeeper_timer.h */
+    struct hf_zookeeper_registration *registrations;
     uint64_t connect_ms;
     struct hf_reconnect reconnect; /* the user's policy */
     struct hf_done close_done;     /* of hf_zookeeper_close_start() */

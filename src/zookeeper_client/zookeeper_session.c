@@ -14,6 +14,7 @@
 #include "core/time_math.h"
 #include "host/done.h"
 #include "zookeeper/watch_resume.h"
+#include "zookeeper_client/zookeeper_registration.h"
 #include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
@@ -34,6 +35,7 @@ static void up(void *user, bool resumed)
     set_state(zookeeper, HF_STATE_CONNECTED);
     hf_zookeeper_watches_set_again(zookeeper);
     hf_zookeeper_retries_up(zookeeper);
+    hf_zookeeper_registrations_up(zookeeper);
 }
 
 static void suspended(void *user)
@@ -49,6 +51,7 @@ static void lost(void *user, const char *why)
     (void)why;
     set_state(zookeeper, HF_STATE_LOST);
     hf_zk_watch_set_session_lost(&zookeeper->session->watches);
+    hf_zookeeper_registrations_lost(zookeeper);
     set_state(zookeeper, HF_STATE_CONNECTING);
 }
 
@@ -63,6 +66,7 @@ static void closed(void *user)
 {
     struct hf_zookeeper *zookeeper = user;
 
+    hf_zookeeper_registrations_closed(zookeeper);
     set_state(zookeeper, HF_STATE_CLOSED);
     if (zookeeper->shared.client != NULL)
         leave_session(zookeeper);

@@ -17,6 +17,7 @@
 
 #include <holdfast/holdfast.h>
 #include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_registration.h>
 #include <holdfast/zookeeper_retry.h>
 
 /* What a set in the document does while an answer is to be lost. */
@@ -100,13 +101,45 @@ static void sets_once(struct hf_zookeeper *zookeeper)
     }
 }
 
-static void shows_always(struct hf_zookeeper *zookeeper)
-{
-    struct hf_listener *listener;
+/* --------------------------------------------------------- registrations -- */
 
-    CHECK(show_always(zookeeper, &listener) == HF_OK);
-    CHECK(hf_zookeeper_exists(zookeeper, "/worker-1", WAIT_MS, NULL) == HF_OK);
-    hf_zookeeper_remove_listener(zookeeper, listener);
+static struct hf_zookeeper *reader;
+
+/* Read what the node of the holder says. */
+static void check_primary(struct hf_grant *grant)
+{
+    struct hf_zookeeper_result *result;
+    unsigned long long token;
+    char text[64], host[16];
+    hf_status status;
+
+    do
+        status = hf_zookeeper_get(reader, "/db/primary", WAIT_MS, &result);
+    while (status == HF_EGONE);
+    CHECK(status == HF_OK);
+    (void)snprintf(text, sizeof text, "%.*s", (int)result->bytes,
+                   (const char *)result->data);
+    CHECK(sscanf(text, "%15s %llu", host, &token) == 2);
+    CHECK(strcmp(host, "h1:80") == 0 && token == hf_grant_token(grant));
+    hf_zookeeper_result_free(result);
+}
+
+static void serves_as_primary(struct hf_zookeeper *zookeeper)
+{
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_error error;
+
+    reader = zookeeper;
+    CHECK(hf_client_open(url, NULL, &client, &error) == HF_OK);
+    CHECK(hf_lock_open(client, "db", NULL, &lock) == HF_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK(serve_as_primary(lock, zookeeper, "h1:80", check_primary) ==
+              HF_OK);
+    CHECK(hf_zookeeper_exists(zookeeper, "/db/primary", WAIT_MS, NULL) ==
+          HF_EGONE);
+    hf_lock_free(lock);
+    CHECK(hf_client_close(client) == HF_OK);
 }
 
 /* The server does not allow it. */
@@ -266,7 +299,7 @@ int main(int argc, char **argv)
     takes_over(argv[1], fileno(kept));
     zookeeper = opened(NULL);
     sets_once(zookeeper);
-    shows_always(zookeeper);
+    serves_as_primary(zookeeper);
     removes_no_server(zookeeper);
     adds_jobs(zookeeper);
     keeps_a_copy(zookeeper);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <holdfast/zookeeper_registration.h>
 #include <holdfast/zookeeper_retry.h>
 
 #include "cmocka/runner.h"
@@ -22,7 +23,8 @@
 /* An end that a test that passes never reaches. */
 #define TIMEOUT_MS 20000
 
-#define CHANGED 3 /* the type of an event, as servers send it */
+#define DELETED 2 /* the types of events, as servers send them */
+#define CHANGED 3
 
 static struct zookeeper_fake_server server;
 
@@ -548,6 +550,55 @@ static void outliving(void)
     share(true);
 }
 
+static void on_registration(void *arg, struct hf_zookeeper_registration *r,
+                            const struct hf_zookeeper_registration_event *event)
+{
+    struct client_fixture *f = arg;
+
+    (void)r;
+    assert_int_equal(event->status == HF_OK, event->text[0] == '\0');
+    atomic_fetch_add(&f->events, 1);
+}
+
+/* Whatever fails once is tried again. */
+static bool is_registered(hf_status status)
+{
+    assert_true(status == HF_OK ||
+                (faults.all_after && status == HF_ETIMEDOUT));
+    return status == HF_OK;
+}
+
+/* The node is made, gets other data, is deleted by somebody and made again, and
+ * is deleted in the end. */
+static void registering(void)
+{
+    static const struct hf_zookeeper_acl acl = {31, "world", "anyone"};
+    struct hf_zookeeper_registration_opts opts =
+        HF_ZOOKEEPER_REGISTRATION_OPTS_INIT;
+    struct hf_zookeeper_registration *r = NULL;
+    struct client_fixture f;
+
+    if (begin(&f)) {
+        f.passed++;
+        opts.on_event =
+            (struct hf_zookeeper_on_registration){on_registration, &f, on_drop};
+        opts.acls = &acl;
+        opts.acl_count = 1;
+        if (!is_expected(hf_zookeeper_registration_open(f.zookeeper, "/a", "x",
+                                                        1, &opts, &r)))
+            assert_null(r);
+        else if (is_registered(hf_zookeeper_registration_wait(r, wait_ms())) &&
+                 is_expected(hf_zookeeper_registration_set(r, "yz", 2)) &&
+                 is_registered(hf_zookeeper_registration_wait(r, wait_ms()))) {
+            zookeeper_fake_fire(&server, DELETED, "/a");
+            (void)is_expected(hf_zookeeper_sync(f.zookeeper, "/", wait_ms()));
+            (void)is_registered(hf_zookeeper_registration_wait(r, wait_ms()));
+        }
+        (void)is_registered(hf_zookeeper_registration_close(r, wait_ms()));
+    }
+    end(&f);
+}
+
 #define EACH_ALLOCATION_FAILS(scenario)                                        \
     static void one_fails_##scenario(void **state)                             \
     {                                                                          \
@@ -572,6 +623,7 @@ EACH_ALLOCATION_FAILS(sharing)
 EACH_ALLOCATION_FAILS(outliving)
 EACH_ALLOCATION_FAILS(retrying)
 EACH_ALLOCATION_FAILS(starting_retries)
+EACH_ALLOCATION_FAILS(registering)
 
 /* ----------------------------------------------------------------- close -- */
 
@@ -983,6 +1035,8 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(one_fails_starting_retries),
         cmocka_unit_test(all_fail_starting_retries),
         cmocka_unit_test(what_goes_on_is_bounded),
+        cmocka_unit_test(one_fails_registering),
+        cmocka_unit_test(all_fail_registering),
         cmocka_unit_test(a_close_ends_what_waits_and_what_was_sent),
         cmocka_unit_test(a_close_ends_what_was_never_sent),
         cmocka_unit_test(a_watch_is_freed_in_its_own_callback),

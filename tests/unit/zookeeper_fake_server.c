@@ -38,9 +38,19 @@ static void put_text(struct frame *frame, const void *text, size_t count)
     frame->used += count;
 }
 
+/* The id of every session. */
+#define SESSION 4711
+
+/* All zero, but for the owner: every node is an ephemeral one of the
+ * session. */
 static void put_stat(struct frame *frame)
 {
-    for (size_t i = 0; i < HF_ZK_STAT_BYTES; i++)
+    static const size_t before = 4 * 8 + 3 * 4, after = 2 * 4 + 8;
+
+    for (size_t i = 0; i < before; i++)
+        put(frame, 0, 1);
+    put(frame, SESSION, 8);
+    for (size_t i = 0; i < after; i++)
         put(frame, 0, 1);
 }
 
@@ -64,11 +74,11 @@ static void send_frame(struct zookeeper_fake_server *server,
     (void)pthread_mutex_unlock(&server->lock);
 }
 
-static void put_header(struct frame *frame, int32_t xid)
+static void put_header(struct frame *frame, int32_t xid, int32_t error)
 {
     put(frame, (uint32_t)xid, 4);
     put(frame, 77, 8); /* the zxid */
-    put(frame, 0, 4);
+    put(frame, (uint32_t)error, 4);
 }
 
 /* --------------------------------------------------------------- answers -- */
@@ -86,7 +96,7 @@ static void accept_session(struct zookeeper_fake_server *server,
     forgotten = server->session_id != 0 && atomic_exchange(&server->forgets, 0);
     put(&frame, 0, 4);
     put(&frame, forgotten ? 0 : (uint32_t)server->timeout_ms, 4);
-    put(&frame, forgotten ? 0 : 4711, 8);
+    put(&frame, forgotten ? 0 : SESSION, 8);
     put_text(&frame, password, sizeof password);
     server->accepted = true;
     send_frame(server, &frame);
@@ -98,6 +108,7 @@ static void put_record(struct frame *frame, int32_t opcode,
 {
     switch (opcode) {
     case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
         put_text(frame, record + 4, (size_t)get(record));
         put_stat(frame);
         break;
@@ -138,12 +149,22 @@ static void put_record(struct frame *frame, int32_t opcode,
     }
 }
 
+/* The error that the test wants for a call of ${opcode}; 0: none. */
+static int32_t refusal_of(struct zookeeper_fake_server *server, int32_t opcode)
+{
+    if (server->refusals == 0 || server->refused_opcode != opcode)
+        return 0;
+    server->refusals--;
+    return server->refusal;
+}
+
 static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
 {
     int32_t xid = get(request);
     int32_t opcode = get(request + 4);
     bool counts = xid > 0 && opcode != HF_ZK_CLOSE_SESSION;
     struct frame frame = {.used = 0};
+    int32_t error;
 
     server->calls += counts;
     if (server->silent)
@@ -153,8 +174,9 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
         zookeeper_fake_cut(server);
         return;
     }
-    put_header(&frame, xid);
-    if (xid > 0)
+    error = refusal_of(server, opcode);
+    put_header(&frame, xid, error);
+    if (xid > 0 && error == 0)
         put_record(&frame, opcode, request + 8);
     send_frame(server, &frame);
     server->answers += counts;
@@ -165,7 +187,7 @@ void zookeeper_fake_fire(struct zookeeper_fake_server *server, int32_t type,
 {
     struct frame frame = {.used = 0};
 
-    put_header(&frame, HF_ZK_XID_EVENT);
+    put_header(&frame, HF_ZK_XID_EVENT, 0);
     put(&frame, (uint32_t)type, 4);
     put(&frame, 3, 4);
     put_text(&frame, path, strlen(path));

@@ -31,6 +31,11 @@ struct zookeeper_fake_server {
     atomic_bool silent;  /* it reads, and answers nothing */
     atomic_int loses;    /* the opcode of the next request that it does not
                             answer, but ends the connection; 0: none */
+    /* The next ${refusals} calls of ${refused_opcode} are answered with
+     * ${refusal}, an error. */
+    atomic_int refused_opcode;
+    atomic_int refusal;
+    atomic_int refusals;
     atomic_uint calls;   /* that it has got, but the end of a session */
     atomic_uint answers; /* that it has sent to these */
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles of the public ZooKeeper client in one process.  A test drives it: it
- * writes one command on each line of standard input.  S, ID and W are numbers
- * below 1024 that the test chooses: of a handle, an operation and a watch.
+ * writes one command on each line of standard input.  S, ID, W and R are
+ * numbers below 1024 that the test chooses: of a handle, an operation, a watch
+ * and a registration.
  *
  *     open S URL [NAME=VALUE...]      connect_ms=, credential=SCHEME:BYTES,
  *                                     session=ID:PASSWORD:TIMEOUT
@@ -14,6 +15,10 @@
  *     cancel ID
  *     watch W S KIND PATH
  *     unwatch W
+ *     register R S PATH [data=]
+ *     reset R - [data=]               new data
+ *     registered R WAIT_MS            waits for it
+ *     unregister R WAIT_MS            closes it; free: does not wait
  *
  * KIND is a number of <holdfast/zookeeper.h>, or one of enum retried_kind.  The
  * data are null without data=; an update appends them.  The program prints one
@@ -30,6 +35,12 @@
  *     watch W EVENT PATH
  *     watch W dropped
  *     watch W freed
+ *     registration R opened STATUS
+ *     registration R EVENT STATUS CZXID TEXT
+ *     registration R set STATUS
+ *     registration R waited STATUS
+ *     registration R dropped
+ *     registration R closed STATUS, or freed
  *
  * The end of standard input closes every handle and ends the process.
  */
@@ -39,6 +50,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/zookeeper_registration.h>
 #include <holdfast/zookeeper_retry.h>
 
 #define NUMBERS 1024
@@ -71,9 +83,15 @@ struct watch {
     struct hf_zookeeper_watch *watch;
 };
 
+struct registration {
+    unsigned number;
+    struct hf_zookeeper_registration *registration;
+};
+
 static struct handle handles[NUMBERS];
 static struct operation operations[NUMBERS];
 static struct watch watches[NUMBERS];
+static struct registration registrations[NUMBERS];
 
 /* The words of a command; those from .options on are NAME=VALUE. */
 struct command {
@@ -383,6 +401,85 @@ static void free_watch(struct watch *watch)
     printf("watch %u freed\n", watch->number);
 }
 
+/* --------------------------------------------------------- registrations -- */
+
+static void on_registration(void *arg, struct hf_zookeeper_registration *opened,
+                            const struct hf_zookeeper_registration_event *event)
+{
+    static const char *const kinds[] = {"?", "REGISTERED", "UNREGISTERED",
+                                        "BLOCKED", "FAILED"};
+    const struct registration *registration = arg;
+
+    (void)opened;
+    printf("registration %u %s %s %" PRId64 " %s\n", registration->number,
+           kinds[event->kind], hf_status_name(event->status), event->stat.czxid,
+           event->text);
+}
+
+static void drop_registration(void *arg)
+{
+    printf("registration %u dropped\n",
+           ((const struct registration *)arg)->number);
+}
+
+static void open_registration(const struct command *command)
+{
+    struct registration *registration = &registrations[number_of(command, 1)];
+    const struct handle *handle = &handles[number_of(command, 2)];
+    const char *data = option(command, "data");
+    struct hf_zookeeper_registration_opts opts =
+        HF_ZOOKEEPER_REGISTRATION_OPTS_INIT;
+    hf_status status;
+
+    registration->number = number_of(command, 1);
+    opts.on_event = (struct hf_zookeeper_on_registration){
+        on_registration, registration, drop_registration};
+    status = hf_zookeeper_registration_open(
+        handle->zookeeper, command->words[3], data,
+        data != NULL ? strlen(data) : 0, &opts, &registration->registration);
+    printf("registration %u opened %s\n", registration->number,
+           hf_status_name(status));
+}
+
+static void set_registration(const struct command *command)
+{
+    struct registration *registration = &registrations[number_of(command, 1)];
+    const char *data = option(command, "data");
+    hf_status status = hf_zookeeper_registration_set(
+        registration->registration, data, data != NULL ? strlen(data) : 0);
+
+    printf("registration %u set %s\n", registration->number,
+           hf_status_name(status));
+}
+
+static void await_registration(const struct command *command)
+{
+    struct registration *registration = &registrations[number_of(command, 1)];
+    hf_status status = hf_zookeeper_registration_wait(
+        registration->registration, strtoull(command->words[2], NULL, 10));
+
+    printf("registration %u waited %s\n", registration->number,
+           hf_status_name(status));
+}
+
+static void close_registration(const struct command *command)
+{
+    struct registration *registration = &registrations[number_of(command, 1)];
+    struct hf_zookeeper_registration *closed = registration->registration;
+
+    registration->registration = NULL;
+    if (strcmp(command->words[2], "free") == 0) {
+        hf_zookeeper_registration_free(closed);
+        printf("registration %u freed\n", registration->number);
+    } else {
+        hf_status status = hf_zookeeper_registration_close(
+            closed, strtoull(command->words[2], NULL, 10));
+
+        printf("registration %u closed %s\n", registration->number,
+               hf_status_name(status));
+    }
+}
+
 /* -------------------------------------------------------------- commands -- */
 
 static void run(struct command *command)
@@ -404,6 +501,14 @@ static void run(struct command *command)
         open_watch(command);
     else if (strcmp(verb, "unwatch") == 0)
         free_watch(&watches[number_of(command, 1)]);
+    else if (strcmp(verb, "register") == 0)
+        open_registration(command);
+    else if (strcmp(verb, "reset") == 0)
+        set_registration(command);
+    else if (strcmp(verb, "registered") == 0)
+        await_registration(command);
+    else if (strcmp(verb, "unregister") == 0)
+        close_registration(command);
     else
         give_up(verb);
 }
@@ -418,6 +523,7 @@ static void end(void)
     for (size_t i = 0; i < NUMBERS; i++) {
         hf_op_free(operations[i].op);
         hf_zookeeper_watch_free(watches[i].watch);
+        hf_zookeeper_registration_free(registrations[i].registration);
     }
 }
 

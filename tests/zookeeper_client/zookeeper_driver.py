@@ -66,7 +66,7 @@ class ZookeeperDriver:
         self.condition = threading.Condition()
         self.lines = []
         self.ended = False
-        self.next = {"session": 0, "op": 0, "watch": 0}
+        self.next = {"session": 0, "op": 0, "watch": 0, "registration": 0}
         self.process = machine.Process(
             [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.popen = self.process.popen
@@ -217,6 +217,55 @@ class ZookeeperDriver:
         self.say("unwatch", watch)
         self.await_line("watch", watch, "freed")
 
+    # ---- registrations
+
+    def register(self, session, path, data=None):
+        """The number of a registration, which may not be registered yet."""
+        number = self.number("registration")
+        self.say("register", number, session, path, data=data)
+        line = self.await_line("registration", number, "opened")
+        if line[1] != "HF_OK":
+            raise AssertionError(" ".join(line))
+        return number
+
+    def registration_events(self, registration):
+        """Those that came, as "KIND STATUS"."""
+        return [" ".join(line[:2])
+                for line in self.of("registration", registration)
+                if line[0].isupper()]
+
+    def await_registration(self, registration, event, after=0):
+        """Wait for an event "KIND STATUS" behind that many; its line."""
+        return self.until(
+            "%s of registration %d" % (event, registration),
+            lambda: next((line for line in
+                          [line for line in self.of("registration", registration)
+                           if line[0].isupper()][after:]
+                          if " ".join(line[:2]) == event), None))
+
+    def reset(self, registration, data=None):
+        self.say("reset", registration, "-", data=data)
+
+    def wait_registered(self, registration, wait_ms=WAIT_MS):
+        """The status of a wait for it."""
+        count = len(self.waits(registration))
+        self.say("registered", registration, wait_ms)
+        return self.until("the wait for registration %d" % registration,
+                          lambda: self.waits(registration)[count:])[0]
+
+    def waits(self, registration):
+        return [line[1] for line in self.of("registration", registration)
+                if line[0] == "waited"]
+
+    def unregister(self, registration, wait_ms=WAIT_MS):
+        """The status of its close."""
+        self.say("unregister", registration, wait_ms)
+        return self.await_line("registration", registration, "closed")[1]
+
+    def free_registration(self, registration):
+        self.say("unregister", registration, "free")
+        self.await_line("registration", registration, "freed")
+
     # ---- its end
 
     def check_drops(self):
@@ -229,6 +278,10 @@ class ZookeeperDriver:
             words = [line[0] for line in self.of("watch", number)]
             if words.count("dropped") != 1:
                 raise AssertionError("watch %d: %s" % (number, words))
+        for number in range(self.next["registration"]):
+            words = [line[0] for line in self.of("registration", number)]
+            if words.count("dropped") != 1:
+                raise AssertionError("registration %d: %s" % (number, words))
 
     def end(self):
         """Let it close everything, and check how it ends."""

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public calls of a registration: opening, setting the data, waiting, and
+ * freeing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/opts_compat.h"
+#include "zookeeper_client/zookeeper_registration.h"
+
+/* ------------------------------------------------------------------ copies --
+ */
+
+/* A copy of ${bytes} bytes of ${data}, which are not NULL even if there are
+ * none.  NULL: no memory. */
+static void *copy_data(const void *data, size_t bytes)
+{
+    void *copy = hf_alloc(bytes > 0 ? bytes : 1);
+
+    if (copy != NULL && bytes > 0)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
+/* Copy ${text} to ${*to}, and move that behind it. */
+static const char *put_text(char **to, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    const char *copy = *to;
+
+    memcpy(*to, text, bytes);
+    *to += bytes;
+    return copy;
+}
+
+/* A copy of ${count} entries of an access list with their texts, in one block
+ * of memory.  NULL: no memory. */
+static struct hf_zookeeper_acl *copy_acls(const struct hf_zookeeper_acl *acls,
+                                          size_t count)
+{
+    size_t bytes = count * sizeof *acls;
+    struct hf_zookeeper_acl *copy;
+    char *text;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(acls[i].scheme) + strlen(acls[i].id) + 2;
+    if ((copy = hf_alloc(bytes > 0 ? bytes : 1)) == NULL)
+        return NULL;
+    text = (char *)(copy + count);
+    for (size_t i = 0; i < count; i++) {
+        copy[i].permissions = acls[i].permissions;
+        copy[i].scheme = put_text(&text, acls[i].scheme);
+        copy[i].id = put_text(&text, acls[i].id);
+    }
+    return copy;
+}
+
+/* ------------------------------------------------------------------- open --
+ */
+
+/* Can the node be created so? */
+static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
+                       const void *data, size_t bytes,
+                       const struct hf_zookeeper_acl *acls, size_t acl_count,
+                       struct hf_error *error)
+{
+    const struct hf_zookeeper_op create = {.kind = HF_ZOOKEEPER_CREATE,
+                                           .mode = HF_ZOOKEEPER_EPHEMERAL,
+                                           .path = path,
+                                           .data = data,
+                                           .bytes = bytes,
+                                           .acls = acls,
+                                           .acl_count = acl_count};
+
+    if (hf_zookeeper_is_closing(zookeeper))
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    return hf_zk_op_check(&create, &zookeeper->context, error);
+}
+
+/* Is ${path} free?  A removal of its node ends, because what it does comes
+ * before what the new registration does. */
+static hf_status take_path(struct hf_zookeeper *zookeeper, const char *path,
+                           struct hf_error *error)
+{
+    struct hf_zookeeper_registration *r = zookeeper->registrations;
+
+    while (r != NULL && strcmp(r->path, path) != 0)
+        r = r->next;
+    if (r == NULL)
+        return HF_OK;
+    if (!r->removing)
+        return hf_error_set(error, HF_EEXISTS,
+                            "%.200s is registered by this handle; expected one "
+                            "registration for each path, free that one first",
+                            path);
+    hf_registration_removal_end(r, HF_ECANCELLED,
+                                "the path was registered "
+                                "again");
+    return HF_OK;
+}
+
+/* Undo hf_registration_new(). */
+static void abandon(struct hf_zookeeper_registration *r)
+{
+    hf_registration_removal_end(r, HF_ENOMEM, "");
+}
+
+/* Make the registration and begin its first step.  With the lock. */
+static hf_status open_registration(
+    struct hf_zookeeper *zookeeper, const char *path, const void *data,
+    size_t bytes, const struct hf_zookeeper_registration_opts *opts,
+    struct hf_zookeeper_registration **registration, struct hf_error *error)
+{
+    struct hf_zookeeper_registration *r;
+    hf_status status;
+
+    if ((status = check(zookeeper, path, data, bytes, opts->acls,
+                        opts->acl_count, error)) != HF_OK ||
+        (status = hf_monitor_ensure_poller(zookeeper->monitor, error)) !=
+            HF_OK ||
+        (status = take_path(zookeeper, path, error)) != HF_OK)
+        return status;
+    r = hf_registration_new(zookeeper, path);
+    if (r == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if ((data != NULL && (r->data = copy_data(data, bytes)) == NULL) ||
+        (opts->acls != NULL &&
+         (r->acls = copy_acls(opts->acls, opts->acl_count)) == NULL)) {
+        abandon(r);
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    }
+    r->bytes = bytes;
+    r->data_number = 1;
+    r->acl_count = opts->acl_count;
+    r->on_event = opts->on_event;
+    *registration = r;
+    hf_registration_resume(r);
+    return HF_OK;
+}
+
+hf_status hf_zookeeper_registration_open(
+    struct hf_zookeeper *zookeeper, const char *path, const void *data,
+    size_t bytes, const struct hf_zookeeper_registration_opts *given,
+    struct hf_zookeeper_registration **registration)
+{
+    struct hf_zookeeper_registration_opts opts;
+    struct hf_error error;
+    hf_status status = hf_opts_copy(&hf_zookeeper_registration_opts_type, given,
+                                    &opts, &error);
+    hf_status entered = hf_monitor_enter(zookeeper->monitor);
+
+    *registration = NULL;
+    if (entered == HF_OK) {
+        if (status == HF_OK)
+            status = open_registration(zookeeper, path, data, bytes, &opts,
+                                       registration, &error);
+        if (status != HF_OK)
+            (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_registration_open",
+                                    &error);
+        hf_monitor_leave(zookeeper->monitor);
+    } else {
+        status = entered;
+    }
+    if (status != HF_OK && opts.on_event.drop != NULL)
+        opts.on_event.drop(opts.on_event.arg);
+    return status;
+}
+
+/* --------------------------------------------------------------------- set --
+ */
+
+/* With the lock. */
+static hf_status set_data(struct hf_zookeeper_registration *r, const void *data,
+                          size_t bytes, struct hf_error *error)
+{
+    void *copy = NULL;
+    hf_status status;
+
+    if (r->failed) {
+        *error = r->why;
+        return error->status;
+    }
+    status =
+        check(r->zookeeper, r->path, data, bytes, r->acls, r->acl_count, error);
+    if (status != HF_OK)
+        return status;
+    if (data != NULL && (copy = copy_data(data, bytes)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    hf_free(r->data);
+    r->data = copy;
+    r->bytes = bytes;
+    r->data_number++;
+    if (r->is_made && r->at_rest)
+        hf_registration_begin(r, HF_REGISTRATION_SET);
+    return HF_OK;
+}
+
+hf_status
+hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
+                              const void *data, size_t bytes)
+{
+    struct hf_zookeeper *zookeeper = registration->zookeeper;
+    struct hf_error error;
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
+
+    if (status != HF_OK)
+        return status;
+    status = set_data(registration, data, bytes, &error);
+    if (status != HF_OK)
+        (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_registration_set",
+                                &error);
+    hf_monitor_leave(zookeeper->monitor);
+    return status;
+}
+
+/* -------------------------------------------------------------------- wait --
+ */
+
+/* Is the wait over before it begins?  HF_ETIMEDOUT: it is not. */
+static hf_status state_of(const struct hf_zookeeper_registration *r,
+                          struct hf_error *error)
+{
+    if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    if (r->failed) {
+        *error = r->why;
+        return error->status;
+    }
+    return r->registered && r->written == r->data_number ? HF_OK : HF_ETIMEDOUT;
+}
+
+/* Why a wait of ${wait_ms} ended without success. */
+static hf_status explain_timeout(const struct hf_zookeeper_registration *r,
+                                 uint64_t wait_ms, struct hf_error *error)
+{
+    return hf_error_set(error, HF_ETIMEDOUT,
+                        "%.200s was not registered within %llu ms%s%s", r->path,
+                        (unsigned long long)wait_ms,
+                        r->why.text[0] != '\0' ? ": " : "", r->why.text);
+}
+
+/* Have the client connect again, if it has given up. */
+static void connect_again(struct hf_zookeeper_registration *r)
+{
+    if (r->zookeeper->queue.given_up)
+        hf_registration_resume(r);
+}
+
+/* Wait for ${r}.  With the lock. */
+static hf_status wait_for(struct hf_zookeeper_registration *r, uint64_t wait_ms,
+                          struct hf_error *error)
+{
+    struct hf_registration_wait **link = &r->waits;
+    struct hf_registration_wait wait;
+    hf_status status = state_of(r, error);
+
+    if (status != HF_ETIMEDOUT)
+        return status;
+    if (wait_ms == 0)
+        return explain_timeout(r, wait_ms, error);
+    hf_registration_wait_begin(r, &wait, wait_ms);
+    wait.next = r->waits;
+    r->waits = &wait;
+    connect_again(r);
+    status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
+    hf_zookeeper_timer_stop(&wait.deadline);
+    while (*link != &wait)
+        link = &(*link)->next;
+    *link = wait.next;
+    if (wait.waiter.done)
+        *error = wait.outcome;
+    if (status == HF_ETIMEDOUT)
+        (void)explain_timeout(r, wait_ms, error);
+    return status;
+}
+
+hf_status
+hf_zookeeper_registration_wait(struct hf_zookeeper_registration *registration,
+                               uint64_t wait_ms)
+{
+    static const char call[] = "hf_zookeeper_registration_wait";
+    struct hf_zookeeper *zookeeper = registration->zookeeper;
+    struct hf_monitor *monitor = zookeeper->monitor;
+    struct hf_error error;
+    hf_status status;
+
+    if (hf_monitor_may_block(monitor, &error) != HF_OK)
+        return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
+    if ((status = hf_monitor_enter(monitor)) != HF_OK)
+        return status;
+    hf_monitor_reference(monitor);
+    hf_registration_reference(registration); /* it may be freed meanwhile */
+    status = wait_for(registration, wait_ms, &error);
+    if (status != HF_OK)
+        (void)hf_zookeeper_fail(zookeeper, call, &error);
+    hf_registration_dereference(registration);
+    hf_monitor_leave(monitor);
+    hf_monitor_release(monitor);
+    return status;
+}
+
+/* -------------------------------------------------------------------- free --
+ */
+
+/* The user does not use it any more: report nothing, end waits, and delete the
+ * node.  With the lock. */
+static void end_use(struct hf_zookeeper_registration *r)
+{
+    static const struct hf_error freed = {.status = HF_ECANCELLED,
+                                          .text = "the registration was freed"};
+
+    hf_registration_discard_events(r);
+    hf_registration_waits_end(r, &freed);
+    hf_registration_remove(r);
+}
+
+/* Wait for a callback that runs on another thread.  What is to be dropped here,
+ * because no callback does it.  With the lock. */
+static struct hf_zookeeper_on_registration
+await_callback(struct hf_zookeeper_registration *r)
+{
+    struct hf_zookeeper_on_registration dropped = {NULL, NULL, NULL};
+
+    if (r->notifying)
+        hf_monitor_await_callback(r->zookeeper->monitor, &r->free_waiter);
+    if (!r->notifying) {
+        dropped = r->on_event;
+        r->on_event.drop = NULL;
+    }
+    return dropped;
+}
+
+/* Drop the user's reference, leave the monitor and call .drop. */
+static void leave(struct hf_zookeeper_registration *r)
+{
+    const struct hf_zookeeper_on_registration dropped = await_callback(r);
+    struct hf_monitor *monitor = r->zookeeper->monitor;
+
+    hf_registration_dereference(r);
+    hf_monitor_leave(monitor);
+    hf_callback_enter();
+    if (dropped.drop != NULL)
+        dropped.drop(dropped.arg);
+    hf_callback_leave();
+    hf_monitor_release(monitor);
+}
+
+void hf_zookeeper_registration_free(
+    struct hf_zookeeper_registration *registration)
+{
+    struct hf_monitor *monitor;
+
+    if (registration == NULL)
+        return;
+    monitor = registration->zookeeper->monitor;
+    if (hf_monitor_enter(monitor) != HF_OK)
+        return;
+    hf_monitor_reference(monitor);
+    end_use(registration);
+    leave(registration);
+}
+
+/* End ${r} and wait until its node is deleted.  With the lock. */
+static hf_status close_and_wait(struct hf_zookeeper_registration *r,
+                                uint64_t wait_ms, struct hf_error *error)
+{
+    struct hf_registration_wait wait;
+    hf_status status;
+
+    hf_registration_wait_begin(r, &wait, wait_ms);
+    r->removal_wait = &wait;
+    end_use(r);
+    connect_again(r);
+    status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
+    hf_zookeeper_timer_stop(&wait.deadline);
+    r->removal_wait = NULL;
+    if (wait.waiter.done)
+        *error = wait.outcome;
+    if (status == HF_ETIMEDOUT)
+        return hf_error_set(error, status,
+                            "the node of %.200s was not deleted within %llu "
+                            "ms; that goes on until the session ends",
+                            r->path, (unsigned long long)wait_ms);
+    return status;
+}
+
+hf_status
+hf_zookeeper_registration_close(struct hf_zookeeper_registration *registration,
+                                uint64_t wait_ms)
+{
+    static const char call[] = "hf_zookeeper_registration_close";
+    struct hf_zookeeper *zookeeper;
+    struct hf_monitor *monitor;
+    struct hf_error error;
+    hf_status status;
+
+    if (registration == NULL)
+        return HF_OK;
+    zookeeper = registration->zookeeper;
+    monitor = zookeeper->monitor;
+    if (hf_monitor_may_block(monitor, &error) != HF_OK)
+        return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
+    if ((status = hf_monitor_enter(monitor)) != HF_OK)
+        return status;
+    hf_monitor_reference(monitor);
+    status = close_and_wait(registration, wait_ms, &error);
+    if (status != HF_OK)
+        (void)hf_zookeeper_fail(zookeeper, call, &error);
+    leave(registration);
+    return status;
+}

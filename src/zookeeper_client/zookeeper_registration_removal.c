@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The removal of a registration: its node is deleted, and nothing that was sent
+ * can make it again.
+ *
+ * A create whose answer was lost may have been carried out or not.  A sync and
+ * an EXISTS behind it, in the same session, say which: servers carry out the
+ * requests of a session in order, and what it sent on an earlier connection is
+ * either carried out before those of the next one or refused, because the
+ * session has moved (PrepRequestProcessor.checkSession() of ZooKeeper).  Once
+ * the session is over, its node is not ours to delete: it goes with the
+ * session.
+ */
+#include <string.h>
+
+#include "core/error.h"
+#include "zookeeper_client/zookeeper_registration.h"
+
+void hf_registration_removal_end(struct hf_zookeeper_registration *r,
+                                 hf_status status, const char *text)
+{
+    struct hf_error why = {.status = HF_OK};
+
+    r->finished = true;
+    hf_zookeeper_timer_stop(&r->retry_timer);
+    hf_zookeeper_watch_delete(r->watch);
+    r->watch = NULL;
+    if (r->link != NULL) {
+        *r->link = r->next;
+        if (r->next != NULL)
+            r->next->link = r->link;
+        r->link = NULL;
+    }
+    if (r->removal_wait != NULL) {
+        if (status != HF_OK)
+            (void)hf_error_set(&why, status, "%s", text);
+        hf_registration_wait_end(r->removal_wait, &why);
+    } else if (status == HF_EDENIED) {
+        hf_log_write(&r->zookeeper->monitor->log, HF_LOG_WARNING,
+                     "the node of the registration of %.200s stays until the "
+                     "session ends, because it may not be deleted",
+                     r->path);
+    }
+    hf_registration_dereference(r);
+}
+
+void hf_registration_removal_next(struct hf_zookeeper_registration *r)
+{
+    if (!r->may_exist)
+        hf_registration_removal_end(r, HF_OK, "");
+    else if (r->is_made)
+        hf_registration_begin(r, HF_REGISTRATION_DELETE);
+    else
+        hf_registration_begin(r, HF_REGISTRATION_SYNC);
+}
+
+/* Try again later, unless this is final. */
+static void try_later(struct hf_zookeeper_registration *r,
+                      const struct hf_error *why)
+{
+    if (why->status == HF_EDENIED)
+        hf_registration_removal_end(r, HF_EDENIED, why->text);
+    else
+        hf_registration_retry(r);
+}
+
+static void delete_ended(struct hf_zookeeper_registration *r)
+{
+    hf_status status = r->step.write.status;
+
+    r->is_made = false; /* or it is to be looked at again */
+    if (status == HF_OK || status == HF_EGONE)
+        hf_registration_removal_end(r, HF_OK, "");
+    else if (status == HF_EVERSION)
+        hf_registration_removal_next(r);
+    else
+        try_later(r, &r->step.write);
+}
+
+/* The EXISTS of a step has ended, of the removal or of one before. */
+static void look_ended(struct hf_zookeeper_registration *r)
+{
+    const struct hf_registration_step *step = &r->step;
+
+    r->is_made = hf_registration_sees_own(r);
+    if (r->is_made)
+        r->stat = step->stat;
+    else if (step->kind == HF_REGISTRATION_SYNC && step->write.status == HF_OK)
+        r->may_exist = false;
+    hf_registration_removal_next(r);
+}
+
+void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
+{
+    const struct hf_registration_step *step = &r->step;
+    hf_status look = step->look.status;
+
+    if (!r->may_exist)
+        hf_registration_removal_next(r);
+    else if (step->kind == HF_REGISTRATION_DELETE)
+        delete_ended(r);
+    else if (step->kind == HF_REGISTRATION_SYNC && step->write.status != HF_OK)
+        try_later(r, &step->write);
+    else if (step->kind == HF_REGISTRATION_PARENT || look == HF_ECANCELLED)
+        hf_registration_removal_next(r);
+    else if (look == HF_OK || look == HF_EGONE)
+        look_ended(r);
+    else
+        try_later(r, &step->look);
+}
+
+/* The reference is that of the removal. */
+void hf_registration_remove(struct hf_zookeeper_registration *r)
+{
+    hf_registration_reference(r);
+    r->removing = true;
+    hf_zookeeper_timer_stop(&r->retry_timer);
+    if (r->closed)
+        hf_registration_removal_end(r, HF_ECLOSED, "the handle was closed");
+    else if (r->step.under_way == 0)
+        hf_registration_removal_next(r);
+    else
+        hf_registration_cancel_unsent(r);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps of a registration: a write and an EXISTS behind it, and when to try
+ * again.
+ *
+ * A step has ended when both operations have.  If the EXISTS was answered, the
+ * next step may begin at once.  If it was not, operations are being ended all
+ * over the handle, and one that began now could end like that, too: so the next
+ * one waits for a timer or a connection.
+ */
+#include "core/error.h"
+#include "zookeeper_client/zookeeper_registration.h"
+
+/* The backoff of attempts. */
+#define RETRY_MS 50
+#define RETRY_MAX_MS 10000
+
+/* --------------------------------------------------------------- its end -- */
+
+/* An operation has ended, or all of them have been begun. */
+static void one_ended(struct hf_zookeeper_registration *r)
+{
+    if (--r->step.under_way == 0)
+        r->step_ended(r);
+    hf_registration_dereference(r);
+}
+
+/* Keep how an operation ended. */
+static void keep_end(struct hf_error *end, hf_status status,
+                     const struct hf_zookeeper_result *result)
+{
+    *end = (struct hf_error){.status = HF_OK};
+    if (status != HF_OK)
+        (void)hf_error_set(end, status, "%s", result->text);
+}
+
+static void write_ended(void *arg, hf_status status,
+                        struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper_registration *r = arg;
+
+    r->step.write_operation = NULL;
+    keep_end(&r->step.write, status, result);
+    hf_zookeeper_result_free(result);
+    one_ended(r);
+}
+
+static void look_ended(void *arg, hf_status status,
+                       struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper_registration *r = arg;
+
+    r->step.look_operation = NULL;
+    keep_end(&r->step.look, status, result);
+    r->step.stat = result->stat;
+    hf_zookeeper_result_free(result);
+    one_ended(r);
+}
+
+/* ----------------------------------------------------------------- begin -- */
+
+/* The write of a step of ${kind}. */
+static struct hf_zookeeper_op
+write_of(const struct hf_zookeeper_registration *r,
+         enum hf_registration_step_kind kind)
+{
+    struct hf_zookeeper_op op = {.path = r->path};
+
+    switch (kind) {
+    case HF_REGISTRATION_CREATE:
+        op.kind = HF_ZOOKEEPER_CREATE;
+        op.mode = HF_ZOOKEEPER_EPHEMERAL;
+        op.acls = r->acls;
+        op.acl_count = r->acl_count;
+        break;
+    case HF_REGISTRATION_PARENT:
+        op.kind = HF_ZOOKEEPER_CREATE;
+        op.mode =
+            r->no_containers ? HF_ZOOKEEPER_PERSISTENT : HF_ZOOKEEPER_CONTAINER;
+        op.path = r->parent;
+        return op;
+    case HF_REGISTRATION_SET:
+        op.kind = HF_ZOOKEEPER_SET;
+        op.version = r->stat.version;
+        break;
+    case HF_REGISTRATION_DELETE:
+        op.kind = HF_ZOOKEEPER_DELETE;
+        op.version = r->stat.version;
+        return op;
+    default:
+        op.kind = HF_ZOOKEEPER_SYNC;
+        return op;
+    }
+    op.data = r->data;
+    op.bytes = r->bytes;
+    return op;
+}
+
+/* Begin ${op} as an operation of the step.  If it is refused, ${error} says
+ * why. */
+static void begin_operation(struct hf_zookeeper_registration *r,
+                            const struct hf_zookeeper_op *op,
+                            void (*ended)(void *arg, hf_status status,
+                                          struct hf_zookeeper_result *result),
+                            struct hf_zookeeper_operation **operation,
+                            struct hf_error *error)
+{
+    const struct hf_zookeeper_on_end on_end = {ended, r};
+    struct hf_error refused;
+
+    r->step.under_way++;
+    hf_registration_reference(r);
+    if (hf_zookeeper_operation_begin(r->zookeeper, op, HF_FOREVER, on_end,
+                                     operation, &refused) == HF_OK)
+        return;
+    *error = refused;
+    r->step.under_way--;
+    hf_registration_dereference(r);
+}
+
+/* One more counts as under way until all of them have been begun, because each
+ * may end at once. */
+void hf_registration_begin(struct hf_zookeeper_registration *r,
+                           enum hf_registration_step_kind kind)
+{
+    const struct hf_zookeeper_op look = {
+        .kind = HF_ZOOKEEPER_EXISTS, .path = r->path, .watch = r->watch};
+    struct hf_zookeeper_op write;
+
+    hf_zookeeper_timer_stop(&r->retry_timer);
+    r->at_rest = false;
+    r->step = (struct hf_registration_step){
+        .kind = kind, .under_way = 1, .data_number = r->data_number};
+    hf_registration_reference(r);
+    if (kind != HF_REGISTRATION_LOOK) {
+        write = write_of(r, kind);
+        begin_operation(r, &write, write_ended, &r->step.write_operation,
+                        &r->step.write);
+    }
+    if (kind != HF_REGISTRATION_PARENT && kind != HF_REGISTRATION_DELETE)
+        begin_operation(r, &look, look_ended, &r->step.look_operation,
+                        &r->step.look);
+    one_ended(r);
+}
+
+/* Without a connection the timer does nothing, and the next connection goes
+ * on. */
+void hf_registration_retry(struct hf_zookeeper_registration *r)
+{
+    static const struct hf_retry_policy policy = {
+        RETRY_MS, RETRY_MAX_MS, HF_RETRY_UNLIMITED, HF_FOREVER};
+    struct hf_zookeeper *z = r->zookeeper;
+    uint64_t at_ms = hf_retry_next(&policy, &r->retry, hf_now_ms(),
+                                   &z->session->config->random);
+
+    r->at_rest = false;
+    if (!hf_zookeeper_is_closing(z))
+        hf_zookeeper_timer_set(z, &r->retry_timer, at_ms);
+}
+
+/* ---------------------------------------------------------------- cancel -- */
+
+static bool is_unsent(const struct hf_zookeeper_operation *operation)
+{
+    return operation != NULL && operation->zk_op.state == HF_ZK_OP_WAITING;
+}
+
+/* An EXISTS behind a write that was sent has to show what that has left. */
+void hf_registration_cancel_unsent(struct hf_zookeeper_registration *r)
+{
+    struct hf_registration_step *step = &r->step;
+
+    if (is_unsent(step->write_operation))
+        hf_zookeeper_operation_cancel(step->write_operation);
+    if (step->write_operation == NULL && is_unsent(step->look_operation))
+        hf_zookeeper_operation_cancel(step->look_operation);
+}
+
+bool hf_registration_sees_own(const struct hf_zookeeper_registration *r)
+{
+    int64_t id = r->zookeeper->session->id;
+
+    return r->step.look.status == HF_OK && id != 0 &&
+           r->step.stat.ephemeral_owner == id;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registrations of the public client of ZooKeeper against a fake server, which
+ * answers what a real one seldom does: refusals that go away, and an old server
+ * without containers.  And how many requests a registration makes. */
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include <holdfast/zookeeper_registration.h>
+
+#include "cmocka/runner.h"
+#include "heap/heap.h"
+#include "zookeeper/protocol.h"
+#include "zookeeper_fake_server.h"
+
+/* An end that a test that passes never reaches. */
+#define TIMEOUT_MS 20000
+
+static struct zookeeper_fake_server server;
+
+/* What was reported, and how often. */
+struct events {
+    atomic_int counts[HF_ZOOKEEPER_REGISTRATION_FAILED + 1];
+    _Atomic hf_status blocked; /* the last status of BLOCKED */
+    _Atomic hf_status failed;
+    atomic_int dropped;
+};
+
+static void wait_until(bool (*condition)(void *arg), void *arg)
+{
+    const struct timespec while_others_work = {0, 1000000};
+
+    for (int ms = 0; !condition(arg); ms++) {
+        assert_true(ms < TIMEOUT_MS);
+        (void)nanosleep(&while_others_work, NULL);
+    }
+}
+
+static bool is_released(void *arg)
+{
+    (void)arg;
+    return heap_live() == 0;
+}
+
+static struct hf_zookeeper *open_handle(void)
+{
+    struct hf_zookeeper *z;
+
+    assert_int_equal(hf_zookeeper_open(server.url, NULL, &z, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_sync(z, "/", TIMEOUT_MS), HF_OK);
+    server.calls = 0;
+    return z;
+}
+
+static void close_and_check(struct hf_zookeeper *z, const struct events *events)
+{
+    assert_int_equal(hf_zookeeper_close(z), HF_OK);
+    assert_int_equal(events->dropped, 1);
+    wait_until(is_released, NULL);
+}
+
+/* The next ${count} calls of ${opcode} are answered with ${error}. */
+static void refuse(enum hf_zk_opcode opcode, enum hf_zk_error error, int count)
+{
+    server.refused_opcode = (int)opcode;
+    server.refusal = (int)error;
+    server.refusals = count;
+}
+
+static void on_event(void *arg, struct hf_zookeeper_registration *registration,
+                     const struct hf_zookeeper_registration_event *event)
+{
+    struct events *events = arg;
+
+    (void)registration;
+    if (event->kind == HF_ZOOKEEPER_REGISTRATION_BLOCKED)
+        events->blocked = event->status;
+    if (event->kind == HF_ZOOKEEPER_REGISTRATION_FAILED)
+        events->failed = event->status;
+    atomic_fetch_add(&events->counts[event->kind], 1);
+}
+
+static void on_drop(void *arg)
+{
+    atomic_fetch_add(&((struct events *)arg)->dropped, 1);
+}
+
+static struct hf_zookeeper_registration *
+open_registration(struct hf_zookeeper *z, const char *path,
+                  struct events *events)
+{
+    struct hf_zookeeper_registration_opts opts =
+        HF_ZOOKEEPER_REGISTRATION_OPTS_INIT;
+    struct hf_zookeeper_registration *r;
+
+    opts.on_event =
+        (struct hf_zookeeper_on_registration){on_event, events, on_drop};
+    assert_int_equal(hf_zookeeper_registration_open(z, path, "x", 1, &opts, &r),
+                     HF_OK);
+    return r;
+}
+
+/* A create with its look, a set with its look, and a delete. */
+static void it_makes_no_more_requests_than_it_needs(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
+
+    (void)state;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.calls, 2);
+    assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.calls, 4);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    assert_true(server.calls >= 5); /* and it forgets the watch */
+    assert_true(server.calls <= 6);
+    close_and_check(z, &events);
+}
+
+static bool is_blocked(void *arg)
+{
+    return ((struct events *)arg)->blocked != HF_OK;
+}
+
+/* ${error} of each look, until ${status} was reported, once. */
+static void expect_blocked(enum hf_zk_error error, hf_status status)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    refuse(HF_ZK_EXISTS, error, INT_MAX);
+    r = open_registration(z, "/a", &events);
+    wait_until(is_blocked, &events);
+    assert_int_equal(events.blocked, status);
+    assert_int_equal(hf_zookeeper_registration_wait(r, 100), HF_ETIMEDOUT);
+    assert_true(server.calls <= 40); /* the delays grow */
+    server.refusals = 0;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(events.counts[HF_ZOOKEEPER_REGISTRATION_BLOCKED], 1);
+    close_and_check(z, &events);
+}
+
+/* A quota; and a node that somebody deletes each time that it was made. */
+static void a_refusal_that_goes_away_is_waited_for(void **state)
+{
+    (void)state;
+    expect_blocked(HF_ZK_QUOTA_EXCEEDED, HF_EFULL);
+    expect_blocked(HF_ZK_NO_NODE, HF_EGONE);
+}
+
+/* Once, between the create and the look, which is nothing special. */
+static void a_node_is_deleted_as_soon_as_it_is_made(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    refuse(HF_ZK_EXISTS, HF_ZK_NO_NODE, 1);
+    r = open_registration(z, "/a", &events);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.calls, 4);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(events.counts[HF_ZOOKEEPER_REGISTRATION_BLOCKED], 0);
+    close_and_check(z, &events);
+}
+
+static bool has_failed(void *arg)
+{
+    return ((struct events *)arg)->failed != HF_OK;
+}
+
+/* A look that is denied, because nothing would be known of the node. */
+static void a_refusal_that_stays_ends_it(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    refuse(HF_ZK_EXISTS, HF_ZK_NO_AUTH, 1);
+    r = open_registration(z, "/a", &events);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_EDENIED);
+    wait_until(has_failed, &events);
+    assert_int_equal(events.failed, HF_EDENIED);
+    assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_EDENIED);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
+static void a_set_is_tried_again(void **state)
+{
+    static const enum hf_zk_error errors[] = {
+        HF_ZK_BAD_VERSION, HF_ZK_QUOTA_EXCEEDED, HF_ZK_NO_NODE};
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+        refuse(HF_ZK_SET_DATA, errors[i], 2);
+        assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
+    }
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.refusals, 0);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(events.counts[HF_ZOOKEEPER_UNREGISTERED], 0);
+    close_and_check(z, &events);
+}
+
+static void a_delete_is_tried_again(void **state)
+{
+    static const enum hf_zk_error errors[] = {
+        HF_ZK_BAD_VERSION, HF_ZK_QUOTA_EXCEEDED, HF_ZK_OPERATION_TIMEOUT};
+    struct hf_zookeeper *z = open_handle();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        struct events events = {.dropped = 0};
+        struct hf_zookeeper_registration *r =
+            open_registration(z, "/a", &events);
+
+        assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+        refuse(HF_ZK_DELETE, errors[i], 2);
+        assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+        assert_int_equal(server.refusals, 0);
+        assert_int_equal(events.dropped, 1);
+    }
+    assert_int_equal(hf_zookeeper_close(z), HF_OK);
+    wait_until(is_released, NULL);
+}
+
+TEST_FILE(zookeeper_registration)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_makes_no_more_requests_than_it_needs),
+        cmocka_unit_test(a_refusal_that_goes_away_is_waited_for),
+        cmocka_unit_test(a_node_is_deleted_as_soon_as_it_is_made),
+        cmocka_unit_test(a_refusal_that_stays_ends_it),
+        cmocka_unit_test(a_set_is_tried_again),
+        cmocka_unit_test(a_delete_is_tried_again),
+    };
+    int failed;
+
+    heap_install();
+    zookeeper_fake_start(&server);
+    failed = RUN_TESTS(tests, NULL, NULL);
+    zookeeper_fake_stop(&server);
+    return failed;
+}

@@ -1,0 +1,435 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Registrations of the public ZooKeeper client while connections and sessions
+end: the node is there again, it is deleted when the registration is closed, and
+nothing that was sent before makes it again.
+
+    test_registration_outages.py ZOOKEEPER_DRIVER
+"""
+
+import os
+import random
+import sys
+import unittest
+
+from zookeeper_driver import ZookeeperDriver
+
+import jute
+import waiting
+from proxy import DOWN, UP, Proxy
+from zookeeper import Standalone
+
+DRIVER = os.path.abspath(sys.argv.pop(1))
+
+# Longer than any test, and as short as the server lets it be.
+LONG, SHORT = "timeout=30s", "timeout=1s"
+
+CUTS = 20
+
+
+class Case(unittest.TestCase):
+    """A driver whose connections go through a proxy, and a client that sees the
+    server's tree without the library."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Standalone(container_check_ms=100)
+        cls.addClassCleanup(cls.server.close)
+
+    def setUp(self):
+        self.proxy = Proxy(self.server.port)
+        self.addCleanup(self.proxy.close)
+        self.raw = self.server.client(timeout_ms=40000)
+        self.addCleanup(self.raw.close)
+        self.chroot = "/" + self._testMethodName
+        self.node = self.chroot + "/r"
+        self.raw.create(self.chroot)
+        self.driver = ZookeeperDriver(DRIVER)
+        self.addCleanup(self.driver.kill)
+
+    def opened(self, options=LONG):
+        return self.driver.opened("zk://127.0.0.1:%d%s?%s" % (
+            self.proxy.port, self.chroot, options))
+
+    def registered(self, session, data="data"):
+        registration = self.driver.register(session, "/r", data)
+        self.await_event(registration, "REGISTERED HF_OK")
+        return registration
+
+    def await_event(self, registration, event, after=0):
+        return self.driver.await_registration(registration, event, after)
+
+    def events(self, registration):
+        return self.driver.registration_events(registration)
+
+    def suspend(self, session):
+        """Its connection ends, and there is no other one until resume()."""
+        count = self.driver.states(session).count("SUSPENDED")
+        self.proxy.refuse()
+        self.proxy.cut()
+        self.driver.until("a suspended session", lambda: self.driver.states(
+            session).count("SUSPENDED") > count)
+
+    def resume(self):
+        self.proxy.thaw()
+        self.proxy.refuse(False)
+
+    def cut(self):
+        """The connection ends with what is held, and another one is made."""
+        self.proxy.cut()
+        self.proxy.thaw()
+
+    def stat(self):
+        return self.raw.exists(self.node)
+
+    def creations(self):
+        """How many children of the chroot were created and deleted."""
+        return self.raw.exists(self.chroot).cversion
+
+    def await_node(self):
+        waiting.eventually("the node", lambda: self.stat() is not None)
+
+    def await_no_node(self):
+        waiting.eventually("the end of the node", lambda: self.stat() is None)
+
+    def say_close(self, registration, wait_ms=60000):
+        """Begin a close, which waits."""
+        self.driver.say("unregister", registration, wait_ms)
+
+    def closed(self, registration):
+        return self.driver.await_line("registration", registration, "closed")[1]
+
+
+    def await_bytes(self, count):
+        """Wait until the client has sent that many, on all connections: a
+        connection begins with more than 40, and a registration with more than
+        100."""
+        waiting.eventually("some bytes", lambda: self.proxy.bytes[UP] >= count)
+
+
+class LostAnswers(Case):
+    def test_the_answer_to_the_create_is_lost(self):
+        session = self.opened()
+        self.proxy.hold(DOWN)
+        registration = self.driver.register(session, "/r", "data")
+        self.await_node()
+        czxid = self.stat().czxid
+        self.cut()
+        line = self.await_event(registration, "REGISTERED HF_OK")
+        self.assertEqual(int(line[2]), czxid)
+        self.assertEqual(self.raw.get(self.node)[0], b"data")
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.assertEqual(self.creations(), 2)
+        self.driver.end()
+
+    def test_the_create_is_lost(self):
+        session = self.opened()
+        sent = self.proxy.bytes[UP]
+        self.proxy.hold(UP)
+        registration = self.driver.register(session, "/r", "data")
+        waiting.eventually("the create", lambda: self.proxy.bytes[UP] > sent)
+        self.cut()
+        self.await_event(registration, "REGISTERED HF_OK")
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.assertEqual(self.creations(), 2)
+        self.driver.end()
+
+    def test_the_answer_to_a_set_is_lost(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.proxy.hold(DOWN)
+        self.driver.reset(registration, "new")
+        waiting.eventually("the set", lambda:
+                           self.raw.get(self.node)[0] == b"new")
+        self.driver.reset(registration, "newer")
+        self.cut()
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"newer")
+        self.assertEqual(self.events(registration), ["REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_data_of_before_the_create_are_not_left(self):
+        """The node was made with the first data, and nobody has said so."""
+        session = self.opened()
+        self.proxy.hold(DOWN)
+        registration = self.driver.register(session, "/r", "old")
+        self.await_node()
+        self.driver.reset(registration, "new")
+        self.cut()
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"new")
+        self.driver.end()
+
+    def test_the_answer_to_the_delete_is_lost(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.proxy.hold(DOWN)
+        self.say_close(registration)
+        self.await_no_node()
+        self.cut()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertEqual(self.creations(), 2)
+        self.driver.end()
+
+    def test_the_delete_is_lost(self):
+        session = self.opened()
+        registration = self.registered(session)
+        sent = self.proxy.bytes[UP]
+        self.proxy.hold(UP)
+        self.say_close(registration)
+        waiting.eventually("the delete", lambda: self.proxy.bytes[UP] > sent)
+        self.cut()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.driver.end()
+
+
+class Closing(Case):
+    def test_the_answer_to_the_create_is_lost(self):
+        session = self.opened()
+        self.proxy.hold(DOWN)
+        registration = self.driver.register(session, "/r", "data")
+        self.await_node()
+        self.say_close(registration)
+        self.cut()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.assertEqual(self.events(registration), [])
+        self.driver.end()
+
+    def test_the_create_is_lost(self):
+        session = self.opened()
+        sent = self.proxy.bytes[UP]
+        self.proxy.hold(UP)
+        registration = self.driver.register(session, "/r", "data")
+        waiting.eventually("the create", lambda: self.proxy.bytes[UP] > sent)
+        self.say_close(registration)
+        self.cut()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertEqual(self.creations(), 0)
+        self.driver.end()
+
+    def test_the_create_was_not_sent(self):
+        """So nothing has to be waited for, and it never is sent."""
+        session = self.opened()
+        self.suspend(session)
+        registration = self.driver.register(session, "/r", "data")
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.resume()
+        self.driver.ok(session, "sync", "/")
+        self.assertEqual(self.creations(), 0)
+        self.driver.end()
+
+    def test_it_takes_longer_than_the_caller_waits(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.proxy.hold()
+        self.assertEqual(self.driver.unregister(registration, 50),
+                         "HF_ETIMEDOUT")
+        self.assertIsNotNone(self.stat())
+        self.cut()
+        self.await_no_node()
+        self.driver.end()
+
+    def test_the_session_ends_first(self):
+        session = self.opened(SHORT)
+        registration = self.registered(session)
+        self.suspend(session)
+        self.say_close(registration)
+        self.assertEqual(self.closed(registration), "HF_ELOST")
+        self.resume()
+        self.await_no_node()
+        self.driver.end()
+
+    def test_the_handle_is_closed_first(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.driver.free_registration(registration)
+        self.assertEqual(self.driver.close(session), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.driver.end()
+
+    def test_it_is_closed_and_opened_during_an_outage(self):
+        """The new registration takes the node of the old one over."""
+        session = self.opened()
+        first = self.registered(session, "first")
+        self.suspend(session)
+        self.driver.free_registration(first)
+        second = self.driver.register(session, "/r", "second")
+        self.resume()
+        self.await_event(second, "REGISTERED HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"second")
+        self.assertEqual(self.driver.unregister(second), "HF_OK")
+        self.driver.end()
+
+    def test_another_program_changes_the_node_meanwhile(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.suspend(session)
+        self.say_close(registration)
+        for _ in range(3):
+            self.raw.set(self.node, b"other")
+        self.resume()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.driver.end()
+
+    def test_another_program_replaces_the_node_meanwhile(self):
+        """The version is another one, which only the look of a delete that
+        failed can say more of."""
+        session = self.opened()
+        registration = self.registered(session)
+        self.driver.reset(registration, "new")
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.suspend(session)
+        self.say_close(registration)
+        self.raw.delete(self.node)
+        self.raw.create(self.node, b"other")
+        self.resume()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
+        self.driver.end()
+
+
+class Outages(Case):
+    def test_a_connection_ends(self):
+        """The node stays, and nothing is written."""
+        session = self.opened()
+        registration = self.registered(session)
+        mzxid = self.stat().mzxid
+        for _ in range(3):
+            self.suspend(session)
+            self.resume()
+            self.driver.ok(session, "sync", "/")
+        self.assertEqual(self.stat().mzxid, mzxid)
+        self.assertEqual(self.events(registration), ["REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_the_node_is_deleted_during_an_outage(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.suspend(session)
+        self.raw.delete(self.node)
+        self.resume()
+        self.await_event(registration, "REGISTERED HF_OK", after=1)
+        self.assertEqual(self.events(registration),
+                         ["REGISTERED HF_OK", "UNREGISTERED HF_EGONE",
+                          "REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_the_node_is_replaced_during_an_outage(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.suspend(session)
+        self.raw.delete(self.node)
+        self.raw.create(self.node, b"other", flags=jute.EPHEMERAL)
+        self.resume()
+        self.await_event(registration, "BLOCKED HF_EEXISTS")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
+        self.suspend(session)
+        self.raw.delete(self.node)
+        self.resume()
+        self.await_event(registration, "REGISTERED HF_OK", after=1)
+        self.assertEqual(self.events(registration),
+                         ["REGISTERED HF_OK", "UNREGISTERED HF_EGONE",
+                          "BLOCKED HF_EEXISTS", "REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_the_old_node_outlives_its_session_here(self):
+        """The server gets pings, and its answers are lost.  The node of the old
+        session is waited for, and is not deleted."""
+        session = self.opened(SHORT)
+        registration = self.registered(session)
+        czxid = self.stat().czxid
+        self.proxy.hold(DOWN)
+        self.driver.await_line("session", session, "LOST")
+        self.cut()
+        line = self.await_event(registration, "REGISTERED HF_OK", after=1)
+        self.assertGreater(int(line[2]), czxid)
+        events = self.events(registration)
+        self.assertEqual(events[1], "UNREGISTERED HF_ELOST")
+        if len(events) == 4:
+            self.assertEqual(events[2], "BLOCKED HF_EEXISTS")
+            self.assertIn("our previous session", " ".join(self.await_event(
+                registration, "BLOCKED HF_EEXISTS")))
+        self.driver.end()
+
+    def test_it_is_opened_before_there_is_a_connection(self):
+        self.proxy.refuse()
+        session = self.driver.open("zk://127.0.0.1:%d%s?%s" % (
+            self.proxy.port, self.chroot, LONG), connect_ms=100)
+        registration = self.driver.register(session, "/r", "data")
+        self.assertEqual(self.driver.wait_registered(registration, 300),
+                         "HF_ETIMEDOUT")
+        self.resume()
+        self.await_event(registration, "REGISTERED HF_OK")
+        self.driver.end()
+
+    def test_no_further_attempt_to_connect_is_made(self):
+        """A wait begins one, and ends when that has failed."""
+        session = self.opened(LONG + "&retry=never")
+        self.suspend(session)
+        registration = self.driver.register(session, "/r", "data")
+        self.assertEqual(self.driver.wait_registered(registration),
+                         "HF_EUNREACHABLE")
+        self.resume()
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.driver.end()
+
+    def test_containers_go_after_it(self):
+        session = self.opened()
+        registration = self.driver.register(session, "/a/b/c")
+        self.await_event(registration, "REGISTERED HF_OK")
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        waiting.eventually("the end of the containers", lambda:
+                           self.raw.exists(self.chroot + "/a") is None)
+        self.driver.end()
+
+    def test_a_connection_is_cut_at_any_moment(self):
+        """With the node deleted, and data set, at any moment, too."""
+        session = self.opened()
+        registration = self.driver.register(session, "/r", "first")
+        choose = random.Random(1)
+        self.proxy.delay(2)
+        for number in range(CUTS):
+            choice = choose.randrange(4)
+            sent = self.proxy.bytes[UP]
+            if choice < 2:
+                self.driver.reset(registration, "data-%d" % number)
+            elif choice == 2 and self.stat():
+                self.raw.delete(self.node)
+            if choice < 2:
+                self.await_bytes(sent + choose.randrange(40))
+            self.proxy.cut()
+        self.driver.reset(registration, "last")
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"last")
+        owner = self.stat().ephemeral_owner & (1 << 64) - 1
+        self.assertEqual(owner, int(
+            self.driver.session(session).split(":")[0], 16))
+        self.assertNotIn("LOST", self.driver.states(session))
+        kinds = [event.split()[0] for event in self.events(registration)]
+        self.assertEqual(kinds, [("REGISTERED", "UNREGISTERED")[i % 2]
+                                 for i in range(len(kinds))])
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.driver.end()
+
+    def test_it_is_closed_and_cut_at_any_moment(self):
+        session = self.opened()
+        choose = random.Random(2)
+        self.proxy.delay(2)
+        for number in range(CUTS):
+            sent = self.proxy.bytes[UP]
+            registration = self.driver.register(session, "/r", str(number))
+            self.await_bytes(sent + choose.randrange(100))
+            self.say_close(registration)
+            if number % 2:
+                self.proxy.cut()
+            self.assertEqual(self.closed(registration), "HF_OK")
+            self.assertIsNone(self.stat())
+        self.driver.end()
+
+
+if __name__ == "__main__":
+    unittest.main()
