@@ -834,7 +834,7 @@ static void a_hundred_are_in_one_session(void **state)
         if (step == 1)
             break;
         kill_session(f, f->zookeeper);
-        log_await(&f->log, 2 * MANY);
+        log_await(&f->log, (size_t)2 * MANY);
     }
     for (int i = 0; i < MANY; i++)
         close_registration(many[i]);

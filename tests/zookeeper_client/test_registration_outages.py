@@ -16,6 +16,7 @@ from zookeeper_driver import ZookeeperDriver
 
 import jute
 import waiting
+from ensemble import Ensemble
 from proxy import DOWN, UP, Proxy
 from zookeeper import Standalone
 
@@ -25,6 +26,19 @@ DRIVER = os.path.abspath(sys.argv.pop(1))
 LONG, SHORT = "timeout=30s", "timeout=1s"
 
 CUTS = 20
+
+
+def check_next_session(test, driver, registration):
+    """A session was lost, and the node made again.  If the servers had the old
+    one still when the new session looked, the text says whose it was."""
+    blocked = "BLOCKED HF_EEXISTS"
+    events = driver.registration_events(registration)
+    if blocked in events:
+        test.assertEqual(events.pop(2), blocked)
+        test.assertIn("our previous session", " ".join(
+            driver.await_registration(registration, blocked)))
+    test.assertEqual(events, ["REGISTERED HF_OK", "UNREGISTERED HF_ELOST",
+                              "REGISTERED HF_OK"])
 
 
 class Case(unittest.TestCase):
@@ -346,12 +360,7 @@ class Outages(Case):
         self.cut()
         line = self.await_event(registration, "REGISTERED HF_OK", after=1)
         self.assertGreater(int(line[2]), czxid)
-        events = self.events(registration)
-        self.assertEqual(events[1], "UNREGISTERED HF_ELOST")
-        if len(events) == 4:
-            self.assertEqual(events[2], "BLOCKED HF_EEXISTS")
-            self.assertIn("our previous session", " ".join(self.await_event(
-                registration, "BLOCKED HF_EEXISTS")))
+        check_next_session(self, self.driver, registration)
         self.driver.end()
 
     def test_it_is_opened_before_there_is_a_connection(self):
@@ -428,6 +437,86 @@ class Outages(Case):
                 self.proxy.cut()
             self.assertEqual(self.closed(registration), "HF_OK")
             self.assertIsNone(self.stat())
+        self.driver.end()
+
+
+class Ensembles(unittest.TestCase):
+    """Of three servers, which are killed and come back."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.ensemble = Ensemble(read_only=True)
+        cls.addClassCleanup(cls.ensemble.close)
+
+    def setUp(self):
+        self.driver = ZookeeperDriver(DRIVER)
+        self.addCleanup(self.driver.kill)
+        self.addCleanup(self.restart)
+        with self.ensemble.client() as client:
+            client.create("/" + self._testMethodName)
+
+    def url(self, options, servers=None):
+        return "zk://%s/%s?%s" % (self.ensemble.addresses(servers),
+                                  self._testMethodName, options)
+
+    def kill(self, *servers):
+        for server in servers:
+            server.kill()
+
+    def restart(self):
+        for server in self.ensemble.servers:
+            if not server.process.is_alive():
+                server.launch()
+        self.ensemble.wait()
+
+    def events(self, registration):
+        return self.driver.registration_events(registration)
+
+    def test_the_session_moves_to_another_server(self):
+        session = self.driver.opened(self.url(LONG, self.ensemble.followers()))
+        registration = self.driver.register(session, "/a/r", "data")
+        self.driver.await_registration(registration, "REGISTERED HF_OK")
+        number = self.driver.session(session).split(":")[0]
+        self.kill(next(server for server in self.ensemble.servers
+                       if number in server.four_letters("cons")))
+        self.driver.await_line("session", session, "SUSPENDED")
+        self.driver.ok(session, "sync", "/")
+        self.assertEqual(self.events(registration), ["REGISTERED HF_OK"])
+        self.driver.reset(registration, "new")
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.driver.ok(session, "get", "/a/r")["data"], "new")
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.assertEqual(self.driver.do(session, "exists", "/a/r").status,
+                         "HF_EGONE")
+        self.driver.end()
+
+    def test_a_server_without_a_quorum_makes_no_node(self):
+        alone, *others = self.ensemble.servers
+        self.kill(*others)
+        waiting.eventually("the last server to be read-only",
+                           lambda: alone.mode() == "read-only")
+        session = self.driver.opened(self.url("timeout=4s"), read_only=1)
+        registration = self.driver.register(session, "/r", "data")
+        self.driver.await_registration(registration, "BLOCKED HF_EREADONLY")
+        self.assertEqual(self.driver.wait_registered(registration, 100),
+                         "HF_ETIMEDOUT")
+        self.restart()
+        self.driver.await_registration(registration, "REGISTERED HF_OK")
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.driver.end()
+
+    def test_all_servers_are_away_for_longer_than_the_session(self):
+        """They come back with the old session, and with its node, which goes
+        when they have waited for that session in vain."""
+        session = self.driver.opened(self.url("timeout=4s"))
+        registration = self.driver.register(session, "/r", "data")
+        self.driver.await_registration(registration, "REGISTERED HF_OK")
+        self.kill(*self.ensemble.servers)
+        self.driver.await_line("session", session, "LOST")
+        self.restart()
+        self.driver.await_registration(registration, "REGISTERED HF_OK", after=2)
+        check_next_session(self, self.driver, registration)
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
         self.driver.end()
 
 

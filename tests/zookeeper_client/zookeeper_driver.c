@@ -6,7 +6,8 @@
  * and a registration.
  *
  *     open S URL [NAME=VALUE...]      connect_ms=, credential=SCHEME:BYTES,
- *                                     session=ID:PASSWORD:TIMEOUT
+ *                                     session=ID:PASSWORD:TIMEOUT,
+ *                                     read_only=1
  *     close S
  *     session S
  *     start ID S KIND WAIT_MS [NAME=VALUE...]   path=, data=, version=, mode=,
@@ -184,6 +185,7 @@ static void open_handle(const struct command *command)
     opts.on_log = (struct hf_on_log){on_log, handle, HF_LOG_WARNING};
     if (option(command, "connect_ms") != NULL)
         opts.connect_ms = (uint64_t)number_option(command, "connect_ms");
+    opts.read_only = number_option(command, "read_only") != 0;
     if (option(command, "session") != NULL) {
         read_session(option(command, "session"), &session);
         opts.session = &session;
