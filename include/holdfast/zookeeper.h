@@ -140,7 +140,7 @@ HF_API hf_status hf_zookeeper_open(const char *url,
  * with zk: or zks:, so that what is registered by it and what ${client} locks
  * live and die together.  Paths are below that of the URL.  Any number of
  * handles may be on one session.  The locks go first: while some are at work,
- * few operations of the handle are in flight (docs/zookeeper.md).
+ * one operation of each handle is in flight (docs/zookeeper.md).
  *
  * The session, its connections, and where callbacks run are those of ${client}.
  * The handle cannot close the session, take another one over, or have it read

@@ -106,8 +106,7 @@ bool hf_zk_window_has_room_for(const struct hf_zk_window *window,
         return false;
     if (!waits && now_ms >= window->locks_until_ms)
         return calls < window->size;
-    return own < HF_ZK_WINDOW_LEAST ||
-           (!waits && calls < HF_ZK_WINDOW_BESIDE_LOCKS);
+    return own < HF_ZK_WINDOW_BESIDE_LOCKS;
 }
 
 hf_status hf_zk_window_enter(struct hf_zk_window *window, unsigned calls,

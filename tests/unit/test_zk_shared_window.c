@@ -105,7 +105,7 @@ static void alone_on_the_session_a_queue_fills_the_window(void **state)
 }
 
 /* The work of a lock that waits gets the room that the next answer makes, and
- * then few operations are sent. */
+ * then one operation after the other is sent. */
 static void what_waits_for_a_lock_goes_first(void **state)
 {
     static struct test_op o[3 * WINDOW];
@@ -119,7 +119,11 @@ static void what_waits_for_a_lock_goes_first(void **state)
     op_fixture_expect_sent(&f, "");
     answer(&f, 1);
     op_fixture_expect_sent(&f, "exists /lock");
-    answer(&f, WINDOW - HF_ZK_WINDOW_BESIDE_LOCKS);
+    answer(&f, WINDOW - 2);
+    op_fixture_expect_sent(&f, "");
+    answer(&f, 1);
+    op_fixture_expect_sent(&f, "set /fill");
+    answer(&f, 1); /* of the lock */
     op_fixture_expect_sent(&f, "");
     answer(&f, 1);
     op_fixture_expect_sent(&f, "set /fill");
@@ -128,7 +132,7 @@ static void what_waits_for_a_lock_goes_first(void **state)
 }
 
 /* An acquire is followed by a release. */
-static void few_are_in_flight_until_locks_have_rested(void **state)
+static void one_is_in_flight_until_locks_have_rested(void **state)
 {
     static struct test_op o[2 * WINDOW];
     struct zk_op_fixture f;
@@ -150,7 +154,7 @@ static void few_are_in_flight_until_locks_have_rested(void **state)
     op_fixture_end(&f);
 }
 
-/* Some operations are sent although locks always wait. */
+/* Operations are sent although locks always wait. */
 static void locks_do_not_starve_operations(void **state)
 {
     static struct test_op o[8];
@@ -167,13 +171,13 @@ static void locks_do_not_starve_operations(void **state)
     for (size_t i = 0; i < 8; i++)
         op_fixture_start(&f, &o[i], SET, "/fill");
     op_fixture_read(&f);
-    assert_int_equal(f.queue.calls, HF_ZK_WINDOW_LEAST);
-    answer(&f, WINDOW + HF_ZK_WINDOW_LEAST);
+    assert_int_equal(f.queue.calls, HF_ZK_WINDOW_BESIDE_LOCKS);
+    answer(&f, WINDOW + HF_ZK_WINDOW_BESIDE_LOCKS);
     op_fixture_read(&f);
     assert_non_null(f.session.window.work.root);
     for (size_t i = 0; i < 8; i++)
         sent += o[i].op.state != HF_ZK_OP_WAITING;
-    assert_int_equal(sent, 2 * HF_ZK_WINDOW_LEAST);
+    assert_int_equal(sent, 2 * HF_ZK_WINDOW_BESIDE_LOCKS);
     op_fixture_answer_all(&f);
     op_fixture_end(&f);
 }
@@ -380,7 +384,7 @@ TEST_FILE(zk_shared_window)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_on_the_session_a_queue_fills_the_window),
         cmocka_unit_test(what_waits_for_a_lock_goes_first),
-        cmocka_unit_test(few_are_in_flight_until_locks_have_rested),
+        cmocka_unit_test(one_is_in_flight_until_locks_have_rested),
         cmocka_unit_test(locks_do_not_starve_operations),
         cmocka_unit_test(the_answer_to_a_lock_makes_room_for_operations),
         cmocka_unit_test(an_unknown_operation_does_not_cut_locks),
