@@ -175,7 +175,8 @@ HF_API hf_status hf_client_zookeeper(struct hf_client *client,
  *
  * Of a handle of hf_client_zookeeper() the session goes on, with its ephemeral
  * nodes.  With HF_DELIVER_DISPATCH this call runs the callbacks of the client
- * that wait.
+ * that wait.  When the client was closed, from the callback of
+ * hf_client_close_start() on, it waits for nothing and may be called anywhere.
  *   Time      at most a second.
  *   Fails     HF_EREENTRANT HF_EFORKED; ${zookeeper} is then not closed.
  */

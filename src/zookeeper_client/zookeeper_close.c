@@ -12,7 +12,8 @@ hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)
 
     if (zookeeper == NULL)
         return HF_OK;
-    if (hf_monitor_may_block(zookeeper->monitor, &error) != HF_OK)
+    if (hf_monitor_may_block(zookeeper->monitor, &error) != HF_OK &&
+        !hf_zookeeper_shared_is_over(zookeeper))
         return hf_zookeeper_fail_unlocked(zookeeper, "hf_zookeeper_close",
                                           &error);
     return zookeeper->shared.client != NULL

@@ -54,7 +54,8 @@ struct hf_zookeeper {
     struct hf_zk_io *io;
     bool begun; /* .session is there, and not closed if it is a client's */
     struct hf_zookeeper_shared shared;
-    struct { /* what these point to */
+    struct { /* what these point to; of a shared one .config has the path and
+                the access list */
         struct hf_monitor monitor;
         struct hf_zk_url_config config; /* .session has a pointer to it */
         struct hf_zk_session session;

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -104,6 +105,7 @@ static void queue_idle(void *user)
 /* Begin the close while the client lives. */
 static void begin_close(struct hf_zookeeper *zookeeper)
 {
+    assert(!zookeeper->shared.closing);
     zookeeper->shared.closing = true;
     zookeeper->shared.close_by_ms = hf_after_ms(hf_now_ms(), CLOSE_MS);
     hf_zookeeper_registrations_closed(zookeeper);
@@ -142,9 +144,22 @@ static void close_behind_client(struct hf_zookeeper *zookeeper,
 
     if (!zookeeper->monitor->ended)
         (void)hf_monitor_wait(zookeeper->monitor, waiter, &ignored);
+    assert(zookeeper->monitor->ended);
     hf_client_remove_session_user(zookeeper->shared.client,
                                   &zookeeper->shared.user);
     report_closed(zookeeper);
+}
+
+bool hf_zookeeper_shared_is_over(struct hf_zookeeper *zookeeper)
+{
+    struct hf_monitor *monitor = zookeeper->monitor;
+    bool over;
+
+    if (zookeeper->shared.client == NULL || hf_monitor_enter(monitor) != HF_OK)
+        return false;
+    over = monitor->ended;
+    hf_monitor_leave(monitor);
+    return over;
 }
 
 hf_status hf_zookeeper_shared_close(struct hf_zookeeper *zookeeper)
@@ -225,10 +240,26 @@ static enum hf_state state_of(const struct hf_zk_session *session)
     return session->id != 0 ? HF_STATE_SUSPENDED : HF_STATE_CONNECTING;
 }
 
+/* Begin to use ${shared}.  The handle may outlive the engine, so it keeps the
+ * path of the URL. */
+static void use_session(struct hf_zookeeper *zookeeper,
+                        const struct hf_engine_session *shared)
+{
+    const struct hf_zookeeper_opts defaults = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_zk_url_config *own = &zookeeper->own.config;
+
+    zookeeper->session = shared->session;
+    zookeeper->io = shared->io;
+    memcpy(own->chroot, shared->config->chroot, sizeof own->chroot);
+    own->session.private_nodes = shared->config->session.private_nodes;
+    hf_zookeeper_session_use(zookeeper, own, defaults.max_request_bytes);
+    zookeeper->queue.idle = queue_idle;
+    zookeeper->queue.user = zookeeper;
+}
+
 /* A handle on what the engine of ${client} has.  NULL: no memory. */
 static struct hf_zookeeper *new_handle(struct hf_client *client)
 {
-    const struct hf_zookeeper_opts defaults = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *zookeeper = hf_alloc(sizeof *zookeeper);
     struct hf_engine_session shared;
 
@@ -236,8 +267,6 @@ static struct hf_zookeeper *new_handle(struct hf_client *client)
         return NULL;
     client->ops->session(client->engine, &shared);
     zookeeper->monitor = &client->monitor;
-    zookeeper->session = shared.session;
-    zookeeper->io = shared.io;
     zookeeper->shared.client = client;
     zookeeper->shared.user = (struct hf_session_user){
         due_at_ms, run_due, client_closes, client_ended, NULL};
@@ -245,13 +274,10 @@ static struct hf_zookeeper *new_handle(struct hf_client *client)
         (struct hf_callback){.run = run_closed, .arg = zookeeper};
     zookeeper->connect_ms = client->core.config.connect_ms;
     hf_state_listeners_init(&zookeeper->listeners, zookeeper->monitor,
-                            defaults.on_state);
+                            (struct hf_on_state){NULL, NULL, NULL});
     zookeeper->listeners.unlogged = true;
     hf_state_listeners_notify(&zookeeper->listeners, state_of(shared.session));
-    hf_zookeeper_session_use(zookeeper, shared.config,
-                             defaults.max_request_bytes);
-    zookeeper->queue.idle = queue_idle;
-    zookeeper->queue.user = zookeeper;
+    use_session(zookeeper, &shared);
     hf_zookeeper_reference(zookeeper); /* the user's */
     hf_zookeeper_reference(zookeeper); /* the queue's */
     hf_client_add_session_user(client, &zookeeper->shared.user);

@@ -18,6 +18,10 @@
 
 #include "zookeeper_client/zookeeper_handle.h"
 
+/* Is ${zookeeper} such a handle, whose client was closed?  Then its close waits
+ * for nothing.  Without the lock. */
+bool hf_zookeeper_shared_is_over(struct hf_zookeeper *zookeeper);
+
 /* hf_zookeeper_close() of such a handle, and hf_zookeeper_close_start(), which
  * is called with the lock, with .close_done set and the client not closing, and
  * releases the lock as hf_monitor_leave() does. */

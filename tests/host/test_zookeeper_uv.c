@@ -186,6 +186,71 @@ static void a_close_at_once_ends_what_waits(void **state)
     assert_int_equal(f->status, HF_ECLOSED);
 }
 
+/* A client of locks on the loop, and a handle on its session. */
+static struct hf_client *open_shared(struct uv_fixture *f)
+{
+    struct hf_client *client;
+    struct hf_error error;
+
+    if (hf_client_open_uv(&f->loop, f->url, NULL, &client, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(hf_client_zookeeper(client, &f->zookeeper), HF_OK);
+    return client;
+}
+
+/* The handle is closed first, with an operation under way, and then the client.
+ */
+static void a_handle_on_a_session_of_locks(void **state)
+{
+    struct uv_fixture *f = *state;
+    struct hf_zookeeper_done done = {on_ended, f, NULL};
+    struct hf_done closed = {on_closed, f, on_drop};
+    struct hf_client *client = open_shared(f);
+
+    assert_int_equal(hf_zookeeper_get_start(f->zookeeper, "/", WAIT_MS, done),
+                     HF_OK);
+    run_until(f, &f->ended, 1);
+    assert_int_equal(f->status, HF_OK);
+    assert_int_equal(hf_zookeeper_close(f->zookeeper), HF_EREENTRANT);
+    assert_int_equal(hf_zookeeper_get_start(f->zookeeper, "/", WAIT_MS, done),
+                     HF_OK);
+    assert_int_equal(hf_zookeeper_close_start(f->zookeeper, closed), HF_OK);
+    run_until(f, &f->closed, 1);
+    assert_int_equal(f->ended, 2);
+    assert_int_equal(f->status, HF_OK);
+    assert_int_equal(hf_client_close_start(client, closed), HF_OK);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->closed, 2);
+    assert_int_equal(f->drops, 2);
+}
+
+/* In the callback of the client's close, which is the last one. */
+static void on_client_closed(void *arg, const struct hf_result *result)
+{
+    struct uv_fixture *f = arg;
+
+    on_closed(arg, result);
+    assert_int_equal(hf_zookeeper_state(f->zookeeper), HF_STATE_CLOSED);
+    assert_int_equal(hf_zookeeper_close(f->zookeeper), HF_OK);
+}
+
+static void a_handle_is_closed_when_its_client_was(void **state)
+{
+    struct uv_fixture *f = *state;
+    struct hf_zookeeper_done done = {on_ended, f, NULL};
+    struct hf_done closed = {on_client_closed, f, on_drop};
+    struct hf_client *client = open_shared(f);
+
+    assert_int_equal(hf_zookeeper_get_start(f->zookeeper, "/", WAIT_MS, done),
+                     HF_OK);
+    assert_int_equal(hf_client_close_start(client, closed), HF_OK);
+    assert_int_equal(hf_zookeeper_close(f->zookeeper), HF_EREENTRANT);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(f->closed, 1);
+    assert_int_equal(f->ended, 1);
+    assert_int_equal(f->status, HF_ECLOSED);
+}
+
 static void dispatch_does_not_go_with_a_borrowed_loop(void **state)
 {
     struct uv_fixture *f = *state;
@@ -223,6 +288,10 @@ TEST_FILE(zookeeper_uv)
             a_call_that_waits_is_refused_on_the_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_close_at_once_ends_what_waits, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_handle_on_a_session_of_locks, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_handle_is_closed_when_its_client_was,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(
             dispatch_does_not_go_with_a_borrowed_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(

@@ -4,6 +4,7 @@
  * closed first; and transactions that are carried out only while a grant is
  * held. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -704,6 +705,68 @@ static void a_paused_holder_writes_nothing(void **state)
     assert_int_equal(hf_client_close(successor), HF_OK);
 }
 
+/* Fenced, whatever becomes of the session meanwhile. */
+static hf_status fenced_set_at_last(struct hf_zookeeper *zookeeper,
+                                    const struct hf_zookeeper_op *check,
+                                    const char *text)
+{
+    hf_status status;
+
+    do
+        status = fenced_set(zookeeper, check, text);
+    while (status == HF_ELOST || status == HF_EUNREACHABLE);
+    return status;
+}
+
+/* A process that stops itself between its check and its write.  0: the write
+ * was refused, and one without the check is not. */
+static int pause_before_write(const struct zookeeper_fixture *f)
+{
+    struct hf_client *client = open_client(f, "?timeout=1s", NULL);
+    struct hf_zookeeper *zookeeper = share(client);
+    struct hf_lock *lock = open_lock(client, "l");
+    struct hf_grant *grant = acquire(lock);
+    struct hf_zookeeper_op check = check_of(zookeeper, grant);
+
+    if (fenced_set(zookeeper, &check, "1") != HF_OK)
+        return 1;
+    (void)raise(SIGSTOP);
+    if (fenced_set_at_last(zookeeper, &check, "2") != HF_EGONE)
+        return 2;
+    if (hf_zookeeper_set(zookeeper, "/unfenced", "2", 1,
+                         HF_ZOOKEEPER_ANY_VERSION, WAIT_MS, NULL) != HF_OK)
+        return 3;
+    return 0;
+}
+
+static void a_stopped_process_writes_nothing(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct hf_client *client;
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+    pid_t holder;
+    int how;
+
+    zookeeper_make(f->zookeeper, "/data", "0");
+    zookeeper_make(f->zookeeper, "/unfenced", "0");
+    if ((holder = fork()) == 0)
+        _exit(pause_before_write(f));
+    assert_int_equal(waitpid(holder, &how, WUNTRACED), holder);
+    assert_true(WIFSTOPPED(how));
+    client = open_client(f, "", NULL);
+    lock = open_lock(client, "l");
+    grant = acquire(lock); /* when the session of the holder has ended */
+    assert_int_equal(kill(holder, SIGCONT), 0);
+    assert_int_equal(waitpid(holder, &how, 0), holder);
+    assert_int_equal(how, 0);
+    zookeeper_expect_data(f->zookeeper, "/data", "1");
+    zookeeper_expect_data(f->zookeeper, "/unfenced", "2");
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    hf_lock_free(lock);
+    assert_int_equal(hf_client_close(client), HF_OK);
+}
+
 /* The tickets of every kind of lock. */
 static void tickets_of_each_kind_are_checked(void **state)
 {
@@ -748,10 +811,11 @@ static void tickets_of_each_kind_are_checked(void **state)
 static void a_ticket_may_be_out_of_reach(void **state)
 {
     struct zookeeper_fixture *f = *state;
-    struct hf_client *client = open_client(f, "/locks", NULL), *of_file;
+    struct hf_client *client = open_client(f, "/locks", NULL);
+    struct hf_client *other, *of_file;
     struct hf_lock *lock = open_lock(client, "l");
     char directory[] = "/tmp/hf-shared-XXXXXX", command[64], url[512];
-    struct hf_zookeeper *beside;
+    struct hf_zookeeper *beside, *left;
     struct hf_zookeeper_op check;
     struct hf_grant *grant;
 
@@ -768,6 +832,13 @@ static void a_ticket_may_be_out_of_reach(void **state)
                      HF_EINVAL);
     assert_null(check.path);
     zookeeper_expect_error(beside, "/locks/l/");
+    /* A handle whose own client was closed. */
+    other = open_client(f, "", NULL);
+    left = share(other);
+    assert_int_equal(hf_client_close(other), HF_OK);
+    check = check_of(left, grant);
+    assert_memory_equal(check.path, "/locks/l/", 9);
+    assert_int_equal(hf_zookeeper_close(left), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     hf_lock_free(lock);
     assert_int_equal(hf_client_close(client), HF_OK);
@@ -852,6 +923,7 @@ TEST_FILE(shared)
         TEST(what_a_handle_cannot_do),
         TEST(watches_and_locks_do_not_end_each_other),
         TEST(a_paused_holder_writes_nothing),
+        TEST(a_stopped_process_writes_nothing),
         TEST(tickets_of_each_kind_are_checked),
         TEST(a_ticket_may_be_out_of_reach),
         TEST(a_check_may_find_no_memory),
