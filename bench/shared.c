@@ -128,7 +128,7 @@ int main(int count, char **arguments)
 {
     double us[WAYS][ITERATIONS], ratios[WAYS][ITERATIONS];
     double rates[WAYS][ITERATIONS] = {{0}};
-    struct fill own = {NULL}, shared = {NULL};
+    struct fill own = {.zookeeper = NULL}, shared = {.zookeeper = NULL};
     struct fill *const fills[WAYS] = {NULL, &own, &shared};
     struct hf_client *client;
     struct hf_lock *lock;

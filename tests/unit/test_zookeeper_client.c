@@ -696,6 +696,46 @@ static void a_close_ends_what_was_never_sent(void **state)
     wait_until(is_released, NULL);
 }
 
+/* On the session of a client of locks, which goes on: what was sent has a
+ * second.  The memory of the handle is needed until the connection ends. */
+static void a_shared_handle_leaves_what_is_unanswered(void **state)
+{
+    const struct hf_zookeeper_op auth = {.kind = HF_ZOOKEEPER_ADD_AUTH,
+                                         .scheme = "digest",
+                                         .data = "c:d",
+                                         .bytes = 3};
+    struct hf_zookeeper_done on_end = {on_closed_op, NULL, on_drop};
+    struct client_fixture f = {.passed = 0};
+    struct hf_client *client;
+    struct hf_zookeeper *z;
+
+    (void)state;
+    assert_int_equal(hf_client_open(server.url, NULL, &client, NULL), HF_OK);
+    assert_int_equal(hf_client_zookeeper(client, &z), HF_OK);
+    assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
+    server.silent = true;
+    on_end.arg = &f;
+    for (int i = 0; i < UNSENT; i++) {
+        f.passed += 2;
+        assert_int_equal(
+            hf_zookeeper_set_start(z, "/a", "x", 1, -1, HF_FOREVER, on_end),
+            HF_OK);
+        assert_int_equal(hf_zookeeper_get_start(z, "/a", HF_FOREVER, on_end),
+                         HF_OK);
+    }
+    f.passed++;
+    assert_int_equal(hf_zookeeper_start(z, &auth, HF_FOREVER, on_end, NULL),
+                     HF_OK);
+    assert_int_equal(hf_zookeeper_close(z), HF_OK);
+    assert_int_equal(f.dropped, f.passed);
+    assert_int_equal(f.events, UNSENT);
+    assert_int_equal(f.ended, UNSENT + 1);
+    server.silent = false;
+    zookeeper_fake_cut(&server);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    wait_until(is_released, NULL);
+}
+
 /* ------------------------------------------------- what goes on afterwards --
  */
 
@@ -1039,6 +1079,7 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(all_fail_registering),
         cmocka_unit_test(a_close_ends_what_waits_and_what_was_sent),
         cmocka_unit_test(a_close_ends_what_was_never_sent),
+        cmocka_unit_test(a_shared_handle_leaves_what_is_unanswered),
         cmocka_unit_test(a_watch_is_freed_in_its_own_callback),
         cmocka_unit_test(a_watch_is_freed_in_the_callback_of_another),
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
