@@ -591,7 +591,7 @@ static void watches_and_locks_do_not_end_each_other(void **state)
         HF_ZOOKEEPER_WATCH_RECURSIVE, HF_ZOOKEEPER_WATCH_PERSISTENT,
         HF_ZOOKEEPER_WATCH_RECURSIVE};
     static const char *const paths[] = {"/", "/l", "/l"};
-    static const char *const last[] = {"w0 DELETED /l/last", "w1 CHILDREN /l",
+    static const char *const last[] = {"w0 DELETED /l/last", "w1 CHANGED /l",
                                        "w2 DELETED /l/last"};
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {
@@ -603,6 +603,7 @@ static void watches_and_locks_do_not_end_each_other(void **state)
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct hf_zookeeper *zookeeper[CONTENDERS];
         struct hf_zookeeper_op op[CONTENDERS];
+        size_t from = 0;
 
         f->log.count = 0;
         for (int i = 0; i < CONTENDERS; i++) {
@@ -621,11 +622,14 @@ static void watches_and_locks_do_not_end_each_other(void **state)
                 pthread_create(&threads[i], NULL, contend, &contenders[i]), 0);
         for (int i = 0; i < CONTENDERS; i++)
             pthread_join(threads[i], NULL);
-        f->log.count = 0;
         zookeeper_make(f->zookeeper, "/l/last", "");
         assert_int_equal(
             hf_zookeeper_delete(f->zookeeper, "/l/last", -1, WAIT_MS), HF_OK);
-        (void)log_await_line(&f->log, 0, last[k]);
+        assert_int_equal(
+            hf_zookeeper_set(f->zookeeper, "/l", "x", 1, -1, WAIT_MS, NULL),
+            HF_OK);
+        for (int i = 0; i < CONTENDERS; i++)
+            from = log_await_line(&f->log, from, last[k]) + 1;
         for (int i = 0; i < CONTENDERS; i++) {
             hf_zookeeper_watch_free(op[i].watch);
             assert_int_equal(hf_zookeeper_close(zookeeper[i]), HF_OK);
@@ -705,6 +709,9 @@ static void a_paused_holder_writes_nothing(void **state)
     assert_int_equal(hf_client_close(successor), HF_OK);
 }
 
+/* ThreadSanitizer does not let the child start the thread of its client. */
+#ifndef __SANITIZE_THREAD__
+
 /* Fenced, whatever becomes of the session meanwhile. */
 static hf_status fenced_set_at_last(struct hf_zookeeper *zookeeper,
                                     const struct hf_zookeeper_op *check,
@@ -766,6 +773,8 @@ static void a_stopped_process_writes_nothing(void **state)
     hf_lock_free(lock);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
+
+#endif
 
 /* The tickets of every kind of lock. */
 static void tickets_of_each_kind_are_checked(void **state)
@@ -923,7 +932,9 @@ TEST_FILE(shared)
         TEST(what_a_handle_cannot_do),
         TEST(watches_and_locks_do_not_end_each_other),
         TEST(a_paused_holder_writes_nothing),
+#ifndef __SANITIZE_THREAD__
         TEST(a_stopped_process_writes_nothing),
+#endif
         TEST(tickets_of_each_kind_are_checked),
         TEST(a_ticket_may_be_out_of_reach),
         TEST(a_check_may_find_no_memory),
