@@ -18,6 +18,7 @@
 #define HF_HOST_OPTS_COMPAT_H
 
 #include <holdfast/holdfast.h>
+#include <holdfast/zookeeper_cache.h>
 #include <holdfast/zookeeper_registration.h>
 
 /* More than any struct of options will ever have: a greater .size was not
@@ -34,6 +35,7 @@
     X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, id)                                                  \
     X(zookeeper, ZOOKEEPER, max_answer_bytes)                                  \
+    X(zookeeper_cache, ZOOKEEPER_CACHE, without_data)                          \
     X(zookeeper_registration, ZOOKEEPER_REGISTRATION, acl_count)
 
 /* One struct of options, as this version has it. */

@@ -66,6 +66,9 @@ struct hf_zookeeper {
     struct hf_zk_op_queue queue;
     struct hf_zookeeper_retries retries;
     struct hf_zk_listener listener; /* of .session, after that of .queue */
+    /* Notified of .up, .suspended and .closed, the last of which comes when the
+     * handle is closed, too. */
+    struct hf_zk_listeners parts;
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;
     struct hf_heap timers; /* see zookeeper_timer.h */

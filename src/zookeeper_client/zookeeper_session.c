@@ -31,16 +31,19 @@ static void up(void *user, bool resumed)
 {
     struct hf_zookeeper *zookeeper = user;
 
-    (void)resumed;
     set_state(zookeeper, HF_STATE_CONNECTED);
     hf_zookeeper_watches_set_again(zookeeper);
     hf_zookeeper_retries_up(zookeeper);
     hf_zookeeper_registrations_up(zookeeper);
+    HF_ZK_NOTIFY(&zookeeper->parts, up, (listener->user, resumed));
 }
 
 static void suspended(void *user)
 {
-    set_state(user, HF_STATE_SUSPENDED);
+    struct hf_zookeeper *zookeeper = user;
+
+    set_state(zookeeper, HF_STATE_SUSPENDED);
+    HF_ZK_NOTIFY(&zookeeper->parts, suspended, (listener->user));
 }
 
 /* A new session is begun at once. */
@@ -66,7 +69,7 @@ static void closed(void *user)
 {
     struct hf_zookeeper *zookeeper = user;
 
-    hf_zookeeper_registrations_closed(zookeeper);
+    hf_zookeeper_end_parts(zookeeper);
     set_state(zookeeper, HF_STATE_CLOSED);
     if (zookeeper->shared.client != NULL)
         leave_session(zookeeper);
@@ -181,6 +184,12 @@ void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper)
 {
     hf_zk_op_queue_tick(&zookeeper->queue, hf_now_ms());
     hf_zookeeper_timers_run(zookeeper);
+}
+
+void hf_zookeeper_end_parts(struct hf_zookeeper *zookeeper)
+{
+    hf_zookeeper_registrations_closed(zookeeper);
+    HF_ZK_NOTIFY(&zookeeper->parts, closed, (listener->user));
 }
 
 void hf_zookeeper_stop(struct hf_zookeeper *zookeeper)

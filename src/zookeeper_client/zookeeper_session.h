@@ -28,6 +28,10 @@ void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
 void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper);
 uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper);
 
+/* End the registrations and caches of ${zookeeper}, which are not under way in
+ * the queue: the handle, or its session, has been closed.  With the lock. */
+void hf_zookeeper_end_parts(struct hf_zookeeper *zookeeper);
+
 /* End what is under way but for operations that were sent, and begin nothing
  * any more: the handle is being closed.  With the lock. */
 void hf_zookeeper_stop(struct hf_zookeeper *zookeeper);

@@ -12,7 +12,6 @@
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "host/done.h"
-#include "zookeeper_client/zookeeper_registration.h"
 #include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_client/zookeeper_watch.h"
@@ -108,7 +107,7 @@ static void begin_close(struct hf_zookeeper *zookeeper)
     assert(!zookeeper->shared.closing);
     zookeeper->shared.closing = true;
     zookeeper->shared.close_by_ms = hf_after_ms(hf_now_ms(), CLOSE_MS);
-    hf_zookeeper_registrations_closed(zookeeper);
+    hf_zookeeper_end_parts(zookeeper);
     hf_zookeeper_watches_leave(zookeeper);
     hf_zookeeper_stop(zookeeper);
     hf_zookeeper_changed(zookeeper);

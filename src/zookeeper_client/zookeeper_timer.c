@@ -13,8 +13,12 @@ void hf_zookeeper_timer_set(struct hf_zookeeper *zookeeper,
                             struct hf_zookeeper_timer *timer, uint64_t at_ms)
 {
     hf_heap_remove(&timer->node);
-    if (at_ms != HF_FOREVER)
-        hf_heap_add(&zookeeper->timers, &timer->node, at_ms, 0);
+    if (at_ms == HF_FOREVER)
+        return;
+    hf_heap_add(&zookeeper->timers, &timer->node, at_ms, 0);
+    /* A thread that polls has to know of an earlier instant. */
+    if (zookeeper->timers.first == &timer->node)
+        zookeeper->monitor->events++;
 }
 
 void hf_zookeeper_timer_stop(struct hf_zookeeper_timer *timer)

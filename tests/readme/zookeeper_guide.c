@@ -17,6 +17,7 @@
 
 #include <holdfast/holdfast.h>
 #include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_cache.h>
 #include <holdfast/zookeeper_registration.h>
 #include <holdfast/zookeeper_retry.h>
 
@@ -234,6 +235,26 @@ static void writes_while_it_holds(void)
     CHECK(hf_client_close(client) == HF_OK);
 }
 
+/* ---------------------------------------------------------------- caches -- */
+
+static void keeps_a_tree(struct hf_zookeeper *zookeeper)
+{
+    const struct hf_zookeeper_on_change nobody = {NULL, NULL, NULL};
+    struct hf_zookeeper_cache *cache;
+    char text[16];
+
+    CHECK(hf_zookeeper_create(zookeeper, "/tree", "1", 1,
+                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
+    CHECK(hf_zookeeper_create(zookeeper, "/tree/a", "2", 1,
+                              HF_ZOOKEEPER_PERSISTENT, WAIT_MS, NULL) == HF_OK);
+    CHECK(keep_tree(zookeeper, "/tree", nobody, &cache) == HF_OK);
+    read_setting(cache, "/tree/a", text, sizeof text);
+    CHECK(strcmp(text, "2") == 0);
+    read_setting(cache, "/tree/b", text, sizeof text);
+    CHECK(strcmp(text, "") == 0);
+    hf_zookeeper_cache_free(cache);
+}
+
 /* ------------------------------------------------------ loops, sessions -- */
 
 static void on_done(void *arg, const struct hf_zookeeper_result *result)
@@ -303,6 +324,7 @@ int main(int argc, char **argv)
     removes_no_server(zookeeper);
     adds_jobs(zookeeper);
     keeps_a_copy(zookeeper);
+    keeps_a_tree(zookeeper);
     CHECK(hf_zookeeper_close(zookeeper) == HF_OK);
     runs_callbacks();
     writes_while_it_holds();

@@ -213,13 +213,20 @@ static void a_close_without_a_function(void **state)
 
 /* ------------------------------------------------------- is it complete? -- */
 
+/* test_cache.c has the tests of the second one. */
+static bool has_another_type(const char *name)
+{
+    return strcmp(name, "hf_zookeeper_close_start") == 0 ||
+           strcmp(name, "hf_zookeeper_cache_wait_start") == 0;
+}
+
 static bool is_in_table(const char *name)
 {
     for (size_t i = 0; i < CALLS; i++) {
         if (strcmp(calls[i].name, name) == 0)
             return true;
     }
-    return strcmp(name, "hf_zookeeper_close_start") == 0;
+    return has_another_type(name);
 }
 
 static bool starts_something(const char *name)
@@ -248,7 +255,7 @@ static void the_table_is_complete(void **state)
         found++;
     }
     assert_int_equal(fclose(map), 0);
-    assert_int_equal(found, CALLS + 1);
+    assert_int_equal(found, CALLS + 2);
 }
 
 #define TEST(name)                                                             \

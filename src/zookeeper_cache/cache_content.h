@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a cache has of a node at one time: its Stat and its data.  It never
+ * changes, so that users, events and the cache share it, each with a reference.
+ * Where only the Stat of a node has changed, the new content shares the data of
+ * the old one.
+ */
+#ifndef HF_ZOOKEEPER_CACHE_CACHE_CONTENT_H
+#define HF_ZOOKEEPER_CACHE_CACHE_CONTENT_H
+
+#include <holdfast/zookeeper_cache.h>
+
+struct hf_cache_content {
+    struct hf_zookeeper_cache_node node; /* first: what users see */
+    _Atomic unsigned references;
+    struct hf_cache_content *owner; /* of the data; NULL: this one has them */
+    unsigned char data[];
+};
+
+/* A content with one reference; ${data} are copied.  NULL: no memory. */
+struct hf_cache_content *
+hf_cache_content_new(const struct hf_zookeeper_stat *stat, const void *data,
+                     size_t bytes);
+
+/* The same with the data of ${content}. */
+struct hf_cache_content *
+hf_cache_content_with_stat(struct hf_cache_content *content,
+                           const struct hf_zookeeper_stat *stat);
+
+/* Add a reference.  Returns ${content}, which may be NULL. */
+struct hf_cache_content *
+hf_cache_content_reference(struct hf_cache_content *content);
+
+/* Drop a reference (NULL is fine).  On any thread. */
+void hf_cache_content_release(struct hf_cache_content *content);
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of a cache: it watches, and reads what the tree wants.
+ *
+ * The watch comes before the first read, so that no change is missed.  A
+ * recursive watch brings a RESYNC on each new connection, and every node is
+ * compared then.  Where servers do not have such watches, each read of a node
+ * sets a one-shot one, and what happens between its event and the next read is
+ * seen by that read.
+ *
+ * A sync goes ahead of the reads of each new connection, because the server may
+ * be behind the one before.  Its answer comes after the RESYNC, so it also says
+ * when nothing is left to compare.
+ *
+ * A read that got no answer stays to be read.  It is not begun again from
+ * within its end, but on the next connection, or after a pause where memory or
+ * the server is to blame.
+ */
+#include "zookeeper_cache/cache.h"
+
+#include <assert.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/time_math.h"
+#include "zookeeper/zk_session.h"
+
+/* The first pause after a failure, and the longest one: each is twice as long
+ * as the one before. */
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 10000
+
+static void go_on(struct hf_zookeeper_cache *cache);
+
+/* -------------------------------------------------------------- failures -- */
+
+/* Begin nothing for a while. */
+static void pause_reads(struct hf_zookeeper_cache *cache)
+{
+    if (cache->paused)
+        return;
+    cache->paused = true;
+    cache->pause_ms = cache->pause_ms == 0 ? PAUSE_MIN_MS : 2 * cache->pause_ms;
+    cache->pause_ms = hf_min_ms(cache->pause_ms, PAUSE_MAX_MS);
+    hf_zookeeper_timer_set(cache->zookeeper, &cache->timer,
+                           hf_after_ms(hf_now_ms(), cache->pause_ms));
+}
+
+/* The .fn of the timer. */
+static void end_pause(void *arg)
+{
+    struct hf_zookeeper_cache *cache = arg;
+
+    cache->paused = false;
+    go_on(cache);
+}
+
+/* Is the end of an operation with ${status} no answer, so that it has to be
+ * begun again? */
+static bool is_unanswered(hf_status status,
+                          const struct hf_zookeeper_result *result)
+{
+    switch (status) {
+    case HF_EUNREACHABLE:
+    case HF_ELOST:
+    case HF_ECANCELLED:
+    case HF_ECLOSED:
+    case HF_ENOMEM:
+        return true;
+    case HF_EDENIED:
+        return result->error == 0; /* a credential is refused */
+    default:
+        return false;
+    }
+}
+
+/* It has to be begun again: when? */
+static void unanswered(struct hf_zookeeper_cache *cache, hf_status status,
+                       const struct hf_zookeeper_result *result)
+{
+    bool answered_by_server = result != NULL && result->error != 0;
+
+    if (status == HF_ENOMEM || status == HF_ELIMIT || answered_by_server)
+        pause_reads(cache);
+    else
+        cache->awaits_connection = true;
+}
+
+/* --------------------------------------------------- watches of one node -- */
+
+/* The one-shot watches of a node, where servers do not have recursive ones. */
+struct node_watches {
+    struct hf_zookeeper_cache *cache;
+    struct hf_cache_node *node;
+    struct hf_zookeeper_watch *data;     /* NULL: it was never set */
+    struct hf_zookeeper_watch *children; /* the same */
+};
+
+/* A one-shot watch has an event.  A RESYNC says that the session has ended and
+ * that it has to be set again. */
+static void node_fired(void *arg, enum hf_zookeeper_event_kind kind,
+                       const char *path, size_t bytes)
+{
+    struct node_watches *watches = arg;
+    struct hf_cache_tree *tree = &watches->cache->tree;
+
+    if (kind != HF_ZOOKEEPER_RESYNC)
+        hf_cache_tree_event(tree, kind, path, bytes);
+    else
+        hf_cache_tree_want(
+            tree, watches->node,
+            HF_CACHE_STAT | HF_CACHE_COMPARE |
+                (watches->children != NULL ? HF_CACHE_CHILDREN : 0));
+    go_on(watches->cache);
+}
+
+/* The watch of ${node} that a read of ${kind} sets.  NULL: no memory. */
+static struct hf_zookeeper_watch *watch_of(struct hf_zookeeper_cache *cache,
+                                           struct hf_cache_node *node,
+                                           enum hf_zookeeper_op_kind kind,
+                                           const char *path)
+{
+    bool children = kind == HF_ZOOKEEPER_CHILDREN;
+    struct node_watches *watches = node->user;
+    struct hf_zookeeper_watch **watch;
+
+    if (watches == NULL) {
+        if ((watches = hf_alloc(sizeof *watches)) == NULL)
+            return NULL;
+        watches->cache = cache;
+        watches->node = node;
+        node->user = watches;
+    }
+    watch = children ? &watches->children : &watches->data;
+    if (*watch == NULL)
+        *watch = hf_zookeeper_watch_new(
+            cache->zookeeper, path,
+            children ? HF_ZOOKEEPER_WATCH_CHILDREN : HF_ZOOKEEPER_WATCH_DATA,
+            (struct hf_zookeeper_on_fired){node_fired, watches});
+    return *watch;
+}
+
+/* The .release of the tree. */
+static void delete_watches(struct hf_cache_node *node)
+{
+    struct node_watches *watches = node->user;
+
+    if (watches == NULL)
+        return;
+    hf_zookeeper_watch_delete(watches->data);
+    hf_zookeeper_watch_delete(watches->children);
+    hf_free(watches);
+    node->user = NULL;
+}
+
+/* ----------------------------------------------------------------- reads -- */
+
+/* The first node that cannot be read is logged, not each of them. */
+static void log_unreadable(struct hf_zookeeper_cache *cache,
+                           const struct hf_zookeeper_result *result)
+{
+    if (cache->tree.unreadable == 1)
+        hf_log_write(&cache->zookeeper->monitor->log, HF_LOG_WARNING,
+                     "the cache of %.200s cannot read a node: %.200s",
+                     cache->tree.path, result->text);
+}
+
+/* A read has ended. */
+static void read_ended(void *arg, hf_status status,
+                       struct hf_zookeeper_result *result)
+{
+    struct hf_cache_read *read = arg;
+    struct hf_zookeeper_cache *cache = read->cache;
+    struct hf_cache_node *node = read->node;
+    size_t unreadable = cache->tree.unreadable;
+
+    read->node = NULL;
+    read->next_free = cache->free_reads;
+    cache->free_reads = read;
+    if (is_unanswered(status, result)) {
+        hf_cache_tree_unanswered(&cache->tree, node);
+        unanswered(cache, status, result);
+    } else {
+        cache->pause_ms = 0;
+        hf_cache_tree_answered(&cache->tree, node, result);
+        if (cache->tree.unreadable > unreadable)
+            log_unreadable(cache, result);
+    }
+    hf_zookeeper_result_free(result);
+    go_on(cache);
+}
+
+/* Begin ${read} of ${node}.  ${error} says why it was refused. */
+static hf_status begin_read(struct hf_zookeeper_cache *cache,
+                            struct hf_cache_read *read,
+                            struct hf_cache_node *node,
+                            enum hf_zookeeper_op_kind kind)
+{
+    struct hf_zookeeper_op op = {.kind = kind, .priority = HF_ZOOKEEPER_BULK};
+    struct hf_error error;
+
+    op.path = hf_cache_path_of(&cache->read_path, &cache->tree, node);
+    if (op.path == NULL)
+        return HF_ENOMEM;
+    if (!cache->tree.recursive &&
+        (op.watch = watch_of(cache, node, kind, op.path)) == NULL)
+        return HF_ENOMEM;
+    return hf_zookeeper_operation_begin(
+        cache->zookeeper, &op, HF_FOREVER,
+        (struct hf_zookeeper_on_end){read_ended, read}, &read->operation,
+        &error);
+}
+
+/* Begin the next read.  False: there is none, or it was refused.  One that can
+ * never be begun, because its path is too long, counts as unreadable. */
+static bool read_next(struct hf_zookeeper_cache *cache)
+{
+    struct hf_zookeeper_result refused = {.text = "it cannot be asked for"};
+    struct hf_cache_read *read = cache->free_reads;
+    enum hf_zookeeper_op_kind kind;
+    struct hf_cache_node *node = hf_cache_tree_begin(&cache->tree, &kind);
+
+    if (node == NULL)
+        return false;
+    cache->free_reads = read->next_free;
+    read->node = node;
+    refused.status = begin_read(cache, read, node, kind);
+    if (refused.status == HF_OK)
+        return true;
+    read->node = NULL;
+    read->next_free = cache->free_reads;
+    cache->free_reads = read;
+    if (refused.status == HF_EINVAL) {
+        hf_cache_tree_answered(&cache->tree, node, &refused);
+        return true;
+    }
+    hf_cache_tree_unanswered(&cache->tree, node);
+    unanswered(cache, refused.status, NULL);
+    return false;
+}
+
+/* May something be begun now? */
+static bool may_begin(const struct hf_zookeeper_cache *cache)
+{
+    return !cache->stopped && !cache->paused && !cache->awaits_connection;
+}
+
+/* Begin reads while there are some to begin.  The end of one may come from
+ * within. */
+static void read_all(struct hf_zookeeper_cache *cache)
+{
+    if (cache->reading)
+        return;
+    cache->reading = true;
+    while (cache->follows && may_begin(cache) && cache->free_reads != NULL) {
+        if (cache->tree.starved) {
+            cache->tree.starved = false;
+            pause_reads(cache);
+        } else if (!read_next(cache)) {
+            break;
+        }
+    }
+    cache->reading = false;
+}
+
+/* ------------------------------------------------------------- the watch -- */
+
+/* The watch of the whole cache has an event. */
+static void fired(void *arg, enum hf_zookeeper_event_kind kind,
+                  const char *path, size_t bytes)
+{
+    struct hf_zookeeper_cache *cache = arg;
+
+    if (kind == HF_ZOOKEEPER_RESYNC)
+        hf_cache_tree_compare_all(&cache->tree);
+    else
+        hf_cache_tree_event(&cache->tree, kind, path, bytes);
+    go_on(cache);
+}
+
+/* Nothing is missed from now on: begin with the root. */
+static void follow(struct hf_zookeeper_cache *cache, bool recursive)
+{
+    cache->follows = true;
+    cache->tree.recursive = recursive;
+    hf_cache_tree_want(&cache->tree, cache->tree.root, HF_CACHE_DATA);
+    if (recursive)
+        return;
+    hf_zookeeper_watch_delete(cache->watch);
+    cache->watch = NULL;
+}
+
+/* The AddWatch has ended.  A server that refuses it does not know it. */
+static void watch_ended(void *arg, hf_status status,
+                        struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper_cache *cache = arg;
+
+    cache->watch_op = NULL;
+    if (is_unanswered(status, result))
+        unanswered(cache, status, result);
+    else
+        follow(cache, status == HF_OK);
+    hf_zookeeper_result_free(result);
+    go_on(cache);
+}
+
+/* Have the watch set. */
+static void begin_watch(struct hf_zookeeper_cache *cache)
+{
+    const struct hf_zookeeper_on_fired on_fired = {fired, cache};
+    struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_WATCH};
+    hf_status status = HF_ENOMEM;
+    struct hf_error error;
+
+    if (cache->watch == NULL)
+        cache->watch = hf_zookeeper_watch_new(
+            cache->zookeeper, cache->tree.path,
+            cache->tree.depth == 0 ? HF_ZOOKEEPER_WATCH_PERSISTENT
+                                   : HF_ZOOKEEPER_WATCH_RECURSIVE,
+            on_fired);
+    op.watch = cache->watch;
+    if (op.watch != NULL)
+        status = hf_zookeeper_operation_begin(
+            cache->zookeeper, &op, HF_FOREVER,
+            (struct hf_zookeeper_on_end){watch_ended, cache}, &cache->watch_op,
+            &error);
+    if (status != HF_OK)
+        unanswered(cache, status, NULL);
+}
+
+/* -------------------------------------------------------------- the sync -- */
+
+/* The sync has ended.  A server without a quorum cannot do it. */
+static void sync_ended(void *arg, hf_status status,
+                       struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper_cache *cache = arg;
+
+    cache->sync = NULL;
+    if (is_unanswered(status, result)) {
+        cache->sync_due = true;
+        unanswered(cache, status, result);
+    }
+    hf_zookeeper_result_free(result);
+    go_on(cache);
+}
+
+static void begin_sync(struct hf_zookeeper_cache *cache)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_SYNC,
+                                       .path = cache->tree.path};
+    struct hf_error error;
+    hf_status status;
+
+    cache->sync_due = false;
+    status = hf_zookeeper_operation_begin(
+        cache->zookeeper, &op, HF_FOREVER,
+        (struct hf_zookeeper_on_end){sync_ended, cache}, &cache->sync, &error);
+    if (status == HF_OK)
+        return;
+    cache->sync_due = true;
+    unanswered(cache, status, NULL);
+}
+
+/* ----------------------------------------------------------------- go on -- */
+
+/* Everything is read: the user is notified once for each connection. */
+static void be_current(struct hf_zookeeper_cache *cache)
+{
+    cache->initialised = true;
+    if (!cache->synchronised && cache->on_change.fn != NULL)
+        hf_cache_tree_mark(&cache->tree);
+    cache->synchronised = true;
+    hf_cache_waits_end(cache, HF_OK, "");
+}
+
+/* Something has happened: begin what can be begun. */
+static void go_on(struct hf_zookeeper_cache *cache)
+{
+    if (cache->stopped)
+        return;
+    if (may_begin(cache) && !cache->follows && cache->watch_op == NULL)
+        begin_watch(cache);
+    if (may_begin(cache) && cache->sync_due && cache->sync == NULL)
+        begin_sync(cache);
+    read_all(cache);
+    if (!cache->reading && hf_cache_is_current(cache))
+        be_current(cache);
+    hf_cache_report(cache);
+}
+
+/* -------------------------------------------------- the session's events -- */
+
+/* One-shot watches have events of what happened meanwhile, except of nodes that
+ * could not be read, which have no watch. */
+static void up(void *user, bool resumed)
+{
+    struct hf_zookeeper_cache *cache = user;
+
+    (void)resumed;
+    cache->connected = true;
+    cache->awaits_connection = false;
+    cache->sync_due = cache->follows;
+    if (cache->follows && !cache->tree.recursive)
+        hf_cache_tree_compare_all(&cache->tree);
+    go_on(cache);
+}
+
+static void suspended(void *user)
+{
+    struct hf_zookeeper_cache *cache = user;
+
+    cache->connected = false;
+    cache->synchronised = false;
+}
+
+static void leave_handle(struct hf_zookeeper_cache *cache)
+{
+    if (cache->listening)
+        hf_zk_listeners_remove(&cache->zookeeper->parts, &cache->listener);
+    cache->listening = false;
+}
+
+static void closed(void *user)
+{
+    struct hf_zookeeper_cache *cache = user;
+
+    cache->stopped = true;
+    leave_handle(cache);
+    hf_cache_waits_end(cache, HF_ECLOSED, "the handle was closed");
+}
+
+/* ------------------------------------------------------- start and stop -- */
+
+void hf_cache_reader_start(struct hf_zookeeper_cache *cache)
+{
+    struct hf_zk_session *session = cache->zookeeper->session;
+
+    for (size_t i = 0; i < HF_CACHE_READS_MAX; i++) {
+        cache->reads[i].cache = cache;
+        cache->reads[i].next_free = cache->free_reads;
+        cache->free_reads = &cache->reads[i];
+    }
+    cache->tree.release = delete_watches;
+    cache->timer.fn = end_pause;
+    cache->timer.arg = cache;
+    cache->listener = (struct hf_zk_listener){
+        .user = cache, .up = up, .suspended = suspended, .closed = closed};
+    hf_zk_listeners_add(&cache->zookeeper->parts, &cache->listener);
+    cache->listening = true;
+    cache->connected = hf_zk_session_usable(session);
+    go_on(cache);
+}
+
+/* End ${operation}, which may be NULL. */
+static void cancel(struct hf_zookeeper_operation *operation)
+{
+    if (operation != NULL)
+        hf_zookeeper_operation_cancel(operation);
+}
+
+void hf_cache_reader_stop(struct hf_zookeeper_cache *cache)
+{
+    struct hf_cache_node *node;
+
+    cache->stopped = true;
+    leave_handle(cache);
+    hf_zookeeper_timer_set(cache->zookeeper, &cache->timer, HF_FOREVER);
+    cancel(cache->watch_op);
+    cancel(cache->sync);
+    for (size_t i = 0; i < HF_CACHE_READS_MAX; i++) {
+        if (cache->reads[i].node != NULL)
+            hf_zookeeper_operation_cancel(cache->reads[i].operation);
+    }
+    hf_zookeeper_watch_delete(cache->watch);
+    cache->watch = NULL;
+    node = hf_cache_tree_first_leaf(cache->tree.root);
+    for (; node != NULL; node = hf_cache_tree_after(cache->tree.root, node))
+        delete_watches(node);
+}

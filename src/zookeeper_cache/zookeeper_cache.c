@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cache of a user: opening and freeing it, and asking what it has.  Queries
+ * only take the monitor's lock.  They do nothing that is due, so that they cost
+ * no system call.
+ */
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/opts_compat.h"
+#include "zookeeper/op_codec.h"
+#include "zookeeper_cache/cache.h"
+#include "zookeeper_cache/cache_query.h"
+
+/* ------------------------------------------------------------------ open -- */
+
+/* May a cache of ${path} be opened? */
+static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
+                       struct hf_error *error)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EXISTS,
+                                       .path = path};
+
+    if (hf_zookeeper_is_closing(zookeeper))
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    return hf_zk_op_check(&op, &zookeeper->context, error);
+}
+
+/* Allocate a cache and have it begin to fill. */
+static hf_status open_cache(struct hf_zookeeper *zookeeper, const char *path,
+                            const struct hf_zookeeper_cache_opts *opts,
+                            struct hf_zookeeper_on_change on_change,
+                            struct hf_zookeeper_cache **cache,
+                            struct hf_error *error)
+{
+    struct hf_zookeeper_cache *made;
+    hf_status status = check(zookeeper, path, error);
+
+    if (status == HF_OK)
+        status = hf_monitor_ensure_poller(zookeeper->monitor, error);
+    if (status != HF_OK)
+        return status;
+    if ((made = hf_alloc(sizeof *made)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if (!hf_cache_tree_init(&made->tree, path, opts->depth, opts->without_data,
+                            on_change.fn != NULL)) {
+        hf_free(made);
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    }
+    made->zookeeper = zookeeper;
+    made->references = 1;
+    hf_zookeeper_reference(zookeeper);
+    hf_cache_report_init(made, on_change);
+    *cache = made;
+    hf_cache_reader_start(made);
+    return HF_OK;
+}
+
+hf_status hf_zookeeper_cache_open(struct hf_zookeeper *zookeeper,
+                                  const char *path,
+                                  const struct hf_zookeeper_cache_opts *given,
+                                  struct hf_zookeeper_on_change on_change,
+                                  struct hf_zookeeper_cache **cache)
+{
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    struct hf_zookeeper_cache_opts opts;
+    struct hf_error error;
+
+    *cache = NULL;
+    if (status == HF_OK) {
+        status =
+            hf_opts_copy(&hf_zookeeper_cache_opts_type, given, &opts, &error);
+        if (status == HF_OK)
+            status =
+                open_cache(zookeeper, path, &opts, on_change, cache, &error);
+        if (status != HF_OK)
+            (void)hf_zookeeper_fail(zookeeper, "hf_zookeeper_cache_open",
+                                    &error);
+        hf_monitor_leave(zookeeper->monitor);
+    }
+    if (status != HF_OK && on_change.drop != NULL)
+        on_change.drop(on_change.arg);
+    return status;
+}
+
+void hf_zookeeper_cache_free(struct hf_zookeeper_cache *cache)
+{
+    if (cache == NULL || hf_monitor_enter(cache->zookeeper->monitor) != HF_OK)
+        return;
+    hf_cache_reader_stop(cache);
+    hf_cache_waits_end(cache, HF_ECANCELLED, "the cache was freed");
+    hf_cache_report_free_and_leave(cache);
+}
+
+/* --------------------------------------------------------------- queries -- */
+
+/* Set ${node} to the known node ${path}.  With the lock. */
+static hf_status find(const struct hf_zookeeper_cache *cache, const char *path,
+                      struct hf_cache_node **node, struct hf_error *error)
+{
+    if (!hf_cache_tree_covers(&cache->tree, path))
+        return hf_error_set(error, HF_EINVAL,
+                            "%.160s is not in the cache of %.160s; expected "
+                            "that path, or one below it",
+                            path, cache->tree.path);
+    if (!cache->initialised)
+        return hf_error_set(error, HF_ESTATE,
+                            "the cache is not initialised yet; wait for it "
+                            "with hf_zookeeper_cache_wait(), or for "
+                            "HF_ZOOKEEPER_CACHE_INITIALISED");
+    *node = hf_cache_tree_find(&cache->tree, path);
+    if (*node == NULL || (*node)->current == NULL)
+        return hf_error_set(error, HF_EGONE, "%.160s is not in the cache",
+                            path);
+    return HF_OK;
+}
+
+/* Take the lock of ${cache}, unless this is a child of a fork. */
+static bool lock(const struct hf_zookeeper_cache *cache)
+{
+    struct hf_error error;
+
+    if (hf_fork_check(&cache->zookeeper->monitor->fork, &error) != HF_OK)
+        return false;
+    hf_monitor_lock(cache->zookeeper->monitor);
+    return true;
+}
+
+/* Remember ${error} of ${call}, if it has failed, and release the lock. */
+static hf_status unlock(const struct hf_zookeeper_cache *cache,
+                        const char *call, struct hf_error *error)
+{
+    hf_status status = error->status;
+
+    if (status != HF_OK)
+        (void)hf_zookeeper_fail(cache->zookeeper, call, error);
+    pthread_mutex_unlock(&cache->zookeeper->monitor->lock);
+    return status;
+}
+
+hf_status hf_zookeeper_cache_get(struct hf_zookeeper_cache *cache,
+                                 const char *path,
+                                 const struct hf_zookeeper_cache_node **node)
+{
+    struct hf_error error = {.status = HF_OK};
+    struct hf_cache_node *found;
+
+    *node = NULL;
+    if (!lock(cache))
+        return HF_EFORKED;
+    if (find(cache, path, &found, &error) == HF_OK)
+        *node = &hf_cache_content_reference(found->current)->node;
+    return unlock(cache, "hf_zookeeper_cache_get", &error);
+}
+
+hf_status hf_zookeeper_cache_list(struct hf_zookeeper_cache *cache,
+                                  const char *path, uint64_t depth,
+                                  struct hf_zookeeper_cache_list **list)
+{
+    struct hf_error error = {.status = HF_OK};
+    struct hf_cache_node *found;
+
+    *list = NULL;
+    if (!lock(cache))
+        return HF_EFORKED;
+    if (find(cache, path, &found, &error) == HF_OK &&
+        hf_cache_query_list(&cache->tree, found, depth, list) != HF_OK)
+        (void)hf_error_set(&error, HF_ENOMEM, "out of memory");
+    return unlock(cache, "hf_zookeeper_cache_list", &error);
+}
+
+size_t hf_zookeeper_cache_unreadable(const struct hf_zookeeper_cache *cache)
+{
+    size_t unreadable;
+
+    if (!lock(cache))
+        return 0;
+    unreadable = cache->tree.unreadable;
+    pthread_mutex_unlock(&cache->zookeeper->monitor->lock);
+    return unreadable;
+}
