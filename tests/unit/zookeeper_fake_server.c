@@ -41,17 +41,21 @@ static void put_text(struct frame *frame, const void *text, size_t count)
 /* The id of every session. */
 #define SESSION 4711
 
-/* All zero, but for the owner: every node is an ephemeral one of the
- * session. */
-static void put_stat(struct frame *frame)
+/* Zero but for the mzxid, the number of children, and the owner: every node is
+ * an ephemeral one of the session. */
+static void put_stat(struct frame *frame,
+                     const struct zookeeper_fake_server *server)
 {
-    static const size_t before = 4 * 8 + 3 * 4, after = 2 * 4 + 8;
+    static const size_t times = 2 * 8, versions = 3 * 4;
 
-    for (size_t i = 0; i < before; i++)
+    put(frame, 0, 8);
+    put(frame, (uint64_t)server->mzxid, 8);
+    for (size_t i = 0; i < times + versions; i++)
         put(frame, 0, 1);
     put(frame, SESSION, 8);
-    for (size_t i = 0; i < after; i++)
-        put(frame, 0, 1);
+    put(frame, 0, 4);
+    put(frame, (uint64_t)server->children, 4);
+    put(frame, 0, 8);
 }
 
 static int32_t get(const uint8_t *from)
@@ -103,36 +107,38 @@ static void accept_session(struct zookeeper_fake_server *server,
 }
 
 /* The record of a success.  ${record} begins with the path. */
-static void put_record(struct frame *frame, int32_t opcode,
+static void put_record(struct zookeeper_fake_server *server,
+                       struct frame *frame, int32_t opcode,
                        const uint8_t *record)
 {
     switch (opcode) {
     case HF_ZK_CREATE2:
     case HF_ZK_CREATE_CONTAINER:
         put_text(frame, record + 4, (size_t)get(record));
-        put_stat(frame);
+        put_stat(frame, server);
         break;
     case HF_ZK_GET_DATA:
         put_text(frame, "data", 4);
-        put_stat(frame);
+        server->data_sent++;
+        put_stat(frame, server);
         break;
     case HF_ZK_GET_CHILDREN2:
         put(frame, 2, 4);
         put_text(frame, "a", 1);
         put_text(frame, "b", 1);
-        put_stat(frame);
+        put_stat(frame, server);
         break;
     case HF_ZK_GET_ACL:
         put(frame, 1, 4);
         put(frame, 31, 4);
         put_text(frame, "world", 5);
         put_text(frame, "anyone", 6);
-        put_stat(frame);
+        put_stat(frame, server);
         break;
     case HF_ZK_EXISTS:
     case HF_ZK_SET_DATA:
     case HF_ZK_SET_ACL:
-        put_stat(frame);
+        put_stat(frame, server);
         break;
     case HF_ZK_SYNC:
         put_text(frame, record + 4, (size_t)get(record));
@@ -167,6 +173,8 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
     int32_t error;
 
     server->calls += counts;
+    if (server->old && opcode == HF_ZK_ADD_WATCH)
+        zookeeper_fake_cut(server);
     if (server->silent)
         return;
     if (counts && opcode == server->loses) {
@@ -177,7 +185,7 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
     error = refusal_of(server, opcode);
     put_header(&frame, xid, error);
     if (xid > 0 && error == 0)
-        put_record(&frame, opcode, request + 8);
+        put_record(server, &frame, opcode, request + 8);
     send_frame(server, &frame);
     server->answers += counts;
 }

@@ -36,8 +36,12 @@ struct zookeeper_fake_server {
     atomic_int refused_opcode;
     atomic_int refusal;
     atomic_int refusals;
-    atomic_uint calls;   /* that it has got, but the end of a session */
-    atomic_uint answers; /* that it has sent to these */
+    atomic_bool old;       /* it does not know AddWatch, and hangs up */
+    atomic_int mzxid;      /* in each Stat */
+    atomic_int children;   /* in each Stat: 0, or 2 as in each list */
+    atomic_uint data_sent; /* answers with data */
+    atomic_uint calls;     /* that it has got, but the end of a session */
+    atomic_uint answers;   /* that it has sent to these */
 };
 
 /* Start it.  Its .url has a user of the scheme digest. */
