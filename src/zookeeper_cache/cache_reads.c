@@ -36,8 +36,9 @@ static bool has_children(const struct hf_cache_tree *tree,
     return level < tree->depth;
 }
 
-/* A node that is known needs to be compared; one that is not known, or is being
- * read, is read from now on.  What is below it is found when it is listed. */
+/* A node that is known needs to be compared.  One that cannot be read may be
+ * readable by now.  Others are to be read, and what is below them is found when
+ * they are listed. */
 void hf_cache_tree_compare_all(struct hf_cache_tree *tree)
 {
     struct hf_cache_node *node = hf_cache_tree_first_leaf(tree->root);
@@ -45,7 +46,7 @@ void hf_cache_tree_compare_all(struct hf_cache_tree *tree)
     for (; node != NULL; node = hf_cache_tree_after(tree->root, node)) {
         if (node->current != NULL)
             hf_cache_tree_want(tree, node, HF_CACHE_STAT | HF_CACHE_COMPARE);
-        else if (node->parent == NULL || node->unreadable || node->asked != 0)
+        else if (node->parent == NULL || node->unreadable)
             hf_cache_tree_want(tree, node, HF_CACHE_DATA | HF_CACHE_COMPARE);
     }
 }

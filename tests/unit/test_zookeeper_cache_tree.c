@@ -22,7 +22,7 @@
 #define FANOUT 3
 #define MESSAGES 4096
 #define STEPS 300
-#define SEEDS 3000
+#define SEEDS 1000
 
 /* A node of the servers. */
 struct server_node {
@@ -465,6 +465,18 @@ static void check_node(const struct model *m, int i,
     }
 }
 
+/* How many nodes would be in the cache if they could be read. */
+static size_t count_unreadable(const struct model *m)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < NODES; i++)
+        count += m->nodes[i].there && m->nodes[i].denied &&
+                 (uint64_t)level(i) <= m->tree.depth &&
+                 (i == 0 || is_visible(m, (i - 1) / FANOUT));
+    return count;
+}
+
 /* The cache has what the server has, in order. */
 static void check(const struct model *m)
 {
@@ -492,6 +504,7 @@ static void check(const struct model *m)
             assert_true(strcmp(list->paths[at - 1], list->paths[at]) < 0);
     }
     assert_int_equal(count, visible);
+    assert_int_equal(m->tree.unreadable, count_unreadable(m));
     hf_zookeeper_cache_list_free(list);
 }
 
@@ -590,12 +603,146 @@ static void it_follows_without_memory_at_times(void **state)
     run_all(false, true);
 }
 
+/* ------------------------------------------------------------ step by step --
+ */
+
+/* The next read is of ${kind} and ${path}: answer it. */
+static void answer(struct hf_cache_tree *tree, enum hf_zookeeper_op_kind kind,
+                   const char *path, const struct hf_zookeeper_result *result)
+{
+    enum hf_zookeeper_op_kind begun;
+    struct hf_cache_node *node = hf_cache_tree_begin(tree, &begun);
+
+    assert_non_null(node);
+    assert_int_equal(begun, kind);
+    assert_ptr_equal(node, hf_cache_tree_find(tree, path));
+    hf_cache_tree_answered(tree, node, result);
+}
+
+/* A tree of /r and its child /r/a, both created by the transaction 5 and set by
+ * 10, and reported. */
+static void fill(struct hf_cache_tree *tree)
+{
+    static const char *const children[] = {"a"};
+    struct hf_cache_content *before, *after;
+    struct hf_zookeeper_result result = {
+        .zxid = 10,
+        .stat = {.czxid = 5, .mzxid = 10, .pzxid = 5, .children = 1},
+        .data = "x",
+        .bytes = 1,
+        .children = children,
+        .child_count = 1};
+    struct hf_cache_node *node;
+    bool marked;
+
+    assert_true(
+        hf_cache_tree_init(tree, "/r", HF_ZOOKEEPER_CACHE_TREE, false, true));
+    tree->recursive = true;
+    hf_cache_tree_want(tree, tree->root, HF_CACHE_DATA);
+    answer(tree, HF_ZOOKEEPER_GET, "/r", &result);
+    answer(tree, HF_ZOOKEEPER_CHILDREN, "/r", &result);
+    result.stat.children = 0;
+    answer(tree, HF_ZOOKEEPER_GET, "/r/a", &result);
+    assert_true(hf_cache_tree_idle(tree));
+    while ((node = hf_cache_tree_next_change(tree, &marked)) != NULL) {
+        hf_cache_tree_take_change(tree, node, &before, &after);
+        assert_null(before);
+        hf_cache_content_release(after);
+    }
+}
+
+static void expect_zxid(const struct hf_cache_tree *tree, const char *path,
+                        int64_t mzxid)
+{
+    const struct hf_cache_node *node = hf_cache_tree_find(tree, path);
+
+    assert_non_null(node->current);
+    assert_int_equal(node->current->node.stat.mzxid, mzxid);
+}
+
+/* A server that is behind the one before may say that a node is not there, or
+ * show an older state. */
+static void an_older_answer_changes_nothing(void **state)
+{
+    struct hf_zookeeper_result old = {.status = HF_EGONE, .zxid = 4};
+    struct hf_cache_tree tree;
+
+    (void)state;
+    fill(&tree);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_STAT);
+    answer(&tree, HF_ZOOKEEPER_EXISTS, "/r", &old);
+    expect_zxid(&tree, "/r", 10);
+    old = (struct hf_zookeeper_result){
+        .zxid = 9, .stat = {.czxid = 5, .mzxid = 7, .pzxid = 5}};
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &old);
+    expect_zxid(&tree, "/r", 10);
+    assert_true(hf_cache_tree_idle(&tree));
+    hf_cache_tree_free(&tree);
+}
+
+/* If nothing has moved, only Stats are asked for. */
+static void a_comparison_asks_for_stats_alone(void **state)
+{
+    struct hf_zookeeper_result result = {
+        .zxid = 20, .stat = {.czxid = 5, .mzxid = 10, .pzxid = 5}};
+    struct hf_cache_tree tree;
+
+    (void)state;
+    fill(&tree);
+    hf_cache_tree_compare_all(&tree);
+    answer(&tree, HF_ZOOKEEPER_EXISTS, "/r/a", &result);
+    result.stat.children = 1;
+    answer(&tree, HF_ZOOKEEPER_EXISTS, "/r", &result);
+    assert_true(hf_cache_tree_idle(&tree));
+    /* Another list of children, and only that, is fetched. */
+    hf_cache_tree_compare_all(&tree);
+    result.stat.pzxid = 15;
+    answer(&tree, HF_ZOOKEEPER_EXISTS, "/r/a", &result);
+    assert_int_equal(hf_cache_tree_find(&tree, "/r/a")->wanted,
+                     HF_CACHE_CHILDREN);
+    hf_cache_tree_free(&tree);
+}
+
+/* The order in which the user is notified, also if the parent has changed
+ * before. */
+static void a_child_is_removed_before_its_parent(void **state)
+{
+    struct hf_zookeeper_result result = {
+        .zxid = 20, .stat = {.czxid = 5, .mzxid = 20, .pzxid = 5}};
+    struct hf_cache_content *before, *after;
+    struct hf_cache_node *node;
+    struct hf_cache_tree tree;
+    bool marked;
+
+    (void)state;
+    fill(&tree);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &result);
+    result.status = HF_EGONE;
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &result);
+    for (int i = 0; i < 2; i++) {
+        node = hf_cache_tree_next_change(&tree, &marked);
+        assert_int_equal(node == tree.root, i);
+        hf_cache_tree_take_change(&tree, node, &before, &after);
+        assert_null(after);
+        hf_cache_content_release(before);
+    }
+    assert_null(hf_cache_tree_next_change(&tree, &marked));
+    assert_null(hf_cache_tree_find(&tree, "/r/a"));
+    hf_cache_tree_free(&tree);
+}
+
 TEST_FILE(zookeeper_cache_tree)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_follows_a_server_that_reports_all),
         cmocka_unit_test(it_follows_a_server_with_one_shot_watches),
         cmocka_unit_test(it_follows_without_memory_at_times),
+        cmocka_unit_test(an_older_answer_changes_nothing),
+        cmocka_unit_test(a_comparison_asks_for_stats_alone),
+        cmocka_unit_test(a_child_is_removed_before_its_parent),
     };
 
     heap_install();
