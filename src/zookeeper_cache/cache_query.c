@@ -72,8 +72,7 @@ hf_status hf_cache_query_list(const struct hf_cache_tree *tree,
     char *text;
 
     count(walk, &counted, &bytes);
-    made = hf_alloc(sizeof *made + counted * (sizeof *paths + sizeof *nodes) +
-                    bytes);
+    made = hf_alloc(sizeof *made + counted * 2 * sizeof(void *) + bytes);
     if (made == NULL)
         return HF_ENOMEM;
     paths = (const char **)(void *)(made + 1);

@@ -93,25 +93,27 @@ void hf_zookeeper_cache_free(struct hf_zookeeper_cache *cache)
 
 /* --------------------------------------------------------------- queries -- */
 
-/* Set ${node} to the known node ${path}.  With the lock. */
-static hf_status find(const struct hf_zookeeper_cache *cache, const char *path,
-                      struct hf_cache_node **node, struct hf_error *error)
+/* The known node ${path}; NULL, and why in ${error}, if there is none.  With
+ * the lock. */
+static struct hf_cache_node *find(const struct hf_zookeeper_cache *cache,
+                                  const char *path, struct hf_error *error)
 {
+    struct hf_cache_node *node = NULL;
+
     if (!hf_cache_tree_covers(&cache->tree, path))
-        return hf_error_set(error, HF_EINVAL,
-                            "%.160s is not in the cache of %.160s; expected "
-                            "that path, or one below it",
-                            path, cache->tree.path);
-    if (!cache->initialised)
-        return hf_error_set(error, HF_ESTATE,
-                            "the cache is not initialised yet; wait for it "
-                            "with hf_zookeeper_cache_wait(), or for "
-                            "HF_ZOOKEEPER_CACHE_INITIALISED");
-    *node = hf_cache_tree_find(&cache->tree, path);
-    if (*node == NULL || (*node)->current == NULL)
-        return hf_error_set(error, HF_EGONE, "%.160s is not in the cache",
-                            path);
-    return HF_OK;
+        (void)hf_error_set(error, HF_EINVAL,
+                           "%.160s is not in the cache of %.160s; expected "
+                           "that path, or one below it",
+                           path, cache->tree.path);
+    else if (!cache->initialised)
+        (void)hf_error_set(error, HF_ESTATE,
+                           "the cache is not initialised yet; wait for it "
+                           "with hf_zookeeper_cache_wait(), or for "
+                           "HF_ZOOKEEPER_CACHE_INITIALISED");
+    else if ((node = hf_cache_tree_find(&cache->tree, path)) == NULL ||
+             node->current == NULL)
+        (void)hf_error_set(error, HF_EGONE, "%.160s is not in the cache", path);
+    return error->status == HF_OK ? node : NULL;
 }
 
 /* Take the lock of ${cache}, unless this is a child of a fork. */
@@ -147,7 +149,7 @@ hf_status hf_zookeeper_cache_get(struct hf_zookeeper_cache *cache,
     *node = NULL;
     if (!lock(cache))
         return HF_EFORKED;
-    if (find(cache, path, &found, &error) == HF_OK)
+    if ((found = find(cache, path, &error)) != NULL)
         *node = &hf_cache_content_reference(found->current)->node;
     return unlock(cache, "hf_zookeeper_cache_get", &error);
 }
@@ -162,7 +164,7 @@ hf_status hf_zookeeper_cache_list(struct hf_zookeeper_cache *cache,
     *list = NULL;
     if (!lock(cache))
         return HF_EFORKED;
-    if (find(cache, path, &found, &error) == HF_OK &&
+    if ((found = find(cache, path, &error)) != NULL &&
         hf_cache_query_list(&cache->tree, found, depth, list) != HF_OK)
         (void)hf_error_set(&error, HF_ENOMEM, "out of memory");
     return unlock(cache, "hf_zookeeper_cache_list", &error);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <holdfast/zookeeper_cache.h>
 
@@ -336,11 +338,13 @@ static void the_chroot_can_be_cached(struct zookeeper_fixture *f)
  * ${number}-th time from 0. */
 static void move(struct hf_zookeeper *zookeeper, int number)
 {
+    const char *address = getenv("HF_ZK");
+    const char *port = address != NULL ? strrchr(address, ':') : NULL;
     char servers[64];
-    const char *port = strrchr(getenv("HF_ZK"), ':');
 
     (void)snprintf(servers, sizeof servers, "%s%s",
-                   number % 2 == 0 ? "localhost" : "127.0.0.1", port);
+                   number % 2 == 0 ? "localhost" : "127.0.0.1",
+                   port != NULL ? port : "");
     assert_int_equal(hf_zookeeper_set_servers(zookeeper, servers), HF_OK);
 }
 
@@ -760,6 +764,85 @@ static void changes_are_dispatched(struct zookeeper_fixture *f)
     hf_zookeeper_cache_free(cache);
 }
 
+/* What a callback may do with its cache. */
+struct asking {
+    struct callback_log *log;
+    struct hf_zookeeper_cache *cache; /* set before it is called */
+};
+
+static void ask_in_callback(void *arg,
+                            const struct hf_zookeeper_cache_event *event)
+{
+    const struct asking *asking = arg;
+    const struct hf_zookeeper_cache_node *node;
+
+    if (event->kind != HF_ZOOKEEPER_CACHE_CHANGED)
+        return;
+    log_add(asking->log, "wait %s",
+            hf_status_name(hf_zookeeper_cache_wait(asking->cache, 0)));
+    log_add(asking->log, "get %s",
+            hf_status_name(
+                hf_zookeeper_cache_get(asking->cache, event->path, &node)));
+    hf_zookeeper_cache_node_free(node);
+}
+
+static void a_callback_asks_but_does_not_wait(struct zookeeper_fixture *f)
+{
+    struct asking asking = {&f->log, NULL};
+    const struct hf_zookeeper_on_change report = {ask_in_callback, &asking,
+                                                  NULL};
+
+    make_tree(f->zookeeper);
+    assert_int_equal(hf_zookeeper_cache_open(f->zookeeper, "/t", NULL, report,
+                                             &asking.cache),
+                     HF_OK);
+    catch_up(f, asking.cache);
+    set(f->zookeeper, "/t/a", "2");
+    log_await(&f->log, 2);
+    log_expect(&f->log, 0,
+               (const char *[]){"wait HF_EREENTRANT", "get HF_OK", NULL});
+    hf_zookeeper_cache_free(asking.cache);
+}
+
+/* Every call in the child of a fork; 0 if all are refused. */
+static int use_in_child(struct zookeeper_fixture *f,
+                        struct hf_zookeeper_cache *cache)
+{
+    const struct hf_zookeeper_on_change nobody = {NULL, NULL, NULL};
+    const struct hf_zookeeper_cache_node *node;
+    struct hf_zookeeper_cache_list *list;
+    struct hf_zookeeper_cache *other;
+    int wrong = 0;
+
+    wrong += hf_zookeeper_cache_get(cache, "/t", &node) != HF_EFORKED;
+    wrong += hf_zookeeper_cache_list(cache, "/t", 1, &list) != HF_EFORKED;
+    wrong += hf_zookeeper_cache_wait(cache, 0) != HF_EFORKED;
+    wrong += hf_zookeeper_cache_wait_start(
+                 cache, 0, (struct hf_done){NULL, NULL, NULL}) != HF_EFORKED;
+    wrong += hf_zookeeper_cache_open(f->zookeeper, "/t", NULL, nobody,
+                                     &other) != HF_EFORKED;
+    wrong += hf_zookeeper_cache_unreadable(cache) != 0;
+    hf_zookeeper_cache_free(cache);
+    return wrong;
+}
+
+static void a_child_of_a_fork_is_refused(struct zookeeper_fixture *f)
+{
+    struct hf_zookeeper_cache *cache;
+    int status = -1;
+    pid_t child;
+
+    make_tree(f->zookeeper);
+    cache = open_cache(f, "/t", HF_ZOOKEEPER_CACHE_TREE);
+    catch_up(f, cache);
+    if ((child = test_fork()) == 0)
+        _exit(use_in_child(f, cache));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect_data(cache, "/t/a", "1");
+    hf_zookeeper_cache_free(cache);
+}
+
 static void wrong_arguments(struct zookeeper_fixture *f)
 {
     const struct hf_zookeeper_on_change report = {on_change, &f->log, on_drop};
@@ -809,6 +892,8 @@ static void wrong_arguments(struct zookeeper_fixture *f)
     X(waits_end)                                                               \
     X(a_handle_is_closed_before_its_cache)                                     \
     X(changes_are_dispatched)                                                  \
+    X(a_callback_asks_but_does_not_wait)                                       \
+    X(a_child_of_a_fork_is_refused)                                            \
     X(wrong_arguments)
 TESTS(BOTH)
 
