@@ -30,8 +30,9 @@
  * Outages    While there is no connection, operations wait, in order.  When a
  *            connection ends, reads that were sent are repeated on the next
  *            one.  Writes are never repeated: they end with HF_EUNSURE, because
- *            they may have been carried out.  When the session ends, all that
- *            waits ends with HF_ELOST, because what it builds on may be gone;
+ *            they may have been carried out; <holdfast/zookeeper_retry.h> has
+ *            calls that look.  When the session ends, all that waits ends with
+ *            HF_ELOST, because what it builds on may be gone;
  *            operations that are started after that use the new session.  An
  *            ADD_AUTH does not end with a connection or a session, because it
  *            is sent again on the next one.

@@ -151,8 +151,8 @@ hf_status hf_zookeeper_call_await(struct hf_zookeeper_call *call,
 {
     hf_status status = await(call, waiter, error);
 
-    if (status == HF_EFORKED)
-        return hf_error_set(error, status, "it runs in a child of a fork");
+    if (hf_fork_check(&call->zookeeper->monitor->fork, error) != HF_OK)
+        return HF_EFORKED;
     if (!waiter->done) {
         call->waiter = NULL; /* it goes on; its end drops the reference */
         return status;

@@ -240,8 +240,7 @@ static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
     return keep(removal, error);
 }
 
-/* Begin the removal that is ready.  Its first step is a read, so nothing of
- * what it does ends here. */
+/* Begin the removal that is ready. */
 static void begin_removal(struct hf_zookeeper_retry *retry,
                           const struct hf_zk_retry_remains *remains)
 {

@@ -239,24 +239,33 @@ static void another_version_is_read_again(void **state)
     zookeeper_expect_data(f->zookeeper, "/n", "11");
 }
 
+/* ${arg}: a status, or NULL. */
 static hf_status refuse(void *arg, const struct hf_zookeeper_result *now,
                         struct hf_zookeeper_new_data *new_data)
 {
-    (void)arg;
+    const hf_status *status = arg;
+
     (void)now;
     (void)new_data;
-    return HF_EBUSY;
+    return status != NULL ? *status : HF_EBUSY;
 }
 
 static void an_update_may_be_refused(void **state)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_change change = {refuse, NULL, NULL};
+    hf_status forked = HF_EFORKED;
 
     zookeeper_make(f->zookeeper, "/n", "1");
     assert_int_equal(
         hf_zookeeper_update(f->zookeeper, "/n", change, WAIT_MS, NULL),
         HF_EBUSY);
+    zookeeper_expect_error(f->zookeeper, "the function of the update");
+    /* Of another handle, in a child: it has no meaning here. */
+    change.arg = &forked;
+    assert_int_equal(
+        hf_zookeeper_update(f->zookeeper, "/n", change, WAIT_MS, NULL),
+        HF_EFORKED);
     zookeeper_expect_error(f->zookeeper, "the function of the update");
     assert_int_equal(
         hf_zookeeper_update(f->zookeeper, "/m", change, WAIT_MS, NULL),
