@@ -28,6 +28,26 @@ static void have_no_recursive_watches(struct hf_zookeeper *zookeeper)
     hf_monitor_unlock(zookeeper->monitor);
 }
 
+static bool one_shot; /* the server has no recursive watches */
+
+/* As zookeeper_reopen(). */
+static void reopen(struct zookeeper_fixture *f,
+                   const struct hf_zookeeper_opts *opts)
+{
+    zookeeper_reopen(f, opts);
+    if (one_shot)
+        have_no_recursive_watches(f->zookeeper);
+}
+
+/* The same with short pauses between two connections. */
+static void reopen_with_short_pauses(struct zookeeper_fixture *f)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+
+    opts.reconnect.pause_ms = opts.reconnect.pause_max_ms = 20;
+    reopen(f, &opts);
+}
+
 /* The data of ${node}, or "-". */
 static void put_data(char *text, size_t room,
                      const struct hf_zookeeper_cache_node *node)
@@ -377,6 +397,16 @@ static void nodes_that_cannot_be_read(struct zookeeper_fixture *f)
     hf_zookeeper_cache_free(cache);
 }
 
+/* The connection ends at once, with what was sent on it. */
+static void cut(struct hf_zookeeper *zookeeper)
+{
+    assert_int_equal(hf_monitor_enter(zookeeper->monitor), HF_OK);
+    if (hf_zk_session_usable(zookeeper->session))
+        hf_zk_session_disconnect(zookeeper->session, "the test ends it");
+    hf_zookeeper_changed(zookeeper);
+    hf_monitor_leave(zookeeper->monitor);
+}
+
 /* Another handle takes the session over and ends it. */
 static void lose_session(struct zookeeper_fixture *f)
 {
@@ -611,6 +641,7 @@ static void random_changes_are_followed(struct zookeeper_fixture *f)
     struct hf_random random;
     int moves = 0;
 
+    reopen_with_short_pauses(f);
     hf_random_seed(&random, 7);
     (void)pthread_mutex_init(&follower.lock, NULL);
     assert_int_equal(
@@ -622,6 +653,8 @@ static void random_changes_are_followed(struct zookeeper_fixture *f)
             move(f->zookeeper, moves++);
         if (hf_random_below(&random, 8) == 0)
             lose_session(f);
+        if (hf_random_below(&random, 3) == 0)
+            cut(f->zookeeper);
         change_some(other, &random, 1 + (int)hf_random_below(&random, 20));
         if (hf_random_below(&random, 2) == 0)
             compare(f, other, cache, &follower);
@@ -666,6 +699,44 @@ static void many_nodes_are_filled(struct zookeeper_fixture *f)
     hf_zookeeper_cache_list_free(list);
     (void)log_await_line(&f->log, 0, "INITIALISED /t - -");
     assert_int_equal(log_count(&f->log), 3002);
+    hf_zookeeper_cache_free(cache);
+}
+
+/* Each cut ends the reads that are under way. */
+static void connections_end_while_it_is_filled(struct zookeeper_fixture *f)
+{
+    struct hf_zookeeper_cache *cache;
+
+    zookeeper_make(f->zookeeper, "/t", "");
+    make_many(f->zookeeper, 2000);
+    reopen_with_short_pauses(f);
+    cache = open_cache(f, "/t", HF_ZOOKEEPER_CACHE_TREE);
+    for (int i = 0; i < 10; i++) {
+        cut(f->zookeeper);
+        assert_int_equal(hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS), HF_OK);
+    }
+    (void)log_await_line(&f->log, 0, "INITIALISED /t - -");
+    assert_int_equal(log_find(&f->log, 0, "ADDED /t/01999 - x") < 2002, true);
+    hf_zookeeper_cache_free(cache);
+}
+
+/* It cannot be asked for: an operation with its path is longer than the handle
+ * may send. */
+static void a_path_that_is_too_long(struct zookeeper_fixture *f)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct hf_zookeeper_cache *cache;
+    char path[1400] = "/t/";
+
+    make_tree(f->zookeeper);
+    memset(path + 3, 'n', sizeof path - 4);
+    zookeeper_make(f->zookeeper, path, "");
+    opts.max_request_bytes = 1024;
+    reopen(f, &opts);
+    cache = open_cache(f, "/t", HF_ZOOKEEPER_CACHE_TREE);
+    catch_up(f, cache);
+    assert_int_equal(hf_zookeeper_cache_unreadable(cache), 1);
+    expect_paths(cache, "/t", 1, (const char *[]){"/t", "/t/a", "/t/b", NULL});
     hf_zookeeper_cache_free(cache);
 }
 
@@ -746,7 +817,7 @@ static void changes_are_dispatched(struct zookeeper_fixture *f)
     make_tree(f->zookeeper);
     make_many(f->zookeeper, 200); /* more than are reported in a row */
     opts.delivery = HF_DELIVER_DISPATCH;
-    zookeeper_reopen(f, &opts);
+    reopen(f, &opts);
     cache = open_cache(f, "/t", HF_ZOOKEEPER_CACHE_TREE);
     assert_int_equal(hf_zookeeper_cache_wait(cache, WAIT_MS), HF_OK);
     set(f->zookeeper, "/t/a", "7");
@@ -865,15 +936,17 @@ static void wrong_arguments(struct zookeeper_fixture *f)
 #define BOTH(name)                                                             \
     static void test_##name(void **state)                                      \
     {                                                                          \
+        one_shot = false;                                                      \
         name(*state);                                                          \
     }                                                                          \
                                                                                \
     static void one_shot_##name(void **state)                                  \
     {                                                                          \
-        struct zookeeper_fixture *f = *state;                                  \
+        const struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;          \
                                                                                \
-        have_no_recursive_watches(f->zookeeper);                               \
-        name(f);                                                               \
+        one_shot = true;                                                       \
+        reopen(*state, &opts);                                                 \
+        name(*state);                                                          \
     }
 #define TESTS(X)                                                               \
     X(a_tree_is_filled)                                                        \
@@ -889,6 +962,8 @@ static void wrong_arguments(struct zookeeper_fixture *f)
     X(a_new_session_is_followed)                                               \
     X(random_changes_are_followed)                                             \
     X(many_nodes_are_filled)                                                   \
+    X(connections_end_while_it_is_filled)                                      \
+    X(a_path_that_is_too_long)                                                 \
     X(waits_end)                                                               \
     X(a_handle_is_closed_before_its_cache)                                     \
     X(changes_are_dispatched)                                                  \
