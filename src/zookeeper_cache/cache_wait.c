@@ -26,8 +26,13 @@ struct hf_cache_wait {
 
 bool hf_cache_is_current(const struct hf_zookeeper_cache *cache)
 {
-    return cache->follows && cache->connected && !cache->sync_due &&
-           cache->sync == NULL && hf_cache_tree_idle(&cache->tree);
+    const struct hf_zookeeper_watch *watch = cache->watch;
+
+    /* In a new session the watch may not be set again yet. */
+    if (!cache->follows || (watch != NULL && !watch->watcher.armed))
+        return false;
+    return cache->connected && !cache->sync_due && cache->sync == NULL &&
+           hf_cache_tree_idle(&cache->tree);
 }
 
 /* The .run of the callback: report the end. */
