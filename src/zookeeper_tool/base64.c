@@ -27,10 +27,12 @@ char *hf_base64_encode(const void *data, size_t bytes)
                          byte_at(data, bytes, at + 1) << 8 |
                          byte_at(data, bytes, at + 2);
 
-        *to++ = digits[three >> 18];
-        *to++ = digits[three >> 12 & 63];
-        *to++ = at + 1 < bytes ? digits[three >> 6 & 63] : '=';
-        *to++ = at + 2 < bytes ? digits[three & 63] : '=';
+        for (int shift = 18; shift >= 0; shift -= 6)
+            *to++ = digits[three >> shift & 63];
+        if (at + 2 >= bytes)
+            to[-1] = '=';
+        if (at + 1 >= bytes)
+            to[-2] = '=';
     }
     return text;
 }

@@ -146,7 +146,7 @@ static int get(struct hf_tool *tool, const struct options *options)
 {
     struct hf_zookeeper_result *result;
     hf_status status = hf_zookeeper_get_acl(tool->zookeeper, options->path,
-                                            tool->wait_ms, &result);
+                                            hf_tool_wait(tool), &result);
     int exit_code =
         status == HF_OK ? print(options, result) : hf_tool_fail(tool, status);
 
@@ -237,7 +237,7 @@ static int set(struct hf_tool *tool, const struct options *options)
                                       .enter = enter,
                                       .leave = leave,
                                       .arg = &setting};
-    struct hf_error error;
+    struct hf_error error = {HF_OK, ""};
     hf_status status = HF_OK;
 
     hf_tool_window_init(&setting.window, tool,

@@ -134,7 +134,7 @@ static hf_status create(struct hf_tool *tool, const struct options *options,
         .ttl_ms = options->ttl_ms == NO_TTL ? 0 : options->ttl_ms,
     };
     hf_status status =
-        hf_zookeeper_run(tool->zookeeper, &op, tool->wait_ms, result);
+        hf_zookeeper_run(tool->zookeeper, &op, hf_tool_wait(tool), result);
 
     if (status != HF_EGONE || !options->parents)
         return status;
@@ -143,7 +143,7 @@ static hf_status create(struct hf_tool *tool, const struct options *options,
     status = hf_tool_create_parents(tool, options->path);
     if (status != HF_OK)
         return status;
-    return hf_zookeeper_run(tool->zookeeper, &op, tool->wait_ms, result);
+    return hf_zookeeper_run(tool->zookeeper, &op, hf_tool_wait(tool), result);
 }
 
 /* Print the path of the new node. */

@@ -174,7 +174,7 @@ static int export(struct hf_tool *tool, const struct options *options)
                                       .depth_max = UINT_MAX,
                                       .enter = enter,
                                       .arg = &exporting};
-    struct hf_error error;
+    struct hf_error error = {HF_OK, ""};
     hf_status status = hf_tool_walk_tree(tool, options->path, &walk, &error);
 
     if (status != HF_OK)

@@ -132,7 +132,7 @@ static int get(struct hf_tool *tool, const struct options *options)
 {
     struct hf_zookeeper_result *result;
     hf_status status = hf_zookeeper_get(tool->zookeeper, options->path,
-                                        tool->wait_ms, &result);
+                                        hf_tool_wait(tool), &result);
     int exit_code;
 
     if (status != HF_OK) {

@@ -218,7 +218,7 @@ static hf_status carry_out(struct importing *importing, size_t count)
     if (importing->options->dry_run)
         return HF_OK;
     status = hf_zookeeper_multi(importing->tool->zookeeper, importing->ops,
-                                count, importing->tool->wait_ms, &result);
+                                count, hf_tool_wait(importing->tool), &result);
     if (status != HF_OK)
         status = fail_transaction(importing, status, result);
     hf_zookeeper_result_free(result);
@@ -376,7 +376,7 @@ static hf_status check_parent(struct importing *importing)
         return hf_error_set(&importing->error, HF_ENOMEM, "no memory is left");
     above[length == 0 ? 1 : length] = '\0';
     status = hf_zookeeper_exists(importing->tool->zookeeper, above,
-                                 importing->tool->wait_ms, NULL);
+                                 hf_tool_wait(importing->tool), NULL);
     /* "/" is missing if it is the path of the URL. */
     if (status == HF_EGONE)
         (void)hf_error_set(&importing->error, status,

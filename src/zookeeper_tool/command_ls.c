@@ -148,7 +148,7 @@ static int list_nodes(struct hf_tool *tool, struct listing *listing)
         .depth_max = listing->options->recursive ? UINT_MAX : 1,
         .enter = enter,
         .arg = listing};
-    struct hf_error error;
+    struct hf_error error = {HF_OK, ""};
 
     if (hf_tool_walk_tree(tool, listing->options->path, &walk, &error) != HF_OK)
         listing->exit_code = hf_tool_fail_error(&error);
@@ -179,7 +179,7 @@ static int list_names(struct hf_tool *tool, struct listing *listing)
 {
     struct hf_zookeeper_result *result;
     hf_status status = hf_zookeeper_children(
-        tool->zookeeper, listing->options->path, tool->wait_ms, &result);
+        tool->zookeeper, listing->options->path, hf_tool_wait(tool), &result);
     int exit_code = status == HF_OK ? print_names(listing, result)
                                     : hf_tool_fail(tool, status);
 

@@ -184,7 +184,7 @@ static int remove_tree(struct hf_tool *tool, const struct options *options)
                                       .enter = enter,
                                       .leave = leave,
                                       .arg = &removal};
-    struct hf_error error;
+    struct hf_error error = {HF_OK, ""};
     hf_status walked, deleted;
 
     hf_tool_window_init(&removal.window, tool, HF_EGONE, on_result, &removal);
@@ -202,8 +202,8 @@ static int remove_tree(struct hf_tool *tool, const struct options *options)
 
 static int remove_one(struct hf_tool *tool, const struct options *options)
 {
-    hf_status status = hf_zookeeper_delete(tool->zookeeper, options->path,
-                                           options->version, tool->wait_ms);
+    hf_status status = hf_zookeeper_delete(
+        tool->zookeeper, options->path, options->version, hf_tool_wait(tool));
     struct removal removal = {.options = options, .deleted = 1};
 
     if (status == HF_OK)

@@ -65,9 +65,9 @@ static int set(struct hf_tool *tool, const struct options *options,
                const struct hf_tool_data *data)
 {
     struct hf_zookeeper_result *result;
-    hf_status status =
-        hf_zookeeper_set(tool->zookeeper, options->path, data->data,
-                         data->bytes, options->version, tool->wait_ms, &result);
+    hf_status status = hf_zookeeper_set(
+        tool->zookeeper, options->path, data->data, data->bytes,
+        options->version, hf_tool_wait(tool), &result);
     struct hf_json json = {.out = stdout};
 
     if (status == HF_OK && options->common.json) {

@@ -58,7 +58,7 @@ static int show(struct hf_tool *tool, const struct options *options)
 {
     struct hf_zookeeper_result *result;
     hf_status status = hf_zookeeper_exists(tool->zookeeper, options->path,
-                                           tool->wait_ms, &result);
+                                           hf_tool_wait(tool), &result);
 
     if (status == HF_OK)
         print(options, &result->stat);

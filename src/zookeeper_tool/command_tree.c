@@ -135,7 +135,7 @@ static int print_tree(struct hf_tool *tool, const struct options *options)
                                       .enter = enter,
                                       .leave = leave,
                                       .arg = &printing};
-    struct hf_error error;
+    struct hf_error error = {HF_OK, ""};
     int exit_code;
 
     if (hf_tool_walk_tree(tool, options->path, &walk, &error) != HF_OK)

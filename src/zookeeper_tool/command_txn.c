@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* holdfast zk txn: the lines of a file as one transaction. */
-#include <string.h>
+#include <assert.h>
 
 #include "cli/exit_status.h"
 #include "cli/ui.h"
@@ -220,11 +220,14 @@ static int carry_out(struct hf_tool *tool, const struct options *options,
                      const struct txn *txn)
 {
     struct hf_zookeeper_result *result;
-    hf_status status = hf_zookeeper_multi(tool->zookeeper, txn->ops, txn->count,
-                                          tool->wait_ms, &result);
-    int exit_code = status == HF_OK ? print(options, txn, result)
-                                    : fail(tool, txn, status, result);
+    hf_status status;
+    int exit_code;
 
+    assert(txn->ops != NULL);
+    status = hf_zookeeper_multi(tool->zookeeper, txn->ops, txn->count,
+                                hf_tool_wait(tool), &result);
+    exit_code = status == HF_OK ? print(options, txn, result)
+                                : fail(tool, txn, status, result);
     hf_zookeeper_result_free(result);
     return exit_code;
 }

@@ -131,7 +131,7 @@ static hf_status set_watch(struct hf_tool *tool, const struct options *options,
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_WATCH,
                                        .watch = watch};
     hf_status status =
-        hf_zookeeper_run(tool->zookeeper, &op, tool->wait_ms, NULL);
+        hf_zookeeper_run(tool->zookeeper, &op, hf_tool_wait(tool), NULL);
 
     if (status == HF_OK)
         hf_ui_print("watching %s",

@@ -11,7 +11,7 @@
 #include "zookeeper_tool/base64.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/json_line.h"
-#include "zookeeper_tool/tool.h"
+#include "zookeeper_tool/operand.h"
 
 /* The format that we read. */
 #define FORMAT 1

@@ -9,7 +9,6 @@
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "zookeeper_tool/tool.h"
 
 #define LINE_BYTES_MAX (64U << 20)
 #define FIRST_BYTES 4096
@@ -60,7 +59,8 @@ static int read_all(FILE *in, size_t max, struct hf_tool_data *data)
     while (data->bytes == capacity && capacity <= max) {
         if (!grow(&memory, &capacity, max + 1)) {
             hf_free(memory);
-            return hf_tool_fail_memory();
+            hf_ui_print("no memory is left for the data");
+            return HF_EXIT_LIMIT;
         }
         data->bytes +=
             fread(memory + data->bytes, 1, capacity - data->bytes, in);

@@ -121,28 +121,34 @@ static bool take_escape(struct cursor *cursor, char **to)
     return true;
 }
 
-/* Take a string. */
-static hf_status take_string(struct cursor *cursor, char **text)
+/* Take a string.  NULL after refusing what is there. */
+static char *take_string(struct cursor *cursor)
 {
-    char *to;
+    char *text, *to;
 
-    if (*cursor->at != '"')
-        return refuse(cursor, "a string");
-    *text = to = ++cursor->at;
+    if (*cursor->at != '"') {
+        (void)refuse(cursor, "a string");
+        return NULL;
+    }
+    text = to = ++cursor->at;
     while (*cursor->at != '"') {
         char c = *cursor->at;
 
-        if (c == '\0')
-            return refuse(cursor, "the end of a string");
+        if (c == '\0') {
+            (void)refuse(cursor, "the end of a string");
+            return NULL;
+        }
         cursor->at++;
-        if (c != '\\')
+        if (c != '\\') {
             *to++ = c;
-        else if (!take_escape(cursor, &to))
-            return refuse(cursor, "an escape such as \\n or \\u00e4");
+        } else if (!take_escape(cursor, &to)) {
+            (void)refuse(cursor, "an escape such as \\n or \\u00e4");
+            return NULL;
+        }
     }
     cursor->at++;
     *to = '\0';
-    return HF_OK;
+    return text;
 }
 
 /* ----------------------------------------------------------------- values --
@@ -185,11 +191,10 @@ static hf_status take_list(struct cursor *cursor,
     if (take(cursor, ']'))
         return HF_OK;
     for (;;) {
-        char *text;
-        hf_status status = take_string(cursor, &text);
+        char *text = take_string(cursor);
+        hf_status status =
+            text != NULL ? add(cursor, value, text) : cursor->error->status;
 
-        if (status == HF_OK)
-            status = add(cursor, value, text);
         if (status != HF_OK || take(cursor, ']'))
             return status;
         if (!take(cursor, ','))
@@ -208,7 +213,8 @@ static hf_status take_value(struct cursor *cursor,
         cursor->at += 4;
         return HF_OK;
     }
-    return take_string(cursor, &value->text);
+    value->text = take_string(cursor);
+    return value->text != NULL ? HF_OK : cursor->error->status;
 }
 
 /* ----------------------------------------------------------------- object --
@@ -228,11 +234,10 @@ static hf_status take_pair(struct cursor *cursor,
                            struct hf_tool_json_value *values, size_t count)
 {
     struct hf_tool_json_value *value;
-    char *key;
-    hf_status status = take_string(cursor, &key);
+    char *key = take_string(cursor);
 
-    if (status != HF_OK)
-        return status;
+    if (key == NULL)
+        return cursor->error->status;
     value = find(values, count, key);
     if (value == NULL || value->given)
         return hf_error_set(cursor->error, HF_EINVAL,

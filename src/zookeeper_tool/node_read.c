@@ -135,8 +135,8 @@ static void start_op(struct hf_tool_read *read, enum hf_zookeeper_op_kind kind)
     hf_status status;
 
     read->pending++;
-    status = hf_zookeeper_start(read->tool->zookeeper, &op, read->tool->wait_ms,
-                                done, NULL);
+    status = hf_zookeeper_start(read->tool->zookeeper, &op,
+                                hf_tool_wait(read->tool), done, NULL);
     if (status == HF_OK)
         return;
     read->pending--;

@@ -9,15 +9,13 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/quote.h"
 #include "core/url.h"
-#include "core/url_options.h"
-#include "zookeeper/zk_path.h"
 
 #define ANSWER_BYTES_MAX (256U << 20)
 
@@ -60,9 +58,7 @@ static hf_status open_session(const char *url, struct hf_tool *tool,
     tool->has_chroot = parsed.path[0] != '\0' && strcmp(parsed.path, "/") != 0;
     hf_url_free(&parsed);
     opts.delivery = HF_DELIVER_DISPATCH;
-    /* Less than the time of an operation, so that it is the connection that is
-     * reported where there is none. */
-    opts.connect_ms = tool->wait_ms - tool->wait_ms / 10;
+    opts.connect_ms = tool->wait_ms;
     /* The names of a million children come in one answer. */
     opts.max_answer_bytes = ANSWER_BYTES_MAX;
     opts.on_state = (struct hf_on_state){on_state, tool, NULL};
@@ -87,6 +83,13 @@ bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool)
         return true;
     tool->exit_code = hf_tool_fail_error(&error);
     return false;
+}
+
+uint64_t hf_tool_wait(const struct hf_tool *tool)
+{
+    if (hf_zookeeper_state(tool->zookeeper) == HF_STATE_CONNECTED)
+        return tool->wait_ms;
+    return hf_clock_add(tool->wait_ms, tool->wait_ms);
 }
 
 int hf_tool_close(struct hf_tool *tool, int exit_code)
@@ -181,85 +184,15 @@ int hf_tool_fail_memory(void)
     return HF_EXIT_LIMIT;
 }
 
-/* --------------------------------------------------------------- operands --
- */
-
-hf_status hf_tool_check_count(const struct hf_command_line *line,
-                              const char *usage, int min, int max,
-                              struct hf_error *error)
-{
-    int count = line->argc - line->operands;
-
-    if (count < min)
-        return hf_error_set(error, HF_EINVAL,
-                            "an argument is missing; expected holdfast zk %s",
-                            usage);
-    if (count > max)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': one argument too many; expected holdfast "
-                            "zk %s",
-                            line->argv[line->operands + max], usage);
-    return HF_OK;
-}
-
-hf_status hf_tool_check_path(const char *path, bool sequential,
-                             struct hf_error *error)
-{
-    const char *why = hf_zk_path_why_refused(path, sequential);
-
-    if (why == NULL)
-        return HF_OK;
-    return hf_error_set(error, HF_EINVAL,
-                        "the path %s has %s; expected one that ZooKeeper "
-                        "takes, such as /a/b",
-                        hf_quote(path, strlen(path)).text, why);
-}
-
-bool hf_tool_parse_version(const char *text, int32_t *version)
-{
-    uint64_t number;
-
-    if (!hf_url_parse_number(text, &number) || number > INT32_MAX)
-        return false;
-    *version = (int32_t)number;
-    return true;
-}
-
-hf_status hf_tool_option_version(const struct hf_option_row *row,
-                                 const char *name, const char *text,
-                                 void *field, struct hf_error *error)
-{
-    (void)row;
-    if (hf_tool_parse_version(text, field))
-        return HF_OK;
-    return hf_error_set(error, HF_EINVAL,
-                        "%s '%.80s': expected a number from 0 to 2147483647, "
-                        "as 'holdfast zk stat' shows it",
-                        name, text);
-}
-
 /* ------------------------------------------------------------------ paths --
  */
-
-char *hf_tool_join(const char *path, const char *name)
-{
-    size_t length = strcmp(path, "/") == 0 ? 0 : strlen(path);
-    char *joined = hf_alloc(length + strlen(name) + 2);
-
-    if (joined == NULL)
-        return NULL;
-    memcpy(joined, path, length);
-    joined[length] = '/';
-    memcpy(joined + length + 1, name, strlen(name) + 1);
-    return joined;
-}
 
 /* Create ${path}; fine if it is there. */
 static hf_status create_plain(struct hf_tool *tool, const char *path)
 {
     hf_status status =
         hf_zookeeper_create(tool->zookeeper, path, NULL, 0,
-                            HF_ZOOKEEPER_PERSISTENT, tool->wait_ms, NULL);
+                            HF_ZOOKEEPER_PERSISTENT, hf_tool_wait(tool), NULL);
 
     return status == HF_EEXISTS ? HF_OK : status;
 }
@@ -279,7 +212,7 @@ static bool cut(char *path)
 static hf_status look(struct hf_tool *tool, const char *path)
 {
     hf_status status =
-        hf_zookeeper_exists(tool->zookeeper, path, tool->wait_ms, NULL);
+        hf_zookeeper_exists(tool->zookeeper, path, hf_tool_wait(tool), NULL);
 
     /* It is, and this session may not read it. */
     return status == HF_EDENIED ? HF_OK : status;

@@ -17,6 +17,7 @@
 #include <holdfast/zookeeper.h>
 
 #include "cli/command_line.h"
+#include "zookeeper_tool/operand.h"
 
 /* The options that all commands have.  It is the first field of the options of
  * each command. */
@@ -59,6 +60,11 @@ struct hf_tool {
  * false, with .exit_code. */
 bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool);
 
+/* How long to wait for an operation that is started now: without a connection
+ * the time for that comes on top, so that a failure to connect is reported as
+ * one. */
+uint64_t hf_tool_wait(const struct hf_tool *tool);
+
 /* End the session.  Returns ${exit_code}, so that a command ends in one line.
  */
 int hf_tool_close(struct hf_tool *tool, int exit_code);
@@ -94,33 +100,8 @@ const char *hf_tool_text_in_multi(const struct hf_zookeeper_result *result);
 /* Print that no memory is left.  Returns the exit status. */
 int hf_tool_fail_memory(void);
 
-/* --------------------------------------------------------------- operands --
- */
-
-/* Check that ${line} has from ${min} to ${max} operands.  HF_EINVAL with a text
- * that has ${usage}, such as "get [OPTION...] PATH". */
-hf_status hf_tool_check_count(const struct hf_command_line *line,
-                              const char *usage, int min, int max,
-                              struct hf_error *error);
-
-/* Check that servers can have a node ${path}, ${sequential} if they append
- * digits to it.  HF_EINVAL. */
-hf_status hf_tool_check_path(const char *path, bool sequential,
-                             struct hf_error *error);
-
-/* The row of an option --version: a number as in a Stat. */
-hf_option_reader hf_tool_option_version;
-
-/* Set ${version} to the number ${text}.  False if it is none from 0 to
- * INT32_MAX. */
-bool hf_tool_parse_version(const char *text, int32_t *version);
-
 /* ------------------------------------------------------------------ paths --
  */
-
-/* The path of ${name} below ${path}, which the caller frees with hf_free();
- * NULL without memory. */
-char *hf_tool_join(const char *path, const char *name);
 
 /* Create the nodes above ${path} that are missing, with no data.  HF_OK, or how
  * the last call failed. */

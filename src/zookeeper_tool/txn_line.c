@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
-#include "zookeeper_tool/tool.h"
+#include "zookeeper_tool/operand.h"
 #include "zookeeper_tool/word_line.h"
 
 /* An operation: how many words may follow its path. */

@@ -59,7 +59,7 @@ hf_status hf_tool_window_start(struct hf_tool_window *window,
     *call = (struct call){window, tag};
     window->pending++;
     status = hf_zookeeper_start(
-        window->tool->zookeeper, op, window->tool->wait_ms,
+        window->tool->zookeeper, op, hf_tool_wait(window->tool),
         (struct hf_zookeeper_done){on_done, call, hf_free}, NULL);
     if (status != HF_OK) {
         struct hf_error error;
