@@ -38,9 +38,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "acl [OPTION...] get PATH, or acl [OPTION...] set "
-                            "PATH ENTRY...";
-
 /* Read the words behind "set PATH". */
 static hf_status read_entries(struct options *options, struct hf_error *error)
 {
@@ -76,7 +73,8 @@ static hf_status read_operands(const struct hf_command_line *line,
 {
     struct options *options = read_options;
     char **words = line->argv + line->operands;
-    hf_status status = hf_tool_check_count(line, usage, 2, INT_MAX, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_acl_command, 2, INT_MAX, error);
 
     if (status != HF_OK)
         return status;
@@ -86,8 +84,9 @@ static hf_status read_operands(const struct hf_command_line *line,
                             "'%.80s': expected get or set, as in holdfast zk "
                             "acl get /a",
                             words[0]);
-    status = hf_tool_check_count(line, usage, options->set ? 3 : 2,
-                                 options->set ? INT_MAX : 2, error);
+    status =
+        hf_tool_check_count(line, &hf_tool_acl_command, options->set ? 3 : 2,
+                            options->set ? INT_MAX : 2, error);
     if (status == HF_OK)
         status = check_options(options, error);
     options->path = words[1];
@@ -99,7 +98,7 @@ static hf_status read_operands(const struct hf_command_line *line,
                                            : status;
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_acl_command = {
     .name = "zk acl",
     .synopsis = "[OPTION...] get PATH | set PATH ENTRY...",
     .about = "Print the access list of the node PATH, an entry on each line, "
@@ -260,7 +259,8 @@ int hf_tool_acl_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (hf_command_line_read(&command, argc, argv, &options, &exit_code)) {
+    if (hf_command_line_read(&hf_tool_acl_command, argc, argv, &options,
+                             &exit_code)) {
         if (!hf_tool_open(&options.common, &tool))
             exit_code = tool.exit_code;
         else

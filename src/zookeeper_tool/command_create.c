@@ -53,8 +53,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "create [OPTION...] PATH [DATA]";
-
 /* Set .mode.  HF_EINVAL if there is none. */
 static hf_status choose_mode(struct options *options, struct hf_error *error)
 {
@@ -87,7 +85,8 @@ static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status = hf_tool_check_count(line, usage, 1, 2, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_create_command, 1, 2, error);
 
     if (status != HF_OK)
         return status;
@@ -103,9 +102,9 @@ static hf_status read_operands(const struct hf_command_line *line,
     return status;
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_create_command = {
     .name = "zk create",
-    .synopsis = "[OPTION...] PATH [DATA]",
+    .synopsis = "[OPTION...] PATH [DATA|-]",
     .about = "Create the node PATH with DATA, or with standard input if DATA "
              "is '-';\nwithout DATA they are absent.  Prints the path of the "
              "new node.\n",
@@ -199,7 +198,8 @@ int hf_tool_create_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code, signal_fd = -1;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_create_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     exit_code = hf_tool_data_read(options.word, options.file, &data);
     if (exit_code != 0)

@@ -32,13 +32,12 @@ static const struct hf_option_row rows[] = {
               .help = "write to FILE"),
 };
 
-static const char usage[] = "export [OPTION...] PATH";
-
 static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status = hf_tool_check_count(line, usage, 1, 1, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_export_command, 1, 1, error);
 
     if (status != HF_OK)
         return status;
@@ -46,7 +45,7 @@ static hf_status read_operands(const struct hf_command_line *line,
     return hf_tool_check_path(options->path, false, error);
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_export_command = {
     .name = "zk export",
     .synopsis = "[OPTION...] PATH",
     .about = "Write the node PATH and all nodes below it as lines of JSON, "
@@ -192,7 +191,8 @@ int hf_tool_export_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_export_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     if (!hf_tool_open(&options.common, &tool))
         return tool.exit_code;

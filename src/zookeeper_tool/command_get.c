@@ -30,13 +30,12 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "get [OPTION...] PATH";
-
 static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status = hf_tool_check_count(line, usage, 1, 1, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_get_command, 1, 1, error);
 
     if (status != HF_OK)
         return status;
@@ -44,7 +43,7 @@ static hf_status read_operands(const struct hf_command_line *line,
     return hf_tool_check_path(options->path, false, error);
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_get_command = {
     .name = "zk get",
     .synopsis = "[OPTION...] PATH",
     .about = "Print the data of the node PATH, byte for byte.  On a terminal, "
@@ -154,7 +153,8 @@ int hf_tool_get_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_get_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     if (!hf_tool_open(&options.common, &tool))
         return tool.exit_code;

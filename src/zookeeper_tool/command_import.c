@@ -50,13 +50,12 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "import [OPTION...] PATH [FILE]";
-
 static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status = hf_tool_check_count(line, usage, 1, 2, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_import_command, 1, 2, error);
 
     if (status != HF_OK)
         return status;
@@ -65,7 +64,7 @@ static hf_status read_operands(const struct hf_command_line *line,
     return hf_tool_check_path(options->path, false, error);
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_import_command = {
     .name = "zk import",
     .synopsis = "[OPTION...] PATH [FILE]",
     .about = "Create the node PATH and those below it as FILE, or standard "
@@ -341,14 +340,19 @@ static int print_counts(const struct importing *importing)
     return hf_command_line_end_output();
 }
 
+/* Print ${error}.  Returns the exit status. */
+static int print_error(const struct hf_error *error)
+{
+    hf_ui_print_error(error);
+    return error->status == HF_EINVAL ? HF_EXIT_DATA
+                                      : hf_tool_exit_status(error->status);
+}
+
 /* Print why it failed, and what was done before. */
 static int fail(const struct importing *importing)
 {
-    int exit_code = importing->error.status == HF_EINVAL
-                        ? HF_EXIT_DATA
-                        : hf_tool_exit_status(importing->error.status);
+    int exit_code = print_error(&importing->error);
 
-    hf_ui_print_error(&importing->error);
     if (importing->options->dry_run)
         return exit_code;
     hf_ui_print("%" PRIu64 " nodes were created and %" PRIu64
@@ -433,15 +437,15 @@ int hf_tool_import_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_import_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     file.in = hf_tool_input_open(options.file);
     file.base = options.path;
     if (file.in == NULL)
         return HF_EXIT_NO_INPUT;
     if (hf_tool_import_begin(&file, &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        exit_code = HF_EXIT_DATA;
+        exit_code = print_error(&error);
     } else {
         exit_code = hf_tool_open(&options.common, &tool)
                         ? hf_tool_close(&tool, import(&tool, &options, &file))

@@ -37,8 +37,6 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "rm [OPTION...] PATH";
-
 /* Do the options go together? */
 static hf_status check_options(const struct options *options,
                                struct hf_error *error)
@@ -65,7 +63,8 @@ static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status = hf_tool_check_count(line, usage, 1, 1, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_rm_command, 1, 1, error);
 
     if (status != HF_OK)
         return status;
@@ -74,7 +73,7 @@ static hf_status read_operands(const struct hf_command_line *line,
     return status != HF_OK ? status : check_options(options, error);
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_rm_command = {
     .name = "zk rm",
     .synopsis = "[OPTION...] PATH",
     .about = "Delete the node PATH; with --recursive also all nodes below it, "
@@ -218,7 +217,8 @@ int hf_tool_rm_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_rm_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     if (!hf_tool_open(&options.common, &tool))
         return tool.exit_code;

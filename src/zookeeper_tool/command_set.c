@@ -27,13 +27,12 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "set [OPTION...] PATH DATA";
-
 static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
-    hf_status status = hf_tool_check_count(line, usage, 1, 2, error);
+    hf_status status =
+        hf_tool_check_count(line, &hf_tool_set_command, 1, 2, error);
 
     if (status != HF_OK)
         return status;
@@ -49,9 +48,9 @@ static hf_status read_operands(const struct hf_command_line *line,
     return hf_tool_check_path(options->path, false, error);
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_set_command = {
     .name = "zk set",
-    .synopsis = "[OPTION...] PATH DATA",
+    .synopsis = "[OPTION...] PATH DATA|-",
     .about = "Replace the data of the node PATH by DATA, or by standard input "
              "if DATA\nis '-'.\n",
     .notes = "The exit status is 1 if there is no such node, or if it has "
@@ -89,7 +88,8 @@ int hf_tool_set_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_set_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     exit_code = hf_tool_data_read(options.word, options.file, &data);
     if (exit_code != 0)

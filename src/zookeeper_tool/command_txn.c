@@ -22,18 +22,16 @@ static const struct hf_option_row rows[] = {
     HF_TOOL_JSON_OPTION,
 };
 
-static const char usage[] = "txn [OPTION...] [FILE]";
-
 static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct options *options = read_options;
 
     options->file = line->argv[line->operands];
-    return hf_tool_check_count(line, usage, 0, 1, error);
+    return hf_tool_check_count(line, &hf_tool_txn_command, 0, 1, error);
 }
 
-static const struct hf_command command = {
+const struct hf_command hf_tool_txn_command = {
     .name = "zk txn",
     .synopsis = "[OPTION...] [FILE]",
     .about =
@@ -256,7 +254,8 @@ int hf_tool_txn_main(int argc, char **argv)
     struct hf_tool tool;
     int exit_code;
 
-    if (!hf_command_line_read(&command, argc, argv, &options, &exit_code))
+    if (!hf_command_line_read(&hf_tool_txn_command, argc, argv, &options,
+                              &exit_code))
         return exit_code;
     exit_code = read_file(&options, &txn);
     if (exit_code == 0)

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of `holdfast zk`.  Each gets its words, of which the first is
- * its name, and returns the exit status. */
+/* The commands of `holdfast zk`, as one list.  Each is a file with its table of
+ * options and a function, which gets the words of the command, of which the
+ * first is its name, and returns the exit status. */
 #ifndef HF_ZOOKEEPER_TOOL_COMMANDS_H
 #define HF_ZOOKEEPER_TOOL_COMMANDS_H
 
-int hf_tool_acl_main(int argc, char **argv);
-int hf_tool_create_main(int argc, char **argv);
-int hf_tool_export_main(int argc, char **argv);
-int hf_tool_get_main(int argc, char **argv);
-int hf_tool_import_main(int argc, char **argv);
-int hf_tool_ls_main(int argc, char **argv);
-int hf_tool_rm_main(int argc, char **argv);
-int hf_tool_set_main(int argc, char **argv);
-int hf_tool_stat_main(int argc, char **argv);
-int hf_tool_tree_main(int argc, char **argv);
-int hf_tool_txn_main(int argc, char **argv);
-int hf_tool_watch_main(int argc, char **argv);
+#include "cli/command_line.h"
+
+/* A row for each command: its name, and what it does. */
+#define HF_TOOL_COMMANDS(ROW)                                                  \
+    ROW(get, "print the data of a node")                                       \
+    ROW(set, "replace the data of a node")                                     \
+    ROW(create, "create a node")                                               \
+    ROW(rm, "delete a node, or a tree")                                        \
+    ROW(ls, "list the children of a node")                                     \
+    ROW(stat, "print the Stat of a node")                                      \
+    ROW(tree, "print a tree of nodes")                                         \
+    ROW(watch, "print what happens to a node")                                 \
+    ROW(acl, "print or replace access lists")                                  \
+    ROW(txn, "carry out all lines of a file, or none")                         \
+    ROW(export, "write a tree to a file")                                      \
+    ROW(import, "create a tree from such a file")
+
+#define HF_TOOL_DECLARE(name, about)                                           \
+    extern const struct hf_command hf_tool_##name##_command;                   \
+    int hf_tool_##name##_main(int argc, char **argv);
+
+HF_TOOL_COMMANDS(HF_TOOL_DECLARE)
 
 #endif

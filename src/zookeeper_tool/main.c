@@ -12,49 +12,33 @@
 #include "cli/ui.h"
 #include "zookeeper_tool/commands.h"
 
-/* A row for each command: its name, its function, its synopsis, and what it
- * does. */
-#define COMMANDS(ROW)                                                          \
-    ROW(get, "PATH", "print the data of a node")                               \
-    ROW(set, "PATH DATA|-", "replace the data of a node")                      \
-    ROW(create, "PATH [DATA|-]", "create a node")                              \
-    ROW(rm, "PATH", "delete a node, or a tree")                                \
-    ROW(ls, "PATH", "list the children of a node")                             \
-    ROW(stat, "PATH", "print the Stat of a node")                              \
-    ROW(tree, "PATH", "print a tree of nodes")                                 \
-    ROW(watch, "PATH", "print what happens to a node")                         \
-    ROW(acl, "get PATH | set PATH ENTRY...", "print or replace access lists")  \
-    ROW(txn, "[FILE]", "carry out all lines of a file, or none")               \
-    ROW(export, "PATH", "write a tree to a file")                              \
-    ROW(import, "PATH [FILE]", "create a tree from such a file")
-
-#define USAGE_ROW(name, synopsis, about)                                       \
-    "       holdfast zk " #name " [OPTION...] " synopsis "\n"
-#define ABOUT_ROW(name, synopsis, about) {#name, about},
-#define COMMAND_ROW(name, synopsis, about) {#name, hf_tool_##name##_main},
-
-static const char usage[] =
-    "usage: holdfast zk COMMAND [OPTION...] [ARG...]\n" COMMANDS(USAGE_ROW);
+#define COMMAND_ROW(name, about)                                               \
+    {#name, about, &hf_tool_##name##_command, hf_tool_##name##_main},
 
 static const struct {
     const char *name, *about;
-} abouts[] = {COMMANDS(ABOUT_ROW)};
-
-static const struct {
-    const char *name;
+    const struct hf_command *command;
     int (*main)(int argc, char **argv);
-} commands[] = {COMMANDS(COMMAND_ROW)};
+} commands[] = {HF_TOOL_COMMANDS(COMMAND_ROW)};
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
+static void print_usage(FILE *out)
+{
+    fputs("usage: holdfast zk COMMAND [OPTION...] [ARG...]\n", out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "       holdfast %s %s\n", commands[i].command->name,
+                commands[i].command->synopsis);
+}
+
 static int print_help(void)
 {
-    fputs(usage, stdout);
+    print_usage(stdout);
     fputs("\nRead and change the nodes of ZooKeeper.  The servers are those of "
           "-c URL or\nHOLDFAST_URL, such as zk://h1,h2/app.\n\n",
           stdout);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-7s %s\n", abouts[i].name, abouts[i].about);
+        printf("  %-7s %s\n", commands[i].name, commands[i].about);
     fputs("\nSee 'holdfast zk get --help' and so on, and holdfast-zk(1).\n",
           stdout);
     return hf_command_line_end_output();
@@ -85,6 +69,6 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "zk") == 0)
         return run(argc - 2, argv + 2);
-    fputs(usage, stderr);
+    print_usage(stderr);
     return HF_EXIT_USAGE;
 }

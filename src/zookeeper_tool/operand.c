@@ -11,20 +11,21 @@
 #include "zookeeper/zk_path.h"
 
 hf_status hf_tool_check_count(const struct hf_command_line *line,
-                              const char *usage, int min, int max,
-                              struct hf_error *error)
+                              const struct hf_command *command, int min,
+                              int max, struct hf_error *error)
 {
     int count = line->argc - line->operands;
 
     if (count < min)
         return hf_error_set(error, HF_EINVAL,
-                            "an argument is missing; expected holdfast zk %s",
-                            usage);
+                            "an argument is missing; expected holdfast %s %s",
+                            command->name, command->synopsis);
     if (count > max)
         return hf_error_set(error, HF_EINVAL,
                             "'%.80s': one argument too many; expected holdfast "
-                            "zk %s",
-                            line->argv[line->operands + max], usage);
+                            "%s %s",
+                            line->argv[line->operands + max], command->name,
+                            command->synopsis);
     return HF_OK;
 }
 

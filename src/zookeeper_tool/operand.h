@@ -8,11 +8,11 @@
 
 #include "cli/command_line.h"
 
-/* Check that ${line} has from ${min} to ${max} operands.  HF_EINVAL with a text
- * that has ${usage}, such as "get [OPTION...] PATH". */
+/* Check that ${line}, one of ${command}, has from ${min} to ${max} operands.
+ * HF_EINVAL. */
 hf_status hf_tool_check_count(const struct hf_command_line *line,
-                              const char *usage, int min, int max,
-                              struct hf_error *error);
+                              const struct hf_command *command, int min,
+                              int max, struct hf_error *error);
 
 /* Check that servers can have a node ${path}, ${sequential} if they append
  * digits to it.  HF_EINVAL. */

@@ -6,7 +6,7 @@
  */
 #include "zookeeper_tool/tree_walk.h"
 
-#include <string.h>
+#include <assert.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -75,6 +75,7 @@ static hf_status read_ahead(struct walking *walking)
         hf_free(path);
         if (child == NULL)
             return fail_memory(walking);
+        assert(family->started - family->next < AHEAD_MAX);
         family->ring[family->started++ % AHEAD_MAX] = child;
         walking->ahead++;
     }

@@ -28,7 +28,8 @@ TABLES = {
     "verify": "src/torture/verify.c",
 }
 ZK = "src/zookeeper_tool/"
-ZK_COMMANDS = re.findall(r"ROW\((\w+), \"", (ROOT / ZK / "main.c").read_text())
+ZK_COMMANDS = re.findall(r"ROW\((\w+), \"",
+                         (ROOT / ZK / "commands.h").read_text(encoding="utf-8"))
 TABLES.update({"zk/" + name: ZK + "command_%s.c" % name for name in ZK_COMMANDS})
 # Rows that tables share, and where they are defined.
 MACROS = {"HF_TOOL_OPTIONS": ZK + "tool.h", "HF_TOOL_JSON_OPTION": ZK + "tool.h"}
