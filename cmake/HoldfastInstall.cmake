@@ -11,7 +11,8 @@ install(TARGETS holdfast_static EXPORT holdfast-static
 install(TARGETS holdfast-cli-installed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS holdfast-torture-installed holdfast-zk-installed
         RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/holdfast)
-foreach(module IN ITEMS transport-tls engine-redis engine-postgresql)
+foreach(module IN ITEMS transport-tls transport-sasl engine-redis
+                     engine-postgresql)
   if(TARGET ${module})
     install(TARGETS ${module}
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)

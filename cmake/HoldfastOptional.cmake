@@ -51,8 +51,11 @@ hf_optional(HF_REDIS PREFIX HIREDIS MODULES hiredis>=0.14
 hf_optional(HF_POSTGRES PREFIX LIBPQ MODULES libpq>=14
   NEEDS "libpq 14 or later" DEBIAN libpq-dev
   BUILDS "The engine for postgresql:" INTO engine-postgresql.so)
+hf_optional(HF_SASL PREFIX SASL2 MODULES libsasl2>=2.1
+  NEEDS "libsasl2 2.1 or later" DEBIAN libsasl2-dev
+  BUILDS "SASL for zk: and zks:" INTO transport-sasl.so)
 # For holdfast --version -v.
 set(HF_WHY_DEFINITIONS "")
-foreach(option IN ITEMS HF_TLS HF_REDIS HF_POSTGRES)
+foreach(option IN ITEMS HF_TLS HF_REDIS HF_POSTGRES HF_SASL)
   list(APPEND HF_WHY_DEFINITIONS "${option}_WHY=\"${${option}_WHY}\"")
 endforeach()

@@ -20,24 +20,45 @@
 
 /* Why this build has no module of an engine; "": it has one.  Set by
  * cmake/HoldfastOptional.cmake. */
-#if !defined HF_REDIS_WHY || !defined HF_POSTGRES_WHY || !defined HF_TLS_WHY
-#error "HF_REDIS_WHY, HF_POSTGRES_WHY and HF_TLS_WHY must be set"
+#if !defined HF_REDIS_WHY || !defined HF_POSTGRES_WHY ||                       \
+    !defined HF_TLS_WHY || !defined HF_SASL_WHY
+#error "HF_REDIS_WHY, HF_POSTGRES_WHY, HF_TLS_WHY and HF_SASL_WHY must be set"
 #endif
 
 /* One row of the table. */
 struct component {
     const char *name;
-    const char *scheme; /* URL scheme; NULL: TLS */
+    const char *scheme; /* URL scheme; NULL: .find knows what to load */
     const char *urls;   /* URLs that need it */
     const char *why;    /* why it was not built; "": it was */
+    hf_status (*find)(const void **loaded, struct hf_error *error);
 };
 
+static hf_status find_tls(const void **loaded, struct hf_error *error)
+{
+    const struct hf_tls_ops *tls = NULL;
+    hf_status status = hf_engines_tls(&tls, error);
+
+    *loaded = tls;
+    return status;
+}
+
+static hf_status find_sasl(const void **loaded, struct hf_error *error)
+{
+    const struct hf_sasl_ops *sasl = NULL;
+    hf_status status = hf_engines_sasl(&sasl, error);
+
+    *loaded = sasl;
+    return status;
+}
+
 static const struct component components[] = {
-    {"file", "file", "file:", ""},
-    {"zookeeper", "zk", "zk:", ""},
-    {"redis", "redis", "redis: quorum:", HF_REDIS_WHY},
-    {"postgresql", "postgresql", "postgresql:", HF_POSTGRES_WHY},
-    {"tls", NULL, "zks: rediss:", HF_TLS_WHY},
+    {"file", "file", "file:", "", NULL},
+    {"zookeeper", "zk", "zk:", "", NULL},
+    {"redis", "redis", "redis: quorum:", HF_REDIS_WHY, NULL},
+    {"postgresql", "postgresql", "postgresql:", HF_POSTGRES_WHY, NULL},
+    {"tls", NULL, "zks: rediss:", HF_TLS_WHY, find_tls},
+    {"sasl", NULL, "zk:...?sasl=", HF_SASL_WHY, find_sasl},
 };
 
 /* Load the component; ${loaded} is set to something in it. */
@@ -45,12 +66,12 @@ static hf_status load(const struct component *component, const void **loaded,
                       struct hf_error *error)
 {
     const struct hf_engine_ops *engine = NULL;
-    const struct hf_tls_ops *tls = NULL;
-    hf_status status = component->scheme == NULL
-                           ? hf_engines_tls(&tls, error)
-                           : hf_engines_find(component->scheme, &engine, error);
+    hf_status status;
 
-    *loaded = component->scheme == NULL ? (const void *)tls : engine;
+    if (component->scheme == NULL)
+        return component->find(loaded, error);
+    status = hf_engines_find(component->scheme, &engine, error);
+    *loaded = engine;
     return status;
 }
 

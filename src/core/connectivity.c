@@ -160,7 +160,8 @@ void hf_connectivity_refused(struct hf_connectivity *connectivity,
     struct hf_reconnect_backoff *backoff = &connectivity->backoff;
     uint64_t at_ms;
 
-    assert(hf_connectivity_is_up(connectivity));
+    assert(hf_connectivity_is_up(connectivity) ||
+           connectivity->state == HF_CONNECTIVITY_HANDSHAKING);
     if (is_steady(connectivity, now_ms))
         hf_reconnect_backoff_reset(backoff);
     at_ms = hf_reconnect_backoff_failed(backoff, status, now_ms, random);

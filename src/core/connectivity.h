@@ -128,7 +128,7 @@ void hf_connectivity_disconnected(struct hf_connectivity *connectivity,
  * once the connection is up, such as credentials.  That is a failed attempt,
  * however long the connection was up.  If the error is final now, no further
  * attempt is made (IDLE), although the policy may allow some: it would be
- * accepted and refused again.  UP. */
+ * accepted and refused again.  HANDSHAKING or UP. */
 void hf_connectivity_refused(struct hf_connectivity *connectivity,
                              hf_status status, uint64_t now_ms,
                              struct hf_random *random);

@@ -320,6 +320,7 @@ struct hf_event {
 /* --------------------------------------------------------------- vtable -- */
 
 struct hf_tls_ops;
+struct hf_sasl_ops;
 
 /* Functions of the program that runs an engine (the host, or a test).  These,
  * and those of the vtable, are called with the client's lock held. */
@@ -337,6 +338,9 @@ struct hf_engine_host {
      * TLS is available. */
     hf_status (*tls)(void *host, const struct hf_tls_ops **tls,
                      struct hf_error *error);
+    /* The same for the filter of transport/sasl.h; NULL: there is no SASL. */
+    hf_status (*sasl)(void *host, const struct hf_sasl_ops **sasl,
+                      struct hf_error *error);
     void (*log)(void *host, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     /* The user's policy of reconnecting; NULL: the default.  The URL may give

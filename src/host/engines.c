@@ -107,6 +107,21 @@ hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
     return hf_engines_load(&dirs, scheme, ops, error);
 }
 
+/* Load ${module} from where modules are, and set ${found} to its symbol. */
+static hf_status load_module(const struct hf_module *module, const void **found,
+                             struct hf_error *error)
+{
+    struct hf_module_dirs dirs;
+    char path[PATH_MAX];
+    hf_status status;
+
+    *found = NULL;
+    hf_module_dirs_find(&dirs);
+    status = hf_module_find(&dirs, module, path, error);
+    return status == HF_OK ? hf_module_load(path, module, found, error)
+                           : status;
+}
+
 /* TLS is a module of its own, so that the library does not need a TLS
  * library. */
 hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
@@ -118,15 +133,27 @@ hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
         .what = "TLS is not built in",
         .package = "tls",
     };
-    struct hf_module_dirs dirs;
-    char path[PATH_MAX];
-    const void *found = NULL;
-    hf_status status;
+    const void *found;
+    hf_status status = load_module(&module, &found, error);
 
-    hf_module_dirs_find(&dirs);
-    status = hf_module_find(&dirs, &module, path, error);
-    if (status == HF_OK)
-        status = hf_module_load(path, &module, &found, error);
     *tls = found;
+    return status;
+}
+
+/* For the same reason. */
+hf_status hf_engines_sasl(const struct hf_sasl_ops **sasl,
+                          struct hf_error *error)
+{
+    static const struct hf_module module = {
+        .name = "transport-sasl",
+        .symbol = HF_SASL_MODULE_SYMBOL,
+        .abi = HF_SASL_ABI,
+        .what = "SASL is not built in",
+        .package = "sasl",
+    };
+    const void *found;
+    hf_status status = load_module(&module, &found, error);
+
+    *sasl = found;
     return status;
 }

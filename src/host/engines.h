@@ -8,6 +8,7 @@
 
 #include "core/engine.h"
 #include "host/modules.h"
+#include "transport/sasl.h"
 #include "transport/tls.h"
 
 /* Set ${ops} to the engine for ${scheme}; its module is loaded if it has one,
@@ -24,5 +25,10 @@ hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
 /* The functions for TLS, from their module; as .tls of struct
  * hf_engine_host. */
 hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error);
+
+/* The functions for SASL, from their module; as .sasl of struct
+ * hf_engine_host. */
+hf_status hf_engines_sasl(const struct hf_sasl_ops **sasl,
+                          struct hf_error *error);
 
 #endif

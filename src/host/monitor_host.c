@@ -33,6 +33,14 @@ static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
     return hf_engines_tls(tls, error);
 }
 
+/* From the module for SASL. */
+static hf_status host_sasl(void *host, const struct hf_sasl_ops **sasl,
+                           struct hf_error *error)
+{
+    (void)host;
+    return hf_engines_sasl(sasl, error);
+}
+
 /* A line for the user. */
 static void host_log(void *host, enum hf_log_level level, const char *format,
                      ...)
@@ -53,6 +61,7 @@ struct hf_engine_host hf_monitor_host(struct hf_monitor *monitor)
         .now_ms = host_now_ms,
         .loop = host_loop,
         .tls = host_tls,
+        .sasl = host_sasl,
         .log = host_log,
         .allocator = hf_allocator_in_use(),
         .host = monitor,

@@ -231,6 +231,8 @@ static const char *advice(const struct hf_zk_op_record *record,
                "the data";
     case HF_ZK_RECONFIG_DISABLED:
         return "; expected reconfigEnabled=true on all servers";
+    case HF_ZK_SASL_REQUIRED:
+        return "; expected sasl= in the URL";
     case HF_ZK_NO_AUTH:
         return "; see the access list of the node, and the credentials of "
                "this client";

@@ -7,7 +7,7 @@
 #include "zookeeper/jute.h"
 
 /* The type of a request: ZooDefs.OpCode of ZooKeeper 3.9, without those that
- * only servers use, and without SASL. */
+ * only servers use. */
 enum hf_zk_opcode {
     HF_ZK_CREATE = 1,
     HF_ZK_DELETE = 2,
@@ -31,6 +31,7 @@ enum hf_zk_opcode {
     HF_ZK_MULTI_READ = 22,
     HF_ZK_AUTH = 100,
     HF_ZK_SET_WATCHES = 101,
+    HF_ZK_SASL = 102,
     HF_ZK_GET_EPHEMERALS = 103,
     HF_ZK_GET_ALL_CHILDREN_NUMBER = 104,
     HF_ZK_SET_WATCHES2 = 105,
@@ -100,7 +101,7 @@ enum hf_zk_event_type {
     X(NO_WATCHER, -121, "no such watch")                                       \
     X(REQUEST_TIMEOUT, -122, "the server ran out of time for the request")     \
     X(RECONFIG_DISABLED, -123, "the servers do not allow reconfiguration")     \
-    X(SASL_REQUIRED, -124, "the server expects SASL, which is not supported")  \
+    X(SASL_REQUIRED, -124, "the server expects SASL")                          \
     X(QUOTA_EXCEEDED, -125, "the quota is used up")                            \
     X(THROTTLED, -127, "the server has too much to do")
 

@@ -106,7 +106,9 @@ void hf_zk_session_begin(struct hf_zk_session *session,
         take_over(session, config);
     hf_zk_window_init(&session->window, config->window);
     hf_zk_watch_set_init(&session->watches);
-    hf_zk_credentials_init(&session->credentials, config->auth);
+    hf_zk_credentials_init(
+        &session->credentials,
+        config->sasl.mechanism == HF_ZK_SASL_DIGEST_MD5 ? "" : config->auth);
     hf_connectivity_init(&session->connectivity, &connectivity);
     connect_to_next_server(session);
 }
@@ -126,11 +128,13 @@ static void fail_pending(struct hf_zk_session *session)
 void hf_zk_session_free(struct hf_zk_session *session)
 {
     hf_connectivity_closed(&session->connectivity);
+    hf_zk_sasl_end(&session->sasl);
     fail_pending(session);
     hf_zk_credentials_end(&session->credentials);
     hf_zk_credentials_free(&session->credentials);
     hf_zk_wire_free(&session->wire);
     explicit_bzero(session->password, sizeof session->password);
+    explicit_bzero(&session->granted, sizeof session->granted);
 }
 
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
@@ -378,6 +382,18 @@ static void take_read_only(struct hf_zk_session *session, bool read_only,
         session->local = read_only;
 }
 
+void hf_zk_session_accept(struct hf_zk_session *session)
+{
+    const struct hf_zk_granted *granted = &session->granted;
+    bool resumed = session->id != 0;
+
+    session->id = granted->id;
+    memcpy(session->password, granted->password, sizeof session->password);
+    take_read_only(session, granted->read_only, resumed);
+    take_timeout(session, granted->timeout_ms, resumed);
+    session_accepted(session, resumed);
+}
+
 /* A timeout or id of 0 means that the server does not know the session any
  * more, or has granted none. */
 void hf_zk_session_connect_answered(struct hf_zk_session *session,
@@ -386,7 +402,6 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
     struct hf_jute_piece password;
     int32_t timeout_ms;
     bool read_only;
-    bool resumed;
     int64_t id;
 
     assert(session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING);
@@ -423,12 +438,14 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
             session, "an answer to a connect request that was not ours");
         return;
     }
-    resumed = session->id != 0;
-    session->id = id;
-    memcpy(session->password, password.bytes, sizeof session->password);
-    take_read_only(session, read_only, resumed);
-    take_timeout(session, (uint64_t)timeout_ms, resumed);
-    session_accepted(session, resumed);
+    session->granted = (struct hf_zk_granted){
+        .id = id, .timeout_ms = (uint64_t)timeout_ms, .read_only = read_only};
+    memcpy(session->granted.password, password.bytes,
+           sizeof session->granted.password);
+    if (session->config->sasl.mechanism != HF_ZK_SASL_NONE)
+        hf_zk_sasl_begin(&session->sasl);
+    else
+        hf_zk_session_accept(session);
 }
 
 /* ----------------------------------- answers and the end of a connection -- */
@@ -467,6 +484,7 @@ static void forget_session(struct hf_zk_session *session)
 static void closed(struct hf_zk_session *session)
 {
     hf_connectivity_closed(&session->connectivity);
+    hf_zk_sasl_end(&session->sasl);
     fail_pending(session);
     hf_zk_credentials_end(&session->credentials);
     HF_ZK_NOTIFY(&session->listeners, closed, (listener->user));
@@ -535,6 +553,7 @@ static void disconnect(struct hf_zk_session *session, bool refused,
     (void)vsnprintf(why, sizeof why, format, args);
     session->disconnecting = true;
     note_resume_without_answer(session);
+    hf_zk_sasl_end(&session->sasl);
     if (refused)
         hf_connectivity_refused(&session->connectivity, status, session->now_ms,
                                 &session->config->random);
@@ -605,6 +624,7 @@ void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     }
     session->disconnecting = true;
     forget_session(session);
+    hf_zk_sasl_end(&session->sasl);
     if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING ||
         session->connectivity.state == HF_CONNECTIVITY_UP) {
         hf_connectivity_restart(&session->connectivity, session->now_ms);
@@ -622,6 +642,7 @@ static void leave(struct hf_zk_session *session)
 
     session->disconnecting = true;
     note_resume_without_answer(session);
+    hf_zk_sasl_end(&session->sasl);
     hf_connectivity_restart(&session->connectivity, session->now_ms);
     connect_to_next_server(session);
     if (was_up) {
@@ -792,6 +813,8 @@ static void connect_timed_out(struct hf_zk_session *session)
     if (session->connectivity.state == HF_CONNECTIVITY_CONNECTING)
         missing =
             session->config->tls ? "connection through TLS" : "connection";
+    else if (session->sasl.state == HF_ZK_SASL_STEPPING)
+        missing = "token of the mechanism of SASL";
     hf_zk_session_disconnect(session, "no %s within %" PRIu64 " ms", missing,
                              timeout_ms);
 }
@@ -914,6 +937,8 @@ void hf_zk_session_connection_down(struct hf_zk_session *session,
         return;
     if (why != NULL) {
         hf_zk_session_disconnect_as(session, status, "%s", why);
+    } else if (session->sasl.state != HF_ZK_SASL_OFF) {
+        hf_zk_session_disconnect(session, "closed by the server during SASL");
     } else if (!hf_zk_session_usable(session)) {
         note_closed_in_handshake(session);
         hf_zk_session_disconnect(session,

@@ -17,6 +17,11 @@
  *
  * All functions are called by one thread at a time.
  *
+ * If .sasl of the configuration names a mechanism, its rounds (zk_sasl.h) come
+ * between the ConnectResponse and everything else: credentials, SetWatches and
+ * calls.  The driver then also calls hf_zk_session_sasl_step(), and
+ * hf_zk_session_sasl_stepped() when it has done that step.
+ *
  * Each server grants a timeout within its own limits.  The leader counts the
  * timeout of the last server that reported the session, and a new leader
  * counts the one from the session's creation.  A server that was left may
@@ -51,6 +56,7 @@
 #include "zookeeper/proof.h"
 #include "zookeeper/watch_set.h"
 #include "zookeeper/zk_credentials.h"
+#include "zookeeper/zk_sasl.h"
 #include "zookeeper/zk_search.h"
 #include "zookeeper/zk_wire.h"
 
@@ -73,8 +79,9 @@ struct hf_zk_session_config {
     struct hf_zk_server servers[HF_ZK_SERVERS_MAX + 1];
     size_t server_count;         /* at least 1; without HF_ZK_SERVER_LEFT */
     char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for the scheme digest, or
-                                    "" */
-    bool private_nodes;          /* created nodes are for this user only */
+                                    for SASL by DIGEST-MD5, or "" */
+    struct hf_zk_sasl_config sasl;
+    bool private_nodes; /* created nodes are for this user only */
     struct hf_reconnect reconnect;
     /* A session of another client, to be taken over by the first connection;
      * .timeout_ms must be the one that it was granted.  .id 0: begin a new
@@ -94,6 +101,14 @@ struct hf_zk_session_config {
     bool read_only;          /* accept a server without a quorum, too */
     bool tls;                /* the transport uses TLS */
     struct hf_random random; /* must be seeded */
+};
+
+/* What a server has granted in its ConnectResponse. */
+struct hf_zk_granted {
+    int64_t id;
+    uint8_t password[HF_ZK_PASSWORD_BYTES];
+    uint64_t timeout_ms;
+    bool read_only; /* the server has no quorum */
 };
 
 /* Where log lines go.  There is one log, however many listeners there are. */
@@ -159,7 +174,9 @@ struct hf_zk_session {
                         rests on it */
     struct hf_zk_search search; /* for a server with a quorum */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX + 1];
-    uint64_t connect_sent_at_ms; /* when the ConnectRequest was sent */
+    uint64_t connect_sent_at_ms;  /* when the ConnectRequest was sent */
+    struct hf_zk_granted granted; /* not accepted before SASL has ended */
+    struct hf_zk_sasl sasl;
     /* Closing. */
     bool close_requested;
     bool disconnecting; /* a loss is being notified; a close has to wait for
@@ -285,6 +302,17 @@ void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
 const void *hf_zk_session_output(const struct hf_zk_session *session,
                                  size_t *count);
 void hf_zk_session_written(struct hf_zk_session *session, size_t count);
+
+/* Is a step of SASL due on the current connection?  Sets ${step}; the driver
+ * does it, without keeping others from calling the session, and reports what
+ * came of it with the number of that connection.  There is at most one step
+ * under way.  When the connection is another one, or .state of .sasl is OFF,
+ * the exchange is of no use any more. */
+bool hf_zk_session_sasl_step(struct hf_zk_session *session,
+                             struct hf_zk_sasl_step *step);
+void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
+                                uint64_t now_ms,
+                                const struct hf_zk_sasl_result *result);
 
 /* The server that the driver should ask, on a second connection, whether it has
  * a quorum; NULL for none.  ${number} is that connection's, as above.  The

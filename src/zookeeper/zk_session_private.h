@@ -23,6 +23,15 @@ bool hf_zk_session_is_current(const struct hf_zk_session *session,
 void hf_zk_session_connect_answered(struct hf_zk_session *session,
                                     struct hf_jute_reader *frame);
 
+/* The server has granted .granted, and nothing is left to be proven to it: the
+ * session is begun, or resumed. */
+void hf_zk_session_accept(struct hf_zk_session *session);
+
+/* Handle the server's answer during SASL in ${frame}.  hf_zk_session_accept()
+ * follows the last one. */
+void hf_zk_session_sasl_answered(struct hf_zk_session *session,
+                                 struct hf_jute_reader *frame);
+
 /* A request that was sent at ${sent_at_ms} has been answered: move the first
  * clock and note it for the proof. */
 void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms);

@@ -15,6 +15,9 @@
 
 #define TIMEOUT_MS 10000
 
+/* The service of zookeeper.sasl.client.username in Java. */
+#define SASL_SERVICE "zookeeper"
+
 struct url_span {
     const char *from;
     const char *end;
@@ -246,9 +249,47 @@ static hf_status take_auth(struct hf_zk_url_config *config,
 
 const char *const hf_zk_acl_choices[] = {"open", "creator", NULL};
 
+const char *const hf_zk_sasl_choices[] = {"DIGEST-MD5", "GSSAPI", NULL};
+
 static bool has_credentials(const struct hf_url *url)
 {
     return url->user != NULL || hf_url_option(url, "auth_file") != NULL;
+}
+
+hf_status hf_zk_url_read_name(const struct hf_url_option_row *row,
+                              const char *text, void *field,
+                              struct hf_error *error)
+{
+    struct url_span name = {text, text + strlen(text)};
+
+    if (!is_name(name) || bytes_of(name) == 0 ||
+        bytes_of(name) >= HF_ZK_SASL_NAME_BYTES)
+        return hf_error_set(error, HF_EURL,
+                            "%s=%s is not valid; expected %s, as letters, "
+                            "digits, '.', '_' and '-'",
+                            row->key, hf_quote(text, strlen(text)).text,
+                            row->help);
+    memcpy(field, text, bytes_of(name) + 1);
+    return HF_OK;
+}
+
+/* What the options say of SASL. */
+static hf_status take_sasl(struct hf_zk_sasl_config *sasl,
+                           const struct hf_zk_url_options *options,
+                           struct hf_error *error)
+{
+    sasl->mechanism = (enum hf_zk_sasl_mechanism)(options->sasl + 1);
+    memcpy(sasl->service, options->sasl_service, sizeof sasl->service);
+    memcpy(sasl->host, options->sasl_host, sizeof sasl->host);
+    if (sasl->mechanism == HF_ZK_SASL_NONE &&
+        (sasl->service[0] != '\0' || sasl->host[0] != '\0'))
+        return hf_error_set(error, HF_EURL,
+                            "the URL has sasl_service= or sasl_host= without "
+                            "a mechanism; expected sasl=DIGEST-MD5 or "
+                            "sasl=GSSAPI, too");
+    if (sasl->service[0] == '\0')
+        memcpy(sasl->service, SASL_SERVICE, sizeof SASL_SERVICE);
+    return HF_OK;
 }
 
 /* Read all options, with the defaults of those that are known here. */
@@ -264,7 +305,8 @@ static hf_status take_options(struct hf_zk_url_config *config,
 
     assert(row_count > HF_PEM_OPTION_COUNT);
     *options = (struct hf_zk_url_options){.timeout_ms = TIMEOUT_MS,
-                                          .acl = HF_ZK_ACL_BY_CREDENTIALS};
+                                          .acl = HF_ZK_ACL_BY_CREDENTIALS,
+                                          .sasl = HF_ZK_SASL_NOT_GIVEN};
     status = hf_url_options_read(
         url, rows, row_count - (session->tls ? 0 : HF_PEM_OPTION_COUNT), values,
         error);
@@ -273,9 +315,11 @@ static hf_status take_options(struct hf_zk_url_config *config,
     session->timeout_ms = options->timeout_ms;
     session->private_nodes =
         options->acl == HF_ZK_ACL_CREATOR ||
-        (options->acl == HF_ZK_ACL_BY_CREDENTIALS && has_credentials(url));
+        (options->acl == HF_ZK_ACL_BY_CREDENTIALS &&
+         (has_credentials(url) || options->sasl != HF_ZK_SASL_NOT_GIVEN));
     config->files = options->files;
-    return hf_pem_files_check(&config->files, error);
+    status = take_sasl(&session->sasl, options, error);
+    return status == HF_OK ? hf_pem_files_check(&config->files, error) : status;
 }
 
 /* ------------------------------------------------------------- interface -- */

@@ -44,7 +44,10 @@ struct hf_zk_url_config {
  * spreads them over the configuration. */
 struct hf_zk_url_options {
     uint64_t timeout_ms;
-    int acl; /* enum hf_zk_acl_option */
+    int acl;  /* enum hf_zk_acl_option */
+    int sasl; /* an index of hf_zk_sasl_choices, or HF_ZK_SASL_NOT_GIVEN */
+    char sasl_service[HF_ZK_SASL_NAME_BYTES];
+    char sasl_host[HF_ZK_SASL_NAME_BYTES];
     struct hf_pem_files files;
 };
 
@@ -55,6 +58,15 @@ enum hf_zk_acl_option {
     HF_ZK_ACL_BY_CREDENTIALS, /* not given: creator if there are credentials */
 };
 extern const char *const hf_zk_acl_choices[];
+
+/* The values of sasl=: the mechanisms from HF_ZK_SASL_NONE + 1 on, in their
+ * order. */
+extern const char *const hf_zk_sasl_choices[];
+#define HF_ZK_SASL_NOT_GIVEN (-1)
+
+/* Reads a host name or the name of a service; the field is a
+ * char[HF_ZK_SASL_NAME_BYTES]. */
+hf_url_option_reader hf_zk_url_read_name;
 
 /* The rows of these options in a user's table, with which it begins; it ends
  * with HF_PEM_OPTIONS(${type}, ${options}.files).  ${type} is the user's struct
@@ -73,6 +85,19 @@ extern const char *const hf_zk_acl_choices[];
          .choices = hf_zk_acl_choices,                                         \
          .help = "who may change the nodes that we make"},                     \
         {.key = "auth_file"},                                                  \
+        {.key = "sasl",                                                        \
+         .read = hf_url_read_choice,                                           \
+         .offset = offsetof(type, options.sasl),                               \
+         .choices = hf_zk_sasl_choices,                                        \
+         .help = "the mechanism of SASL by which we prove who we are"},        \
+        {.key = "sasl_service",                                                \
+         .read = hf_zk_url_read_name,                                          \
+         .offset = offsetof(type, options.sasl_service),                       \
+         .help = "the service in the principal of the servers"},               \
+        {.key = "sasl_host",                                                   \
+         .read = hf_zk_url_read_name,                                          \
+         .offset = offsetof(type, options.sasl_host),                          \
+         .help = "the host in the principal of the servers"},                  \
     {                                                                          \
         .key = HF_RECONNECT_OPTION                                             \
     }

@@ -78,12 +78,29 @@ void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *scheme,
     hf_jute_end_frame(&wire->out, begin);
 }
 
+/* Negative xids have special meanings. */
+static int32_t next_xid(struct hf_zk_wire *wire)
+{
+    wire->xid = wire->xid == INT32_MAX ? 1 : wire->xid + 1;
+    return wire->xid;
+}
+
+int32_t hf_zk_wire_sasl(struct hf_zk_wire *wire, const void *token,
+                        size_t count, uint64_t now_ms)
+{
+    int32_t xid = next_xid(wire);
+    size_t begin = hf_zk_wire_begin_request(wire, xid, HF_ZK_SASL, now_ms);
+
+    assert(wire->first == NULL);
+    hf_jute_put_buffer(&wire->out, token, count);
+    hf_jute_end_frame(&wire->out, begin);
+    return xid;
+}
+
 void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call)
 {
-    /* Negative xids have special meanings. */
-    wire->xid = wire->xid == INT32_MAX ? 1 : wire->xid + 1;
     call->next = NULL;
-    call->xid = wire->xid;
+    call->xid = next_xid(wire);
     if (wire->last != NULL)
         wire->last->next = call;
     else

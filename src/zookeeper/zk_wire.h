@@ -92,6 +92,11 @@ bool hf_zk_wire_ping_answered(struct hf_zk_wire *wire, uint64_t *sent_at_ms);
 void hf_zk_wire_auth(struct hf_zk_wire *wire, const char *scheme,
                      const void *bytes, size_t count, uint64_t now_ms);
 
+/* The same with ${token} of SASL, whose answer has the returned xid.  No call
+ * may be in flight. */
+int32_t hf_zk_wire_sasl(struct hf_zk_wire *wire, const void *token,
+                        size_t count, uint64_t now_ms);
+
 /* Give ${call} its xid and append it to the calls in flight. */
 void hf_zk_wire_add_call(struct hf_zk_wire *wire, struct hf_zk_call *call);
 

@@ -168,7 +168,6 @@ static hf_status open_session(struct hf_zookeeper *zookeeper,
                               const struct hf_zookeeper_opts *opts,
                               uv_loop_t *loop, struct hf_error *error)
 {
-    struct hf_zk_session_config *config = &zookeeper->own.config.session;
     hf_status status;
 
     if (loop != NULL &&
@@ -181,9 +180,7 @@ static hf_status open_session(struct hf_zookeeper *zookeeper,
     status = hf_zk_prepare(&zookeeper->own.config, url, &zookeeper->host,
                            &zookeeper->description, error);
     if (status == HF_OK)
-        status = hf_zk_io_open(
-            zookeeper->io, config->tls ? &zookeeper->own.config.files : NULL,
-            error);
+        status = hf_zk_io_open(zookeeper->io, &zookeeper->own.config, error);
     if (status == HF_OK)
         status = hf_zookeeper_session_begin(zookeeper, opts, error);
     if (status == HF_OK)

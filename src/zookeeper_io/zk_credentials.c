@@ -40,13 +40,22 @@ hf_status hf_zk_get_credentials(struct hf_zk_url_config *config,
                                 struct hf_error *error)
 {
     bool for_other_servers = false;
+    enum hf_zk_sasl_mechanism mechanism = config->session.sasl.mechanism;
     hf_status status = read_auth_file(config, url, &for_other_servers, error);
+    bool has_password = config->session.auth[0] != '\0';
+    bool has_identity = has_password || mechanism != HF_ZK_SASL_NONE;
 
     if (status != HF_OK)
         return status;
+    if (mechanism == HF_ZK_SASL_DIGEST_MD5 && !has_password)
+        return hf_error_set(error, HF_EURL,
+                            "sasl=DIGEST-MD5 needs a user and a password, and "
+                            "there are none; expected USER:PASSWORD@ in the "
+                            "URL, auth_file= or a line for these servers in "
+                            "HOLDFAST_AUTH_FILE");
     if (hf_url_option(url, "acl") == NULL)
-        config->session.private_nodes = config->session.auth[0] != '\0';
-    if (config->session.private_nodes && config->session.auth[0] == '\0')
+        config->session.private_nodes = has_identity;
+    if (config->session.private_nodes && !has_identity)
         return hf_error_set(error, HF_EURL,
                             "acl=creator makes nodes that need the "
                             "credentials, and there are none; expected "

@@ -32,6 +32,8 @@ static void close_link(struct hf_zk_io_link *link,
  * was taken already, still goes out. */
 static void close_connection(struct hf_zk_io *io)
 {
+    if (io->sasl != NULL)
+        hf_sasl_exchange_end(io->sasl);
     close_link(&io->link,
                io->ending ? HF_CONNECTION_FINISH : HF_CONNECTION_ABORT);
 }
@@ -139,6 +141,108 @@ static bool flush(struct hf_zk_io *io)
     return false;
 }
 
+/* ------------------------------------------------------------------ SASL -- */
+
+/* Split "user:password" of the configuration into what the mechanism needs, and
+ * begin an exchange with the current server. */
+static bool begin_exchange(struct hf_zk_io *io)
+{
+    /* Java has it in ZooKeeperServer.java, for all servers. */
+    static const char digest_host[] = "zk-sasl-md5";
+    const struct hf_zk_session_config *config = io->session->config;
+    bool digest = config->sasl.mechanism == HF_ZK_SASL_DIGEST_MD5;
+    struct hf_sasl_settings settings = {
+        .mechanism = hf_zk_sasl_choices[config->sasl.mechanism - 1],
+        .service = config->sasl.service,
+        .host = config->sasl.host,
+        .user = "",
+        .password = "",
+    };
+    char user[HF_ZK_AUTH_BYTES] = "";
+    size_t bytes = strcspn(config->auth, ":");
+    bool begun;
+
+    if (settings.host[0] == '\0')
+        settings.host =
+            digest ? digest_host : config->servers[io->session->server].host;
+    if (digest) {
+        memcpy(user, config->auth, bytes);
+        settings.user = user;
+        settings.password = config->auth + bytes + 1;
+    }
+    begun = hf_sasl_exchange_begin(io->sasl, &settings);
+    explicit_bzero(user, sizeof user);
+    return begun;
+}
+
+/* Begin the step that is due.  False if that failed; the session knows it
+ * then. */
+static bool step_sasl(struct hf_zk_io *io)
+{
+    struct hf_zk_sasl_result failed = {.status = HF_ENOMEM,
+                                       .why = "out of memory"};
+    struct hf_zk_sasl_step step;
+
+    if (io->sasl == NULL)
+        return true;
+    if (io->session->sasl.state == HF_ZK_SASL_OFF)
+        hf_sasl_exchange_end(io->sasl);
+    if (!hf_zk_session_sasl_step(io->session, &step))
+        return true;
+    if (!step.first || begin_exchange(io))
+        failed.status = hf_sasl_exchange_step(io->sasl, step.token, step.count);
+    if (failed.status == HF_OK)
+        return true;
+    if (failed.status == HF_ELIMIT) {
+        failed.status = HF_EUNREACHABLE;
+        failed.why = "no thread for it; other steps may still wait";
+    }
+    hf_zk_session_sasl_stepped(io->session, io->link.number, now_ms(io),
+                               &failed);
+    return false;
+}
+
+/* A step has ended, of the exchange of the current connection. */
+static void on_stepped(void *arg, const struct hf_sasl_outcome *outcome)
+{
+    struct hf_zk_io *io = arg;
+    const struct hf_zk_sasl_result result = {outcome->status, outcome->why,
+                                             outcome->bytes, outcome->count,
+                                             outcome->done};
+
+    hf_engine_loop_enter(&io->engine_loop);
+    hf_zk_session_sasl_stepped(io->session, io->link.number, now_ms(io),
+                               &result);
+    hf_engine_loop_leave(&io->engine_loop);
+}
+
+/* Load the module, if ${config} needs it. */
+static hf_status open_sasl(struct hf_zk_io *io,
+                           const struct hf_zk_sasl_config *config,
+                           struct hf_error *error)
+{
+    const struct hf_sasl_ops *ops;
+    hf_status status;
+
+    if (config->mechanism == HF_ZK_SASL_NONE)
+        return HF_OK;
+    if (io->host->sasl == NULL)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "there is no SASL where this engine is used; "
+                            "expected a URL without sasl=");
+    status = io->host->sasl(io->host->host, &ops, error);
+    if (status == HF_OK)
+        status = ops->check(hf_zk_sasl_choices[config->mechanism - 1], error);
+    if (status != HF_OK)
+        return status;
+    io->sasl = hf_sasl_exchanges_new(io->loop, ops, on_stepped, io);
+    if (io->sasl == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for SASL");
+    return HF_OK;
+}
+
+/* ----------------------------------------------------------------- drive -- */
+
 /* Called by the engine loop after anything has changed.  Returns when it wants
  * to be called again. */
 static uint64_t drive(void *arg)
@@ -148,7 +252,7 @@ static uint64_t drive(void *arg)
 
     for (int i = 0; i < CONNECTIONS_PER_DRIVE && !done; i++)
         done = open_wanted_connection(io) && open_asked_connection(io) &&
-               flush(io);
+               step_sasl(io) && flush(io);
     return done ? hf_zk_session_wake_at_ms(io->session) : 0;
 }
 
@@ -301,15 +405,19 @@ static hf_status open_loop(struct hf_zk_io *io, struct hf_error *error)
     return HF_OK;
 }
 
-hf_status hf_zk_io_open(struct hf_zk_io *io, const struct hf_pem_files *files,
+hf_status hf_zk_io_open(struct hf_zk_io *io,
+                        const struct hf_zk_url_config *config,
                         struct hf_error *error)
 {
     hf_status status = HF_OK;
 
-    if (files != NULL)
-        status = hf_tls_context_get(io->host, files, "zk", &io->tls,
+    if (config->session.tls)
+        status = hf_tls_context_get(io->host, &config->files, "zk", &io->tls,
                                     &io->context, error);
-    return status == HF_OK ? open_loop(io, error) : status;
+    if (status == HF_OK)
+        status = open_loop(io, error);
+    return status == HF_OK ? open_sasl(io, &config->session.sasl, error)
+                           : status;
 }
 
 void hf_zk_io_start(struct hf_zk_io *io, struct hf_zk_session *session)
@@ -328,6 +436,9 @@ void hf_zk_io_close(struct hf_zk_io *io)
     close_connection(io);
     close_link(&io->asked, HF_CONNECTION_ABORT);
     io->session = NULL;
+    if (io->sasl != NULL)
+        hf_sasl_exchanges_free(io->sasl);
+    io->sasl = NULL;
     if (io->resolver != NULL)
         hf_resolver_free(io->resolver);
     hf_engine_loop_close(&io->engine_loop);

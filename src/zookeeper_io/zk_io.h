@@ -10,7 +10,7 @@
  * (zookeeper/zk_search.h).
  *
  *     hf_zk_io_init(io, &host, &user);
- *     hf_zk_io_open(io, files, error);         it has what a connection needs
+ *     hf_zk_io_open(io, config, error);        it has what a connection needs
  *     ... begin the session
  *     hf_zk_io_start(io, session);
  *     ... make calls, and hf_zk_io_run_soon(io)
@@ -27,10 +27,11 @@
 #include <uv.h>
 
 #include "core/engine.h"
-#include "core/pem_files.h"
 #include "engine_loop/engine_loop.h"
 #include "transport/connection.h"
+#include "transport/sasl_exchange.h"
 #include "zookeeper/zk_session.h"
+#include "zookeeper/zk_url.h"
 
 struct hf_zk_io_user {
     /* The loop has closed the handles: the memory can be freed. */
@@ -59,20 +60,23 @@ struct hf_zk_io {
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: no TLS */
     struct hf_tls_context *context;
-    struct hf_zk_io_link link;  /* carries the session */
-    struct hf_zk_io_link asked; /* asks a server whether it has a quorum */
+    struct hf_sasl_exchanges *sasl; /* NULL: no SASL */
+    struct hf_zk_io_link link;      /* carries the session */
+    struct hf_zk_io_link asked;     /* asks a server whether it has a quorum */
 };
 
 /* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms, .loop,
- * .tls, .log and .host are used; it must stay valid until hf_zk_io_close().
+ * .tls, .sasl, .log and .host are used; it must stay valid until
+ * hf_zk_io_close().
  * ${user} is copied. */
 void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
                    const struct hf_zk_io_user *user);
 
-/* Create what connections need: TLS with ${files} (NULL: no TLS), handles on
- * the loop, and lookups of names.  HF_EUNSUPPORTED, HF_EURL, HF_EDENIED,
- * HF_ELIMIT, HF_ENOMEM.  On failure too hf_zk_io_close() must follow. */
-hf_status hf_zk_io_open(struct hf_zk_io *io, const struct hf_pem_files *files,
+/* Create what connections need: TLS and SASL as ${config} says, handles on the
+ * loop, and lookups of names.  HF_EUNSUPPORTED, HF_EURL, HF_EDENIED, HF_ELIMIT,
+ * HF_ENOMEM.  On failure too hf_zk_io_close() must follow. */
+hf_status hf_zk_io_open(struct hf_zk_io *io,
+                        const struct hf_zk_url_config *config,
                         struct hf_error *error);
 
 /* Begin to drive ${session}, which must stay valid until hf_zk_io_close() is

@@ -171,3 +171,10 @@ hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
     *tls = NULL;
     return hf_error_set(error, HF_EUNSUPPORTED, "the model has no TLS");
 }
+
+hf_status hf_engines_sasl(const struct hf_sasl_ops **sasl,
+                          struct hf_error *error)
+{
+    *sasl = NULL;
+    return hf_error_set(error, HF_EUNSUPPORTED, "the model has no SASL");
+}

@@ -62,6 +62,15 @@ static void tls_that_is_not_there(void **state)
     assert_open_refused("zks://127.0.0.1:1", wanted);
 }
 
+static void sasl_that_is_not_there(void **state)
+{
+    static const char *const wanted[] = {
+        HF_TESTED_MODULE_DIR "/transport-sasl.so", "libholdfast-sasl", NULL};
+
+    (void)state;
+    assert_open_refused("zk://127.0.0.1:1/?sasl=GSSAPI", wanted);
+}
+
 static void a_library_that_is_no_module(void **state)
 {
     static const char *const wanted[] = {
@@ -176,6 +185,7 @@ TEST_FILE(modules)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_module_that_is_not_there),
         cmocka_unit_test(tls_that_is_not_there),
+        cmocka_unit_test(sasl_that_is_not_there),
         cmocka_unit_test(a_library_that_is_no_module),
         cmocka_unit_test(a_module_of_another_interface),
         cmocka_unit_test(a_module_of_another_scheme),

@@ -141,7 +141,8 @@ class Engines(unittest.TestCase):
         self.assertEqual(said["zookeeper"], ("works", "built in"))
         for name, module in (("redis", "engine-redis"),
                              ("postgresql", "engine-postgresql"),
-                             ("tls", "transport-tls")):
+                             ("tls", "transport-tls"),
+                             ("sasl", "transport-sasl")):
             file = BUILD / "lib" / "holdfast" / (module + ".so")
             with self.subTest(engine=name):
                 if file.exists():

@@ -26,7 +26,8 @@ target_link_libraries(with-static PRIVATE holdfast::holdfast_static)
 # Other libraries: the option, the Debian package, and the pkg-config file.
 OPTIONS = (("HF_REDIS", "libhiredis-dev", "hiredis"),
            ("HF_POSTGRES", "libpq-dev", "libpq"),
-           ("HF_TLS", "libssl-dev", "libssl"))
+           ("HF_TLS", "libssl-dev", "libssl"),
+           ("HF_SASL", "libsasl2-dev", "libsasl2"))
 
 
 class Fixture(unittest.TestCase):
@@ -69,7 +70,7 @@ class Subproject(Fixture):
         # Not optimised otherwise: it is the names that are looked at.
         self.configure(self.top, "-DCMAKE_BUILD_TYPE=Debug",
                        "-DCMAKE_C_FLAGS=-flto", "-DHF_REDIS=OFF",
-                       "-DHF_POSTGRES=OFF", "-DHF_TLS=OFF")
+                       "-DHF_POSTGRES=OFF", "-DHF_TLS=OFF", "-DHF_SASL=OFF")
         self.ninja("with-shared", "with-static")
         archive = next(self.top.glob("build/**/libholdfast.a"))
         self.assertEqual(defined(["-g"], archive), public_names())
@@ -118,7 +119,7 @@ class Options(Fixture):
             self.add(package, "99.0")
         self.add("libcrypto", "99.0")
         said = self.configured()
-        self.assertEqual(len(re.findall(": yes, there is", said)), 3)
+        self.assertEqual(len(re.findall(": yes, there is", said)), len(OPTIONS))
         # And when one is gone, what was built with it goes too.
         (self.packages / "libpq.pc").unlink()
         module = self.top / "build" / "lib/holdfast/engine-postgresql.so"
@@ -127,7 +128,8 @@ class Options(Fixture):
         said = self.configured()
         self.assertFalse(module.exists())
         self.assertRegex(said, "no, .*Debian: libpq-dev")
-        self.assertEqual(len(re.findall(": yes, there is", said)), 2)
+        self.assertEqual(len(re.findall(": yes, there is", said)),
+                         len(OPTIONS) - 1)
 
     def test_off_is_off_also_after_it_was_found(self):
         self.add("hiredis", "99.0")

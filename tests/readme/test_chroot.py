@@ -129,7 +129,8 @@ def expected(command):
     if "--engines all" in command or command == "holdfast --version -v":
         return "^(?!.* missing )(?s:.*)" + "(?s:.*)".join(
             rf"\b{name} +works" for name in
-            ("file", "zookeeper", "redis", "postgresql", "tls"))
+            ("file", "zookeeper", "redis", "postgresql", "tls",
+             "sasl"))
     return ""
 
 

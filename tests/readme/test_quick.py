@@ -85,7 +85,8 @@ class Quick(unittest.TestCase):
 
     def test_says_how_to_build_each_engine(self):
         text = (SOURCE / "README.md").read_text()
-        for package in ("libhiredis-dev", "libpq-dev", "libssl-dev"):
+        for package in ("libhiredis-dev", "libpq-dev", "libssl-dev",
+                        "libsasl2-dev"):
             self.assertIn(f"| `{package}` |", text)
             self.assertIn(package, (SOURCE / "dev").read_text())
 

@@ -165,6 +165,12 @@ static void adds_jobs(struct hf_zookeeper *zookeeper)
     hf_zookeeper_result_free(result);
 }
 
+/* The server knows no scheme sasl. */
+static void creates_for_nobody(struct hf_zookeeper *zookeeper)
+{
+    CHECK(create_for(zookeeper, "/alice", "alice") == HF_EINVAL);
+}
+
 /* --------------------------------------------------------------- watches -- */
 
 /* The last copy; under its lock. */
@@ -323,6 +329,7 @@ int main(int argc, char **argv)
     serves_as_primary(zookeeper);
     removes_no_server(zookeeper);
     adds_jobs(zookeeper);
+    creates_for_nobody(zookeeper);
     keeps_a_copy(zookeeper);
     keeps_a_tree(zookeeper);
     CHECK(hf_zookeeper_close(zookeeper) == HF_OK);

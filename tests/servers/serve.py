@@ -4,12 +4,14 @@
 
     serve.py redis|redis-cluster|quorum -- COMMAND [ARG...]
     serve.py postgres -- COMMAND [ARG...]
-    serve.py zookeeper|tls|ensemble|reconfig|exhausted [--tick-ms N]
+    serve.py zookeeper|tls|sasl|ensemble|reconfig|exhausted [--tick-ms N]
              [--container-check-ms N] [--client-auth none|want|need]
              [--path PATH --counter N] -- COMMAND [ARG...]
 
 exhausted is a server on which the child counter of PATH is 2147483645, and
-reconfig an ensemble of one that may be reconfigured.  The command finds in its environment
+reconfig an ensemble of one that may be reconfigured.  sasl is a server that
+requires SASL by DIGEST-MD5; alice has the password secret, and bob word.  The
+command finds in its environment
 
     HF_REDIS          host:port (redis), and the path of its unix socket
     HF_REDIS_SOCKET
@@ -36,7 +38,7 @@ import machine
 import redis_server
 from ensemble import Ensemble
 from redis_cluster import Cluster
-from zookeeper import Standalone, superuser
+from zookeeper import Standalone, digest_section, superuser
 
 STICKY_PATH = "/locks/exhausted"
 
@@ -52,7 +54,7 @@ def ended(number, _):
 def options(arguments):
     parser = argparse.ArgumentParser(prog="serve.py")
     parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
-                                         "reconfig", "exhausted", "postgres", "redis",
+                                         "reconfig", "sasl", "exhausted", "postgres", "redis",
                                          "redis-cluster", "quorum"])
     parser.add_argument("--tick-ms", type=int, default=500)
     parser.add_argument("--container-check-ms", type=int)
@@ -86,6 +88,9 @@ def start(o):
     if o.kind == "reconfig":
         return Ensemble(hosts=(machine.LOCALHOST,), config=RECONFIGURABLE,
                         properties=superuser(SUPER), **common)
+    if o.kind == "sasl":
+        return Standalone(sasl=digest_section(alice="secret", bob="word"),
+                          **common)
     if o.kind == "tls":
         return Standalone(tls=True, client_auth=o.client_auth, **common)
     if o.kind == "exhausted":

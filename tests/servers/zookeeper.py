@@ -54,17 +54,24 @@ def superuser(credential):
             "%s:%s" % (user, digest.decode())}
 
 
+def digest_section(**passwords):
+    """What a JAAS file has for DIGEST-MD5, with the passwords of users."""
+    return "org.apache.zookeeper.server.auth.DigestLoginModule required\n%s;" \
+        % "\n".join('user_%s="%s"' % item for item in passwords.items())
+
+
 class Server:
     """One process of ZooKeeper.  Not started when made: its data can be
     prepared first.  A context manager, which removes everything."""
 
     def __init__(self, tick_ms=500, tls=False, client_auth="none",
                  certificate="server", container_check_ms=None,
-                 max_client_cnxns=0, read_only=False, config=None,
+                 max_client_cnxns=0, read_only=False, sasl=None, config=None,
                  properties=None, jvm=None, host=machine.LOCALHOST):
         """client_auth is none, want or need; certificate names the one shown
-        to clients, a file of Certificates; config and properties are added to
-        zoo.cfg and to the JVM, which otherwise gets the options jvm."""
+        to clients, a file of Certificates; sasl is the content of the section
+        Server of a JAAS file: clients are then required to use SASL; config
+        and properties are added to zoo.cfg and to the JVM, which otherwise gets the options jvm."""
         self.jvm = JVM if jvm is None else jvm
         self.host = host
         self.process = None
@@ -96,6 +103,8 @@ class Server:
                 container_check_ms
         if tls:
             self.add_tls(client_auth, certificate)
+        if sasl:
+            self.add_sasl(sasl)
 
     def add_tls(self, client_auth, certificate):
         self.certificates = Certificates(self.directory)
@@ -113,6 +122,17 @@ class Server:
             "ssl.trustStore.type": "PEM",
             "ssl.clientAuth": client_auth,
             "ssl.clientHostnameVerification": "false",
+        })
+
+    def add_sasl(self, section):
+        path = os.path.join(self.directory, "jaas.conf")
+        with open(path, "w") as file:
+            file.write("Server {\n%s\n};\n" % section)
+        self.properties["java.security.auth.login.config"] = path
+        self.config.update({
+            "authProvider.1": "org.apache.zookeeper.server.auth."
+                              "SASLAuthenticationProvider",
+            "sessionRequireClientSASLAuth": "true",
         })
 
     def __enter__(self):

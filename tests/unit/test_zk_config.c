@@ -428,6 +428,44 @@ static void each_client_draws_its_own_order(void **state)
     assert_string_equal(config.url.session.servers[0].host, "h");
 }
 
+static void sasl_has_a_mechanism_and_a_principal(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *part;
+    } rows[] = {
+        {"zk://h/?sasl=PLAIN", "sasl=DIGEST-MD5 or GSSAPI"},
+        {"zk://h/?sasl=", "sasl=DIGEST-MD5 or GSSAPI"},
+        {"zk://h/?sasl_host=a", "expected sasl=DIGEST-MD5 or sasl=GSSAPI, too"},
+        {"zk://h/?sasl_service=a", "expected sasl=DIGEST-MD5 or"},
+        {"zk://h/?sasl=GSSAPI&sasl_host=", "the host in the principal"},
+        {"zk://h/?sasl=GSSAPI&sasl_host=a/b", "the host in the principal"},
+        {"zk://h/?sasl=GSSAPI&sasl_service=a%40b", "the service in the"},
+    };
+    struct hf_zk_config config;
+    const struct hf_zk_session_config *session = &config.url.session;
+
+    (void)state;
+    assert_good("zk://h/", &config);
+    assert_int_equal(session->sasl.mechanism, HF_ZK_SASL_NONE);
+    assert_good("zk://u:p@h/?sasl=DIGEST-MD5", &config);
+    assert_int_equal(session->sasl.mechanism, HF_ZK_SASL_DIGEST_MD5);
+    assert_string_equal(session->sasl.service, "zookeeper");
+    assert_string_equal(session->sasl.host, "");
+    assert_string_equal(session->auth, "u:p");
+    assert_true(session->private_nodes);
+    assert_good("zk://h/?sasl=GSSAPI&sasl_service=zk&sasl_host=z.example",
+                &config);
+    assert_int_equal(session->sasl.mechanism, HF_ZK_SASL_GSSAPI);
+    assert_string_equal(session->sasl.service, "zk");
+    assert_string_equal(session->sasl.host, "z.example");
+    assert_true(session->private_nodes);
+    assert_good("zk://h/?sasl=GSSAPI&acl=open", &config);
+    assert_false(session->private_nodes);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_refused(rows[i].text, rows[i].part);
+}
+
 TEST_FILE(zk_config)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +480,7 @@ TEST_FILE(zk_config)
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(credentials),
         cmocka_unit_test(a_password_is_never_reported),
+        cmocka_unit_test(sasl_has_a_mechanism_and_a_principal),
         cmocka_unit_test(each_client_draws_its_own_order),
     };
 

@@ -223,6 +223,8 @@ static const char *name_of(int32_t opcode)
         return "whoami";
     case HF_ZK_RECONFIG:
         return "reconfig";
+    case HF_ZK_SASL: /* its token is where others have a path */
+        return "sasl";
     case HF_ZK_CLOSE_SESSION:
         return "close";
     default:
@@ -417,6 +419,12 @@ static void put_record(struct zk_op_fixture *f, const struct test_call *call)
         break;
     case HF_ZK_SYNC:
         hf_jute_put_string(to, call->path);
+        break;
+    case HF_ZK_SASL:
+        if (f->sasl_token != NULL)
+            hf_jute_put_string(to, f->sasl_token);
+        else
+            hf_jute_put_null(to);
         break;
     case HF_ZK_MULTI: /* of one delete */
         hf_jute_put_int(to, HF_ZK_DELETE);

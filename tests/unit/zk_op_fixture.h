@@ -47,9 +47,10 @@ struct zk_op_fixture {
     struct hf_jute_writer server; /* what it says next */
     uint64_t connection_number;
     uint64_t now_ms;
-    int64_t zxid;         /* of the next answer */
-    bool read_only;       /* the server has no quorum */
-    int64_t handshake_id; /* the last ConnectRequest asked for */
+    int64_t zxid;           /* of the next answer */
+    bool read_only;         /* the server has no quorum */
+    const char *sasl_token; /* of its next answer to SASL */
+    int64_t handshake_id;   /* the last ConnectRequest asked for */
     int64_t handshake_zxid;
     struct test_call calls[OP_FIXTURE_CALLS_MAX];
     size_t first_call;

@@ -33,9 +33,7 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
         status = hf_zk_prepare(&config->url, url, &engine->host,
                                &engine->description, error);
     if (status == HF_OK)
-        status = hf_zk_io_open(
-            &engine->io, config->url.session.tls ? &config->url.files : NULL,
-            error);
+        status = hf_zk_io_open(&engine->io, &config->url, error);
     if (status == HF_OK)
         status = start_machine(engine, config, error);
     return status;

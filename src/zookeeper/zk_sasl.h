@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SASL on one connection (RFC 4422, as ZOOKEEPER-938 carries it): behind the
+ * ConnectResponse the client and the server send each other tokens, in rounds,
+ * until both accept or one refuses.  Here is how far that has come.  What is in
+ * the tokens is the driver's: a step of a mechanism may take long, or ask
+ * another server, so the session only says that one is due.
+ */
+#ifndef HF_ZOOKEEPER_ZK_SASL_H
+#define HF_ZOOKEEPER_ZK_SASL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/status.h>
+
+#define HF_ZK_SASL_NAME_BYTES 256
+
+/* The longest token, and the most rounds.  A ticket of Kerberos has less than
+ * 64 KiB, and a mechanism needs three rounds. */
+#define HF_ZK_SASL_TOKEN_MAX (128 << 10)
+#define HF_ZK_SASL_TOKENS_MAX 16
+
+enum hf_zk_sasl_mechanism {
+    HF_ZK_SASL_NONE,
+    HF_ZK_SASL_DIGEST_MD5, /* the user and the password are .auth of the
+                              session's configuration */
+    HF_ZK_SASL_GSSAPI,     /* Kerberos */
+};
+
+/* What the URL says of it. */
+struct hf_zk_sasl_config {
+    enum hf_zk_sasl_mechanism mechanism;
+    char service[HF_ZK_SASL_NAME_BYTES]; /* of the servers' principals */
+    char host[HF_ZK_SASL_NAME_BYTES];    /* of the servers' principals; "": that
+                                            of the mechanism */
+};
+
+enum hf_zk_sasl_state {
+    HF_ZK_SASL_OFF,      /* no rounds on this connection, or not any more */
+    HF_ZK_SASL_STEP_DUE, /* for the driver */
+    HF_ZK_SASL_STEPPING, /* the driver does it */
+    HF_ZK_SASL_SENT,     /* a token, which the server has not answered */
+};
+
+/* The rounds of the current connection.  Others read .state. */
+struct hf_zk_sasl {
+    enum hf_zk_sasl_state state;
+    bool done; /* the client has nothing more to say: the next answer ends it */
+    unsigned rounds; /* tokens that were sent */
+    int32_t xid;     /* of the last one */
+    uint8_t *token;  /* the server's last one; NULL: none */
+    size_t count;
+};
+
+/* A step that is due.  .token is valid until the session is called again. */
+struct hf_zk_sasl_step {
+    bool first; /* of the connection: there is no token of the server */
+    const void *token;
+    size_t count;
+};
+
+/* What came of a step. */
+struct hf_zk_sasl_result {
+    hf_status status; /* HF_OK, or why the mechanism cannot go on: HF_EDENIED if
+                         one side refuses the other */
+    const char *why;  /* of a failure */
+    const void *token; /* to be sent */
+    size_t count;
+    bool done; /* the mechanism needs no further token of the server.  If it has
+                  none to send either, the rounds have ended */
+};
+
+/* The rounds begin: the first step is due. */
+void hf_zk_sasl_begin(struct hf_zk_sasl *sasl);
+
+/* Forget the rounds. */
+void hf_zk_sasl_end(struct hf_zk_sasl *sasl);
+
+/* Keep ${token}, which the server has sent.  False for lack of memory. */
+bool hf_zk_sasl_keep(struct hf_zk_sasl *sasl, const void *token, size_t count);
+
+#endif

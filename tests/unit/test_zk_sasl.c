@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rounds of SASL on a connection: nothing else is sent before they have
+ * ended, and how they end.  The test plays the server and the mechanism. */
+#include <string.h>
+
+#include "cmocka/runner.h"
+#include "heap/heap.h"
+#include "zk_op_fixture.h"
+
+#define GET HF_ZOOKEEPER_GET
+
+static const struct hf_zk_sasl_config digest = {
+    .mechanism = HF_ZK_SASL_DIGEST_MD5, .service = "zookeeper"};
+
+/* A session that uses SASL, with ${servers}, whose first connection is there
+ * and was granted a session. */
+static void begin(struct zk_op_fixture *f, size_t servers)
+{
+    op_fixture_begin(f, servers, HF_ZK_SENT_OPS_MAX);
+    f->config.sasl = digest;
+    op_fixture_connect(f);
+}
+
+/* ------------------------------------------------------------- mechanism -- */
+
+/* A step must be due, with ${token} of the server; NULL: the first one. */
+static void expect_step(struct zk_op_fixture *f, const char *token)
+{
+    struct hf_zk_sasl_step step;
+
+    assert_true(hf_zk_session_sasl_step(&f->session, &step));
+    assert_int_equal(step.first, token == NULL);
+    assert_int_equal(step.count, token != NULL ? strlen(token) : 0);
+    if (token != NULL)
+        assert_memory_equal(step.token, token, step.count);
+    assert_false(hf_zk_session_sasl_step(&f->session, &step));
+}
+
+static void stepped_as(struct zk_op_fixture *f, hf_status status,
+                       const char *token, bool done)
+{
+    const struct hf_zk_sasl_result result = {
+        .status = status,
+        .why = "because",
+        .token = token,
+        .count = token != NULL ? strlen(token) : 0,
+        .done = done};
+
+    hf_zk_session_sasl_stepped(&f->session, f->connection_number, f->now_ms,
+                               &result);
+}
+
+static void stepped(struct zk_op_fixture *f, const char *token)
+{
+    stepped_as(f, HF_OK, token, false);
+}
+
+static void finished(struct zk_op_fixture *f, const char *token)
+{
+    stepped_as(f, HF_OK, token, true);
+}
+
+/* The server answers with ${token}; NULL: null. */
+static void answer(struct zk_op_fixture *f, const char *token)
+{
+    f->sasl_token = token;
+    op_fixture_answer(f, HF_ZK_OK);
+}
+
+/* The rounds of DIGEST-MD5, in which the server speaks first and last. */
+static void all_steps(struct zk_op_fixture *f)
+{
+    expect_step(f, NULL);
+    stepped(f, NULL);
+    op_fixture_expect_sent(f, "sasl ");
+    answer(f, "challenge");
+    expect_step(f, "challenge");
+    stepped(f, "response");
+    op_fixture_expect_sent(f, "sasl response");
+    answer(f, "rspauth");
+    expect_step(f, "rspauth");
+    assert_false(hf_zk_session_usable(&f->session));
+    finished(f, NULL);
+}
+
+/* ----------------------------------------------------------------- order -- */
+
+static void nothing_is_sent_before_the_end(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o;
+
+    (void)state;
+    begin(&f, 1);
+    op_fixture_start(&f, &o, GET, "/a");
+    op_fixture_expect_sent(&f, "");
+    assert_false(hf_zk_session_usable(&f.session));
+    all_steps(&f);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_expect_sent(&f, "get /a");
+    op_fixture_answer_all(&f);
+    op_fixture_expect_events(&f, "/a HF_OK");
+    op_fixture_end(&f);
+}
+
+static void ignore_event(struct hf_zk_watcher *watcher,
+                         const struct hf_zk_watch_event *event)
+{
+    (void)watcher;
+    (void)event;
+}
+
+/* On each connection: SASL, then credentials, then watches, then calls. */
+static void credentials_and_watches_come_after_it(void **state)
+{
+    static const struct hf_zookeeper_op auth = {
+        .kind = HF_ZOOKEEPER_ADD_AUTH, .scheme = "ip", .data = "x", .bytes = 1};
+    struct hf_zk_watcher watcher = {
+        .fired = ignore_event, .path = "/a", .mode = HF_ZK_WATCH_DATA};
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    begin(&f, 1);
+    op_fixture_prepare_as(&f, &o[0], &auth);
+    op_fixture_start_prepared(&f, &o[0]);
+    op_fixture_expect_sent(&f, "");
+    all_steps(&f);
+    op_fixture_expect_sent(&f, "auth ip");
+    op_fixture_answer_auth(&f, HF_ZK_OK);
+    op_fixture_prepare(&f, &o[1], GET, "/a");
+    o[1].op.watcher = &watcher;
+    op_fixture_start_prepared(&f, &o[1]);
+    op_fixture_answer_all(&f);
+    op_fixture_start(&f, &o[2], GET, "/b");
+    op_fixture_cut(&f);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    assert_int_equal(f.handshake_id, OP_FIXTURE_SESSION);
+    op_fixture_expect_sent(&f, "");
+    all_steps(&f);
+    op_fixture_read(&f);
+    assert_non_null(strstr(f.sent, "auth ip; setwatches "));
+    assert_non_null(strstr(f.sent, "; get /b"));
+    hf_zk_watch_set_remove(&f.session.watches, &watcher);
+    op_fixture_end(&f);
+}
+
+/* As GSSAPI ends: the client's last token needs no answer but a null one. */
+static void the_last_token_may_be_the_clients(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    begin(&f, 1);
+    expect_step(&f, NULL);
+    stepped(&f, "ticket");
+    answer(&f, "layers");
+    expect_step(&f, "layers");
+    finished(&f, "none");
+    op_fixture_read(&f);
+    assert_false(hf_zk_session_usable(&f.session));
+    answer(&f, NULL);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_end(&f);
+}
+
+/* A server that requires SASL ends the connection for a ping, too. */
+static void no_ping_is_sent_meanwhile(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    begin(&f, 1);
+    all_steps(&f);
+    op_fixture_cut(&f);
+    op_fixture_connect(&f);
+    f.session.connectivity.until_ms =
+        HF_FOREVER; /* a ping would be due first */
+    expect_step(&f, NULL);
+    op_fixture_pass(&f, OP_FIXTURE_TIMEOUT_MS / 2);
+    op_fixture_expect_sent(&f, "");
+    assert_int_equal(f.session.wire.pings, 0);
+    stepped(&f, NULL);
+    answer(&f, "challenge");
+    expect_step(&f, "challenge");
+    finished(&f, NULL);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_end(&f);
+}
+
+/* ------------------------------------------------------ ends in the middle --
+ */
+
+/* A session whose rounds did not end was not begun: no other server is asked to
+ * resume it. */
+static void a_session_that_was_not_begun_is_forgotten(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o;
+
+    (void)state;
+    begin(&f, 1);
+    op_fixture_start(&f, &o, GET, "/a");
+    expect_step(&f, NULL);
+    stepped(&f, NULL);
+    op_fixture_cut(&f);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    assert_int_equal(f.handshake_id, 0);
+    assert_int_equal(f.handshake_zxid, 0);
+    all_steps(&f);
+    op_fixture_answer_all(&f);
+    op_fixture_expect_events(&f, "/a HF_OK");
+    op_fixture_end(&f);
+}
+
+static void a_session_that_was_begun_is_resumed(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    begin(&f, 1);
+    all_steps(&f);
+    for (int i = 0; i < 2; i++) {
+        op_fixture_cut(&f);
+        f.sent[0] = '\0';
+        op_fixture_connect(&f);
+        assert_int_equal(f.handshake_id, OP_FIXTURE_SESSION);
+        expect_step(&f, NULL);
+    }
+    stepped(&f, NULL);
+    answer(&f, "c");
+    expect_step(&f, "c");
+    finished(&f, NULL);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_end(&f);
+}
+
+/* The step of a connection that has ended says nothing to the next one. */
+static void a_late_step_is_ignored(void **state)
+{
+    struct zk_op_fixture f;
+    uint64_t number;
+
+    (void)state;
+    begin(&f, 1);
+    assert_int_equal(
+        hf_zk_session_add_credential(&f.session, "ip", "x", 1, NULL, NULL),
+        HF_OK);
+    expect_step(&f, NULL);
+    number = f.connection_number;
+    op_fixture_cut(&f);
+    op_fixture_connect(&f);
+    expect_step(&f, NULL);
+    f.connection_number = number;
+    finished(&f, NULL);
+    assert_false(hf_zk_session_usable(&f.session));
+    f.connection_number = number + 1;
+    finished(&f, NULL);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_expect_sent(&f, "auth ip");
+    finished(&f, NULL); /* nobody has asked */
+    op_fixture_expect_sent(&f, "");
+    op_fixture_end(&f);
+}
+
+static void a_step_may_take_too_long(void **state)
+{
+    struct zk_op_fixture f;
+    uint64_t number;
+
+    (void)state;
+    begin(&f, 1);
+    expect_step(&f, NULL);
+    number = f.connection_number;
+    op_fixture_pass(&f, 2 * OP_FIXTURE_TIMEOUT_MS);
+    assert_non_null(strstr(f.session.connectivity.error, "no token of the mechanism"));
+    op_fixture_connect(&f);
+    assert_int_equal(f.connection_number, number + 1);
+    all_steps(&f);
+    op_fixture_end(&f);
+}
+
+static void a_session_may_be_lost_meanwhile(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    begin(&f, 1);
+    all_steps(&f);
+    op_fixture_cut(&f);
+    op_fixture_connect(&f);
+    expect_step(&f, NULL);
+    f.session.connectivity.until_ms = HF_FOREVER;
+    op_fixture_pass(&f, OP_FIXTURE_TIMEOUT_MS + 1);
+    assert_int_equal(f.session.id, 0);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    all_steps(&f);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_end(&f);
+}
+
+/* Closed in each state of the rounds. */
+static void it_may_be_closed_meanwhile(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    for (int at = 0; at < 4; at++) {
+        begin(&f, 1);
+        if (at > 0)
+            expect_step(&f, NULL);
+        if (at > 1)
+            stepped(&f, NULL);
+        if (at > 2)
+            answer(&f, "challenge");
+        op_fixture_end(&f);
+    }
+}
+
+static void the_server_may_be_left_meanwhile(void **state)
+{
+    static const struct hf_zk_server other = {"j", 2181};
+    struct zk_op_fixture f;
+
+    (void)state;
+    begin(&f, 1);
+    expect_step(&f, NULL);
+    stepped(&f, NULL);
+    op_fixture_read(&f);
+    hf_zk_session_set_servers(&f.session, &other, 1, f.now_ms);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    all_steps(&f);
+    assert_true(hf_zk_session_usable(&f.session));
+    op_fixture_end(&f);
+}
+
+/* -------------------------------------------------------------- refusals -- */
+
+enum refusal { BY_CLIENT, IN_SILENCE, AUTH_FAILED, SASL_REQUIRED, REFUSALS };
+
+static void refuse(struct zk_op_fixture *f, enum refusal refusal)
+{
+    expect_step(f, NULL);
+    if (refusal == BY_CLIENT) {
+        stepped_as(f, HF_EDENIED, NULL, false);
+        return;
+    }
+    stepped(f, NULL);
+    f->sasl_token = NULL;
+    op_fixture_answer(f, refusal == IN_SILENCE    ? HF_ZK_OK
+                         : refusal == AUTH_FAILED ? HF_ZK_AUTH_FAILED
+                                                  : HF_ZK_SASL_REQUIRED);
+}
+
+/* All servers refuse: that is final, until the next operation tries again. */
+static void a_refusal_is_final(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[2];
+    uint64_t number;
+
+    (void)state;
+    for (int refusal = 0; refusal < REFUSALS; refusal++) {
+        begin(&f, 2);
+        op_fixture_start(&f, &o[0], GET, "/a");
+        refuse(&f, (enum refusal)refusal);
+        op_fixture_expect_events(&f, "");
+        op_fixture_connect(&f);
+        refuse(&f, (enum refusal)refusal);
+        op_fixture_expect_events(&f, "/a HF_EDENIED");
+        assert_non_null(strstr(o[0].text, "SASL"));
+        assert_null(hf_zk_session_wanted_server(&f.session, &number));
+        f.sent[0] = '\0';
+        op_fixture_start(&f, &o[1], GET, "/b");
+        op_fixture_connect(&f);
+        all_steps(&f);
+        op_fixture_expect_sent(&f, "get /b");
+        op_fixture_end(&f);
+    }
+}
+
+/* What the mechanism lacks now it may have later. */
+static void a_step_that_fails_is_tried_again(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o;
+
+    (void)state;
+    begin(&f, 1);
+    op_fixture_start(&f, &o, GET, "/a");
+    for (int i = 0; i < 3; i++) {
+        expect_step(&f, NULL);
+        stepped_as(&f, HF_EUNREACHABLE, NULL, false);
+        assert_non_null(
+            strstr(f.session.connectivity.error, "SASL failed: because"));
+        op_fixture_connect(&f);
+    }
+    all_steps(&f);
+    op_fixture_answer_all(&f);
+    op_fixture_expect_events(&f, "/a HF_OK");
+    op_fixture_end(&f);
+}
+
+/* ------------------------------------------------------------- nonsense -- */
+
+static void expect_nonsense(struct zk_op_fixture *f, const char *text)
+{
+    assert_false(hf_zk_session_wants_connection(&f->session));
+    if (strstr(f->session.connectivity.error, text) == NULL)
+        fail_msg("%s", f->session.connectivity.error);
+    op_fixture_end(f);
+}
+
+static void a_server_may_send_nonsense(void **state)
+{
+    static char long_token[HF_ZK_SASL_TOKEN_MAX + 2];
+    struct zk_op_fixture f;
+
+    (void)state;
+    memset(long_token, 'x', sizeof long_token - 1);
+    begin(&f, 1);
+    expect_step(&f, NULL);
+    stepped(&f, NULL);
+    answer(&f, long_token);
+    expect_nonsense(&f, "a token of SASL that makes no sense");
+
+    begin(&f, 1); /* a token where the client has ended */
+    expect_step(&f, NULL);
+    finished(&f, "last");
+    answer(&f, "more");
+    expect_nonsense(&f, "a token of SASL that makes no sense");
+
+    begin(&f, 1); /* before anything was sent */
+    op_fixture_fire(&f, HF_ZK_NODE_CREATED, "/a");
+    expect_nonsense(&f, "an answer that makes no sense during SASL");
+
+    begin(&f, 1); /* an event */
+    expect_step(&f, NULL);
+    stepped(&f, NULL);
+    op_fixture_fire(&f, HF_ZK_NODE_CREATED, "/a");
+    expect_nonsense(&f, "an answer that makes no sense during SASL");
+
+    begin(&f, 1);
+    expect_step(&f, NULL);
+    stepped(&f, NULL);
+    op_fixture_answer(&f, HF_ZK_SYSTEM_ERROR);
+    expect_nonsense(&f, "answered SASL with the error -1");
+}
+
+static void tokens_without_an_end(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    begin(&f, 1);
+    expect_step(&f, NULL);
+    for (int i = 0; i < HF_ZK_SASL_TOKENS_MAX; i++) {
+        stepped(&f, "token");
+        answer(&f, "answer");
+        expect_step(&f, "answer");
+    }
+    stepped(&f, "token");
+    expect_nonsense(&f, "SASL has not ended after 16 rounds");
+}
+
+/* -------------------------------------------------------------- memory -- */
+
+/* Go through the rounds, on a new connection each time that memory is short. */
+static void insist(struct zk_op_fixture *f)
+{
+    static const char *const tokens[] = {NULL, "challenge", "rspauth"};
+
+    for (size_t at = 0, tries = 0; !hf_zk_session_usable(&f->session);) {
+        struct hf_zk_sasl_step step;
+
+        assert_true(++tries < 1000);
+        if (!hf_zk_session_wants_connection(&f->session) ||
+            f->session.connectivity.state == HF_CONNECTIVITY_CONNECTING) {
+            at = 0;
+            heap_exempt(true);
+            op_fixture_connect(f);
+            heap_exempt(false);
+        } else if (hf_zk_session_sasl_step(&f->session, &step)) {
+            assert_int_equal(step.first, at == 0);
+            stepped_as(f, HF_OK, at == 1 ? "response" : NULL, at == 2);
+            op_fixture_pass(f, 0); /* drops it if the output failed */
+            at++;
+        } else if (f->session.sasl.state == HF_ZK_SASL_SENT) {
+            answer(f, tokens[at]);
+        } else {
+            op_fixture_pass(f, 0);
+        }
+    }
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    unsigned long nth = 0;
+    struct zk_op_fixture f;
+    bool failed;
+
+    (void)state;
+    do {
+        heap_exempt(true);
+        op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
+        heap_exempt(false);
+        f.config.sasl = digest;
+        heap_fail(++nth, false);
+        insist(&f);
+        failed = heap_failed();
+        heap_fail(0, false);
+        op_fixture_end(&f);
+        assert_true(nth < 100);
+    } while (failed);
+    assert_true(nth > 2); /* there are two tokens of the server */
+}
+
+TEST_FILE(zk_sasl)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_sent_before_the_end),
+        cmocka_unit_test(credentials_and_watches_come_after_it),
+        cmocka_unit_test(the_last_token_may_be_the_clients),
+        cmocka_unit_test(no_ping_is_sent_meanwhile),
+        cmocka_unit_test(a_session_that_was_not_begun_is_forgotten),
+        cmocka_unit_test(a_session_that_was_begun_is_resumed),
+        cmocka_unit_test(a_late_step_is_ignored),
+        cmocka_unit_test(a_step_may_take_too_long),
+        cmocka_unit_test(a_session_may_be_lost_meanwhile),
+        cmocka_unit_test(it_may_be_closed_meanwhile),
+        cmocka_unit_test(the_server_may_be_left_meanwhile),
+        cmocka_unit_test(a_refusal_is_final),
+        cmocka_unit_test(a_step_that_fails_is_tried_again),
+        cmocka_unit_test(a_server_may_send_nonsense),
+        cmocka_unit_test(tokens_without_an_end),
+        cmocka_unit_test(each_allocation_may_fail),
+    };
+
+    heap_install();
+    return RUN_TESTS(tests, NULL, NULL);
+}
