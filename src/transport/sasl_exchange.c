@@ -259,7 +259,10 @@ hf_status hf_sasl_exchange_step(struct hf_sasl_exchanges *exchanges,
     if (!take_token(exchange, bytes, count))
         return HF_ENOMEM;
     exchanges->stepping = start_thread(exchange);
-    return exchanges->stepping ? HF_OK : HF_ELIMIT;
+    if (exchanges->stepping)
+        return HF_OK;
+    free_token(exchange);
+    return HF_ELIMIT;
 }
 
 void hf_sasl_exchange_end(struct hf_sasl_exchanges *exchanges)

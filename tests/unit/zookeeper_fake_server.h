@@ -40,7 +40,8 @@ struct zookeeper_fake_server {
     atomic_int mzxid;      /* in each Stat */
     atomic_int children;   /* in each Stat: 0, or 2 as in each list */
     atomic_uint data_sent; /* answers with data */
-    atomic_uint calls;     /* that it has got, but the end of a session */
+    atomic_uint calls;     /* that it has got, but SASL and the end of a
+                              session */
     atomic_uint answers;   /* that it has sent to these */
 };
 

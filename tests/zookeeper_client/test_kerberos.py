@@ -65,6 +65,7 @@ class Case(unittest.TestCase):
         watch = driver.watch(session, "data", path)
         driver.ok(session, "get", path, watch=watch)
         self.proxy.cut()
+        driver.await_line("session", session, "SUSPENDED")
         driver.ok(session, "set", path, data="new", version=-1)
         driver.await_event(watch, "CHANGED " + path)
         return driver.ok(session, "whoami").acls

@@ -16,6 +16,8 @@ static void become_superuser(struct hf_zookeeper *zookeeper)
 {
     const char *super = getenv("HF_ZK_SUPER");
 
+    if (super == NULL)
+        return; /* the operations then end with HF_EDENIED */
     assert_int_equal(hf_zookeeper_add_auth(zookeeper, "digest", super,
                                            strlen(super), WAIT_MS),
                      HF_OK);

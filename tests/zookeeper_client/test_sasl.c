@@ -11,6 +11,16 @@
 #include "cmocka/runner.h"
 #include "zookeeper_fixture.h"
 
+/* "127.0.0.1:PORT". */
+static const char *address(void)
+{
+    const char *found = getenv("HF_ZK");
+
+    if (found == NULL)
+        fail_msg("HF_ZK is not set");
+    return found != NULL ? found : "";
+}
+
 static struct hf_zookeeper *open_as(const char *user, const char *options)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -19,8 +29,7 @@ static struct hf_zookeeper *open_as(const char *user, const char *options)
     char url[256];
 
     opts.connect_ms = WAIT_MS;
-    (void)snprintf(url, sizeof url, "zk://%s%s/%s", user, getenv("HF_ZK"),
-                   options);
+    (void)snprintf(url, sizeof url, "zk://%s%s/%s", user, address(), options);
     if (hf_zookeeper_open(url, &opts, &zookeeper, &error) != HF_OK)
         fail_msg("%s: %s", url, error.text);
     return zookeeper;
@@ -34,10 +43,11 @@ static struct hf_zookeeper *open_alice(void)
 /* Have the session make another connection, to the other name of the server. */
 static void reconnect(struct hf_zookeeper *zookeeper, const char *name)
 {
+    const char *port = strchr(address(), ':');
     char servers[64];
 
-    (void)snprintf(servers, sizeof servers, "%s%s", name,
-                   strchr(getenv("HF_ZK"), ':'));
+    assert_non_null(port);
+    (void)snprintf(servers, sizeof servers, "%s%s", name, port);
     assert_int_equal(hf_zookeeper_set_servers(zookeeper, servers), HF_OK);
 }
 
@@ -193,7 +203,7 @@ static struct hf_client *open_client(const char *user)
 
     opts.connect_ms = WAIT_MS;
     (void)snprintf(url, sizeof url, "zk://%s%s/?sasl=DIGEST-MD5", user,
-                   getenv("HF_ZK"));
+                   address());
     if (hf_client_open(url, &opts, &client, &error) != HF_OK)
         fail_msg("%s: %s", url, error.text);
     return client;
