@@ -468,6 +468,71 @@ static void tokens_without_an_end(void **state)
     expect_nonsense(&f, "SASL has not ended after 16 rounds");
 }
 
+/* A frame of random bytes, which often begins as an answer does. */
+static void say_random(struct zk_op_fixture *f, struct hf_random *random)
+{
+    uint8_t bytes[4 + 40] = {0};
+    size_t count = (size_t)hf_random_below(random, 40);
+
+    for (size_t i = 0; i < count; i++)
+        bytes[4 + i] = (uint8_t)hf_random_below(random, 256);
+    if (hf_random_below(random, 4) > 0) {
+        memset(bytes + 4, 0, 16);
+        bytes[7] = (uint8_t)f->session.sasl.xid;
+    }
+    if (hf_random_below(random, 2) > 0)
+        memset(bytes + 20, 0, 3); /* a short token */
+    bytes[3] = (uint8_t)count;
+    hf_zk_session_receive(&f->session, f->connection_number, f->now_ms, bytes,
+                          4 + count);
+}
+
+static void go_on_at_random(struct zk_op_fixture *f, struct hf_random *random)
+{
+    static const hf_status ends[] = {HF_OK,      HF_OK,           HF_OK,
+                                     HF_EDENIED, HF_EUNREACHABLE, HF_ENOMEM};
+    struct hf_zk_sasl_step step;
+
+    if (hf_zk_session_sasl_step(&f->session, &step))
+        stepped_as(f, ends[hf_random_below(random, 6)],
+                   hf_random_below(random, 2) > 0 ? "token" : NULL,
+                   hf_random_below(random, 3) == 0);
+    else if (hf_random_below(random, 8) == 0)
+        op_fixture_cut(f);
+    else
+        say_random(f, random);
+}
+
+/* Whatever a server sends, and however steps end. */
+static void it_survives_any_server(void **state)
+{
+    unsigned ups = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        struct zk_op_fixture f;
+        struct hf_random random;
+
+        hf_random_seed(&random, seed);
+        begin(&f, 1);
+        for (int i = 0; i < 40 && !hf_zk_session_usable(&f.session); i++) {
+            uint64_t number;
+
+            (void)hf_zk_session_wanted_server(&f.session, &number);
+            if (number == f.connection_number)
+                go_on_at_random(&f, &random);
+            else
+                op_fixture_connect(&f);
+            hf_zk_session_reconnect(&f.session, f.now_ms);
+            f.first_call = f.call_count = 0;
+            f.sent[0] = '\0';
+        }
+        ups += hf_zk_session_usable(&f.session);
+        op_fixture_end(&f);
+    }
+    assert_true(ups > 100);
+}
+
 /* -------------------------------------------------------------- memory -- */
 
 /* Go through the rounds, on a new connection each time that memory is short. */
@@ -538,6 +603,7 @@ TEST_FILE(zk_sasl)
         cmocka_unit_test(a_step_that_fails_is_tried_again),
         cmocka_unit_test(a_server_may_send_nonsense),
         cmocka_unit_test(tokens_without_an_end),
+        cmocka_unit_test(it_survives_any_server),
         cmocka_unit_test(each_allocation_may_fail),
     };
 
