@@ -81,31 +81,36 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
     return &a->ticket_id;
 }
 
-/* A grant whose ticket the engine does not know is about to be reported as
- * lost, or is being downgraded. */
+/* The engine does not know the ticket of a grant that is about to be reported
+ * as lost, or whose last downgrade got no answer. */
+static const char *ask_ticket_path(struct hf_grant *grant,
+                                   const struct hf_lock *lock)
+{
+    struct hf_client *client = grant->client;
+
+    return grant->downgrade != NULL
+               ? NULL
+               : client->ops->ticket_path(client->engine,
+                                          hf_grant_ticket_id(grant, lock));
+}
+
 const char *hf_grant_ticket_path(struct hf_grant *grant,
                                  const struct hf_lock *lock,
                                  struct hf_error *error)
 {
     struct hf_client *client = grant->client;
-    const char *path;
+    const char *path = NULL;
 
     hf_monitor_run_ready(&client->monitor);
-    if (client->ops->ticket_path == NULL) {
+    if (client->ops->ticket_path == NULL)
         (void)hf_error_set(error, HF_EUNSUPPORTED,
                            "the grant is one of %.200s, and its ticket is no "
                            "node of ZooKeeper; expected a client with a URL "
                            "zk:// or zks://",
                            client->description);
-        return NULL;
-    }
-    if (!hf_grant_is_valid(grant)) {
+    else if (!hf_grant_is_valid(grant))
         (void)hf_grant_explain_loss(grant, error);
-        return NULL;
-    }
-    path = client->ops->ticket_path(client->engine,
-                                    hf_grant_ticket_id(grant, lock));
-    if (path == NULL)
+    else if ((path = ask_ticket_path(grant, lock)) == NULL)
         (void)hf_error_set(error, HF_ESTATE,
                            "the ticket is being downgraded, or its loss is "
                            "about to be reported; wait for the end of that");

@@ -141,10 +141,9 @@ static struct hf_listener *listen_to(struct zookeeper_fixture *f,
 {
     struct hf_listener *listener;
 
-    f->states.count = 0;
     assert_int_equal(hf_zookeeper_add_listener(
                          zookeeper,
-                         (struct hf_on_state){log_state, &f->states, NULL},
+                         (struct hf_on_state){log_state, &f->log, NULL},
                          &listener),
                      HF_OK);
     return listener;
@@ -202,8 +201,8 @@ static void a_registration_and_a_lock_die_together(void **state)
     kill_session(f, zookeeper);
     expect_gone(f->zookeeper, "/worker");
     (void)log_await_line(&f->log, 0, "LOSS");
-    (void)log_await_line(&f->states, 0, "LOST");
-    (void)log_await_line(&f->states, 0, "CONNECTED");
+    (void)log_await_line(&f->log, 0, "LOST");
+    (void)log_await_line(&f->log, 0, "CONNECTED");
     assert_int_equal(hf_grant_check(grant), HF_ELOST);
     create_ephemeral(zookeeper, "/worker");
     assert_int_equal(hf_grant_release(grant), HF_ELOST);
@@ -353,7 +352,7 @@ static void a_client_may_be_closed_first(void **state)
     assert_int_equal(counted.ended, BULK);
     assert_int_equal(counted.dropped, BULK);
     expect_gone(f->zookeeper, "/worker");
-    (void)log_await_line(&f->states, 0, "CLOSED");
+    (void)log_await_line(&f->log, 0, "CLOSED");
     assert_int_equal(hf_zookeeper_state(zookeeper), HF_STATE_CLOSED);
     assert_false(hf_zookeeper_is_read_only(zookeeper));
     assert_int_equal(hf_zookeeper_sync(zookeeper, "/", 0), HF_ECLOSED);
@@ -686,7 +685,7 @@ static void a_paused_holder_writes_nothing(void **state)
     kill_session(f, zookeeper);
     next = acquire(same);
     assert_int_equal(fenced_set(f->zookeeper, &check, "2"), HF_EGONE);
-    (void)log_await_line(&f->states, log_await_line(&f->states, 0, "LOST"),
+    (void)log_await_line(&f->log, log_await_line(&f->log, 0, "LOST"),
                          "CONNECTED");
     assert_int_equal(fenced_set(zookeeper, &check, "2"), HF_EGONE);
     zookeeper_expect_data(f->zookeeper, "/data", "1");
@@ -721,7 +720,8 @@ static hf_status fenced_set_at_last(struct hf_zookeeper *zookeeper,
 
     do
         status = fenced_set(zookeeper, check, text);
-    while (status == HF_ELOST || status == HF_EUNREACHABLE);
+    while (status == HF_ELOST || status == HF_EUNREACHABLE ||
+           status == HF_EUNSURE); /* of the old connection */
     return status;
 }
 
@@ -811,6 +811,32 @@ static void tickets_of_each_kind_are_checked(void **state)
     assert_int_equal(hf_grant_release(grant), HF_OK);
     for (size_t i = 0; i < 3; i++)
         hf_lock_free(locks[i]);
+    assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
+    assert_int_equal(hf_client_close(client), HF_OK);
+}
+
+/* Until it is known which node the ticket has. */
+static void a_ticket_may_be_being_downgraded(void **state)
+{
+    const struct hf_done nobody = {NULL, NULL, NULL};
+    struct zookeeper_fixture *f = *state;
+    struct hf_client *client = open_client(f, "", NULL);
+    struct hf_zookeeper *zookeeper = share(client);
+    struct hf_lock *lock = open_kind(client, "w", HF_KIND_WRITE);
+    struct hf_grant *grant = acquire(lock);
+    struct hf_zookeeper_op check;
+    unsigned refused = 0;
+    hf_status status;
+
+    assert_int_equal(hf_grant_downgrade_start(grant, nobody), HF_OK);
+    while ((status = hf_zookeeper_op_check_grant(zookeeper, grant, &check)) ==
+           HF_ESTATE)
+        refused++;
+    assert_int_equal(status, HF_OK);
+    assert_true(refused > 0);
+    zookeeper_expect_error(zookeeper, "downgraded");
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    hf_lock_free(lock);
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
@@ -936,6 +962,7 @@ TEST_FILE(shared)
         TEST(a_stopped_process_writes_nothing),
 #endif
         TEST(tickets_of_each_kind_are_checked),
+        TEST(a_ticket_may_be_being_downgraded),
         TEST(a_ticket_may_be_out_of_reach),
         TEST(a_check_may_find_no_memory),
     };
