@@ -309,7 +309,8 @@ static void fired(void *arg, enum hf_zookeeper_event_kind kind,
                                  : HF_REGISTRATION_LOOK);
 }
 
-/* A node that is known is looked at before anything else. */
+/* A node that is known is looked at before anything else, behind a sync,
+ * because the server of a new connection may not have the last changes yet. */
 void hf_registration_resume(struct hf_zookeeper_registration *r)
 {
     if (r->step.under_way > 0 || r->closed || r->finished)
@@ -317,7 +318,7 @@ void hf_registration_resume(struct hf_zookeeper_registration *r)
     if (r->removing)
         hf_registration_removal_next(r);
     else if (!r->at_rest)
-        hf_registration_begin(r, r->is_made ? HF_REGISTRATION_LOOK
+        hf_registration_begin(r, r->is_made ? HF_REGISTRATION_SYNC
                                             : HF_REGISTRATION_CREATE);
 }
 
@@ -332,8 +333,9 @@ static void try_again(void *arg)
         hf_registration_resume(r);
 }
 
-/* One whose watch is set needs no look: the servers compare the node with what
- * this session has seen when they set the watch again. */
+/* The watch, which is set again, would report what happened to a node of ours
+ * since the last connection.  But that event is still on its way, and until
+ * then a set or a delete of the user would hit what is there now. */
 void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
 {
     struct hf_zookeeper_registration *r, *next;
@@ -341,6 +343,7 @@ void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
     for (r = zookeeper->registrations; r != NULL; r = next) {
         next = r->next;
         r->retry = (struct hf_retry_state){0};
+        r->at_rest &= !r->is_made || r->failed;
         hf_registration_resume(r);
     }
 }

@@ -77,6 +77,14 @@ static void delete_ended(struct hf_zookeeper_registration *r)
         try_later(r, &r->step.write);
 }
 
+/* The step said nothing of the node, and what was known of it before may be
+ * old. */
+static void look_first(struct hf_zookeeper_registration *r)
+{
+    r->is_made = false;
+    hf_registration_removal_next(r);
+}
+
 /* The EXISTS of a step has ended, of the removal or of one before. */
 static void look_ended(struct hf_zookeeper_registration *r)
 {
@@ -99,10 +107,10 @@ void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
         hf_registration_removal_next(r);
     else if (step->kind == HF_REGISTRATION_DELETE)
         delete_ended(r);
+    else if (step->kind == HF_REGISTRATION_PARENT || look == HF_ECANCELLED)
+        look_first(r);
     else if (step->kind == HF_REGISTRATION_SYNC && step->write.status != HF_OK)
         try_later(r, &step->write);
-    else if (step->kind == HF_REGISTRATION_PARENT || look == HF_ECANCELLED)
-        hf_registration_removal_next(r);
     else if (look == HF_OK || look == HF_EGONE)
         look_ended(r);
     else

@@ -96,6 +96,16 @@ write_of(const struct hf_zookeeper_registration *r,
     return op;
 }
 
+/* How long ${op} may wait.  What changes or deletes the node rests on a look at
+ * it, so it must not wait for another connection: until that comes, somebody
+ * else may make a node there that has the same version. */
+static uint64_t wait_ms_of(const struct hf_zookeeper_op *op)
+{
+    return op->kind == HF_ZOOKEEPER_SET || op->kind == HF_ZOOKEEPER_DELETE
+               ? 0
+               : HF_FOREVER;
+}
+
 /* Begin ${op} as an operation of the step.  If it is refused, ${error} says
  * why. */
 static void begin_operation(struct hf_zookeeper_registration *r,
@@ -110,7 +120,7 @@ static void begin_operation(struct hf_zookeeper_registration *r,
 
     r->step.under_way++;
     hf_registration_reference(r);
-    if (hf_zookeeper_operation_begin(r->zookeeper, op, HF_FOREVER, on_end,
+    if (hf_zookeeper_operation_begin(r->zookeeper, op, wait_ms_of(op), on_end,
                                      operation, &refused) == HF_OK)
         return;
     *error = refused;

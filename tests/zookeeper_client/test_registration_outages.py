@@ -289,17 +289,48 @@ class Closing(Case):
         self.driver.end()
 
     def test_another_program_replaces_the_node_meanwhile(self):
-        """The version is another one, which only the look of a delete that
-        failed can say more of."""
+        """With the same version, so that only a look can distinguish them."""
         session = self.opened()
         registration = self.registered(session)
-        self.driver.reset(registration, "new")
-        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
         self.suspend(session)
         self.say_close(registration)
         self.raw.delete(self.node)
         self.raw.create(self.node, b"other")
         self.resume()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
+        self.driver.end()
+
+    def test_it_is_closed_right_after_an_outage(self):
+        """Before the event of the watch, which is on its way, has come."""
+        session = self.opened()
+        registration = self.registered(session)
+        self.suspend(session)
+        self.raw.delete(self.node)
+        self.raw.create(self.node, b"other")
+        count = self.driver.states(session).count("CONNECTED")
+        self.proxy.delay(50)
+        self.resume()
+        self.driver.until("a connection", lambda: self.driver.states(
+            session).count("CONNECTED") > count)
+        self.say_close(registration)
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
+        self.driver.end()
+
+    def test_another_program_replaces_it_with_another_version(self):
+        """Here a delete without a look would fail."""
+        session = self.opened()
+        registration = self.registered(session)
+        self.driver.reset(registration, "new")
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        sent = self.proxy.bytes[UP]
+        self.proxy.hold(UP)
+        self.say_close(registration)
+        waiting.eventually("the delete", lambda: self.proxy.bytes[UP] > sent)
+        self.raw.delete(self.node)
+        self.raw.create(self.node, b"other")
+        self.proxy.thaw()
         self.assertEqual(self.closed(registration), "HF_OK")
         self.assertEqual(self.raw.get(self.node)[0], b"other")
         self.driver.end()
@@ -347,6 +378,32 @@ class Outages(Case):
         self.assertEqual(self.events(registration),
                          ["REGISTERED HF_OK", "UNREGISTERED HF_EGONE",
                           "BLOCKED HF_EEXISTS", "REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_data_are_set_while_the_node_is_replaced(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.suspend(session)
+        self.driver.reset(registration, "new")
+        self.raw.delete(self.node)
+        self.raw.create(self.node, b"other")
+        self.resume()
+        self.await_event(registration, "BLOCKED HF_EEXISTS")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
+        self.raw.delete(self.node)
+        self.await_event(registration, "REGISTERED HF_OK", after=1)
+        self.assertEqual(self.raw.get(self.node)[0], b"new")
+        self.driver.end()
+
+    def test_data_are_set_during_an_outage(self):
+        session = self.opened()
+        registration = self.registered(session)
+        self.suspend(session)
+        self.driver.reset(registration, "new")
+        self.resume()
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"new")
+        self.assertEqual(self.events(registration), ["REGISTERED HF_OK"])
         self.driver.end()
 
     def test_the_old_node_outlives_its_session_here(self):
