@@ -681,7 +681,7 @@ HF_API hf_status hf_zookeeper_add_auth(struct hf_zookeeper *zookeeper,
                                        size_t count, uint64_t wait_ms)
     HF_NONNULL(1, 2);
 
-/* -------------------------------------------------------------- fencing -- */
+/* ---------------------------------------------- fencing: hf_zookeeper_op -- */
 
 /**
  * hf_zookeeper_op_check_grant(zookeeper, grant, op):

@@ -742,6 +742,7 @@ static void a_shared_handle_leaves_what_is_unanswered(void **state)
 /* Deletes whose time is over, and creates, go on until the close: 1024. */
 static void what_goes_on_is_bounded(void **state)
 {
+    const struct hf_zookeeper_done nobody = {NULL, NULL, NULL};
     struct client_fixture f;
     struct hf_zookeeper *z;
     struct hf_error error;
@@ -752,13 +753,12 @@ static void what_goes_on_is_bounded(void **state)
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
     server.silent = true;
     for (int i = 0; i < 1024; i++)
-        assert_int_equal(
-            i % 2 ? hf_zookeeper_delete_guaranteed_start(
-                        z, "/a", -1, 1, (struct hf_zookeeper_done){NULL}, NULL)
-                  : hf_zookeeper_create_protected_start(
-                        z, &sequential, 0, HF_FOREVER,
-                        (struct hf_zookeeper_done){NULL}, NULL),
-            HF_OK);
+        assert_int_equal(i % 2
+                             ? hf_zookeeper_delete_guaranteed_start(
+                                   z, "/a", -1, 1, nobody, NULL)
+                             : hf_zookeeper_create_protected_start(
+                                   z, &sequential, 0, HF_FOREVER, nobody, NULL),
+                         HF_OK);
     assert_int_equal(hf_zookeeper_delete_guaranteed(z, "/a", -1, 5000),
                      HF_ELIMIT);
     hf_zookeeper_error(z, &error);
