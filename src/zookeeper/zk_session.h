@@ -129,9 +129,9 @@ enum hf_zk_tls_probe {
     HF_ZK_TLS_PROBED,
 };
 
-/* A session.  Other files read the fields; unless noted otherwise only
- * zk_session.c and zk_session_receive.c write them.  Times are of the driver's
- * monotonic clock. */
+/* A session.  Other files read the fields; unless noted otherwise only the
+ * files zk_session*.c write them.  Times are of the driver's monotonic
+ * clock. */
 struct hf_zk_session {
     struct hf_zk_session_config *config;
     struct hf_zk_log log;
