@@ -64,6 +64,12 @@ void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window)
     hf_zk_op_queue_init(&f->queue, &f->session, &f->context);
 }
 
+void op_fixture_begin_connected(struct zk_op_fixture *f, unsigned window)
+{
+    op_fixture_begin(f, 1, window);
+    op_fixture_connect(f);
+}
+
 void op_fixture_end(struct zk_op_fixture *f)
 {
     hf_zk_op_queue_close(&f->queue, f->now_ms);
@@ -180,9 +186,54 @@ void op_fixture_start(struct zk_op_fixture *f, struct test_op *o,
     op_fixture_start_prepared(f, o);
 }
 
+void op_fixture_start_at(struct zk_op_fixture *f, struct test_op *o,
+                         enum hf_zookeeper_priority priority, const char *path)
+{
+    op_fixture_prepare(f, o, HF_ZOOKEEPER_GET, path);
+    o->op.priority = priority;
+    op_fixture_start_prepared(f, o);
+}
+
+void op_fixture_start_until(struct zk_op_fixture *f, struct test_op *o,
+                            enum hf_zookeeper_op_kind kind, const char *path,
+                            uint64_t ms)
+{
+    op_fixture_prepare(f, o, kind, path);
+    o->op.deadline_at_ms = f->now_ms + ms;
+    op_fixture_start_prepared(f, o);
+}
+
 void op_fixture_cancel(struct zk_op_fixture *f, struct test_op *o)
 {
     hf_zk_op_queue_cancel(&f->queue, &o->op, f->now_ms);
+}
+
+/* --------------------------------------------------------------- watches -- */
+
+static void on_fired(struct hf_zk_watcher *watcher,
+                     const struct hf_zk_watch_event *event)
+{
+    struct zk_op_fixture *f = watcher->user;
+
+    if (event->type != HF_ZK_RESYNC)
+        hf_zk_op_queue_event(&f->queue);
+    note(f->events, "event %d", (int)event->type);
+}
+
+struct hf_zk_watcher op_fixture_watcher(struct zk_op_fixture *f,
+                                        enum hf_zk_watch_mode mode)
+{
+    return (struct hf_zk_watcher){
+        .user = f, .fired = on_fired, .path = "/w", .mode = mode};
+}
+
+void op_fixture_start_watch(struct zk_op_fixture *f, struct test_op *o,
+                            enum hf_zookeeper_op_kind kind,
+                            struct hf_zk_watcher *watcher)
+{
+    op_fixture_prepare(f, o, kind, "/w");
+    o->op.watcher = watcher;
+    op_fixture_start_prepared(f, o);
 }
 
 /* ---------------------------------------------------------- what was sent --
@@ -368,6 +419,13 @@ void op_fixture_cut(struct zk_op_fixture *f)
     op_fixture_read(f);
     hf_zk_session_connection_down(&f->session, f->connection_number, f->now_ms,
                                   HF_EUNREACHABLE, "reset");
+}
+
+void op_fixture_reconnect(struct zk_op_fixture *f)
+{
+    op_fixture_cut(f);
+    f->sent[0] = '\0';
+    op_fixture_connect(f);
 }
 
 static size_t begin_answer(struct zk_op_fixture *f, int32_t xid,

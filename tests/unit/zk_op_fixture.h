@@ -65,6 +65,8 @@ struct zk_op_fixture {
 /* A session that wants its first connection, to one of ${servers}, and has at
  * most ${window} calls in flight. */
 void op_fixture_begin(struct zk_op_fixture *f, size_t servers, unsigned window);
+/* The same of one server, whose first connection is there. */
+void op_fixture_begin_connected(struct zk_op_fixture *f, unsigned window);
 void op_fixture_end(struct zk_op_fixture *f);
 
 /* ------------------------------------------------------------ operations -- */
@@ -82,7 +84,25 @@ hf_status op_fixture_add(struct zk_op_fixture *f, struct test_op *o,
 void op_fixture_start(struct zk_op_fixture *f, struct test_op *o,
                       enum hf_zookeeper_op_kind kind, const char *path);
 void op_fixture_start_prepared(struct zk_op_fixture *f, struct test_op *o);
+/* Start a get of another priority. */
+void op_fixture_start_at(struct zk_op_fixture *f, struct test_op *o,
+                         enum hf_zookeeper_priority priority, const char *path);
+/* Start an operation that ends after ${ms} at the latest. */
+void op_fixture_start_until(struct zk_op_fixture *f, struct test_op *o,
+                            enum hf_zookeeper_op_kind kind, const char *path,
+                            uint64_t ms);
 void op_fixture_cancel(struct zk_op_fixture *f, struct test_op *o);
+
+/* --------------------------------------------------------------- watches -- */
+
+/* A watcher of "/w", which is not set yet.  Its events are kept as those of
+ * operations are, "event 3". */
+struct hf_zk_watcher op_fixture_watcher(struct zk_op_fixture *f,
+                                        enum hf_zk_watch_mode mode);
+/* Start an operation of ${kind} on "/w" that sets ${watcher}. */
+void op_fixture_start_watch(struct zk_op_fixture *f, struct test_op *o,
+                            enum hf_zookeeper_op_kind kind,
+                            struct hf_zk_watcher *watcher);
 
 /* ---------------------------------------------------------------- server -- */
 
@@ -105,6 +125,9 @@ void op_fixture_answer_set_watches(struct zk_op_fixture *f);
 void op_fixture_fire(struct zk_op_fixture *f, enum hf_zk_event_type type,
                      const char *path);
 void op_fixture_cut(struct zk_op_fixture *f);
+/* Cut the connection, and have the next one resume the session; what was sent
+ * before is not kept. */
+void op_fixture_reconnect(struct zk_op_fixture *f);
 /* The time passes, and what is due is done. */
 void op_fixture_pass(struct zk_op_fixture *f, uint64_t ms);
 

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations of a client that set and end watches, and what an event leads to
+ * on the next connection: a sync ahead of reads, and watches that are set
+ * again. */
+#include "cmocka/runner.h"
+#include "heap/heap.h"
+#include "zk_op_fixture.h"
+#include "zookeeper/watch_modes.h"
+
+#define GET HF_ZOOKEEPER_GET
+#define COUNT HF_ZOOKEEPER_COUNT
+
+/* ------------------------------------------------------------ old events -- */
+
+/* The zxid of the handshake does not include the event.  So the next server may
+ * not have what it was about, and a read there would be too old. */
+static void a_sync_goes_ahead_of_reads_after_an_old_event(void **state)
+{
+    struct hf_zk_watcher watcher;
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    f.context.chroot = "/app";
+    watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
+    op_fixture_start_watch(&f, &o[0], GET, &watcher);
+    op_fixture_answer_all(&f);
+    op_fixture_fire(&f, HF_ZK_NODE_DATA_CHANGED, "/w");
+    op_fixture_expect_events(&f, "/w HF_OK; event 3");
+    op_fixture_start(&f, &o[1], GET, "/a");
+    op_fixture_cut(&f);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    assert_int_equal(f.handshake_zxid, 100);
+    op_fixture_expect_sent(&f, "sync /app; get /app/a");
+    /* A cut before the answer: the next connection needs it, too. */
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "sync /app; get /app/a");
+    op_fixture_answer(&f, HF_ZK_OK);
+    op_fixture_start(&f, &o[2], GET, "/b");
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "get /app/a; get /app/b");
+    hf_zk_watch_set_remove(&f.session.watches, &watcher);
+    op_fixture_end(&f);
+}
+
+static void the_sync_of_no_chroot_is_of_the_root(void **state)
+{
+    struct zk_op_fixture f;
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "sync /");
+    op_fixture_end(&f);
+}
+
+/* An answer that follows the event has a zxid that includes it. */
+static void no_sync_is_needed_after_an_answer(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_answer_all(&f);
+    f.sent[0] = '\0';
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* The same of the answer to a sync of the queue, */
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_reconnect(&f);
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_answer_all(&f);
+    f.sent[0] = '\0';
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* and of one that nobody waits for any more. */
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start_until(&f, &o[1], GET, "/b", 1);
+    op_fixture_read(&f);
+    op_fixture_pass(&f, 1);
+    op_fixture_answer_all(&f);
+    f.sent[0] = '\0';
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* But the refusal of an unknown operation comes out of turn. */
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start(&f, &o[2], COUNT, "/c");
+    op_fixture_answer(&f, HF_ZK_UNIMPLEMENTED);
+    f.sent[0] = '\0';
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "sync /");
+    op_fixture_end(&f);
+}
+
+/* The reads behind it could be too old.  Another server is asked. */
+static void a_refused_sync_ends_the_connection(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[1];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_cut(&f);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "sync /; get /a");
+    op_fixture_answer(&f, HF_ZK_THROTTLED);
+    assert_false(hf_zk_session_usable(&f.session));
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "sync /; get /a");
+    op_fixture_answer_all(&f);
+    op_fixture_expect_events(&f, "/a HF_OK");
+    op_fixture_end(&f);
+}
+
+/* Whatever was seen, a new session starts anew. */
+static void no_sync_is_needed_in_a_new_session(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[1];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_cut(&f);
+    op_fixture_link_up(&f);
+    op_fixture_accept(&f, 0);
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "");
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    /* It ends while the connection is up. */
+    hf_zk_op_queue_event(&f.queue);
+    op_fixture_start(&f, &o[0], GET, "/a");
+    op_fixture_answer(&f, HF_ZK_SESSION_EXPIRED);
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "");
+    op_fixture_end(&f);
+}
+
+/* --------------------------------------------------------------- watches -- */
+
+static void a_read_has_the_flag_where_no_persistent_watch_serves(void **state)
+{
+    struct hf_zk_watcher data, persistent;
+    struct zk_op_fixture f;
+    struct test_op o[4];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    data = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
+    persistent = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
+    op_fixture_start_watch(&f, &o[0], GET, &data);
+    op_fixture_expect_sent(&f, "get /w watch");
+    op_fixture_answer_all(&f);
+    assert_true(o[0].watching && data.armed);
+    op_fixture_start_watch(&f, &o[1], HF_ZOOKEEPER_ADD_WATCH, &persistent);
+    op_fixture_expect_sent(&f, "addwatch /w persistent");
+    op_fixture_answer_all(&f);
+    assert_true(o[1].watching && persistent.armed);
+    op_fixture_start_watch(&f, &o[2], GET, &data);
+    op_fixture_expect_sent(&f, "get /w");
+    op_fixture_answer_all(&f);
+    op_fixture_start(&f, &o[3], GET, "/w");
+    op_fixture_expect_sent(&f, "get /w");
+    hf_zk_watch_set_remove(&f.session.watches, &data);
+    hf_zk_watch_set_remove(&f.session.watches, &persistent);
+    op_fixture_end(&f);
+}
+
+/* What the server keeps is known when a read is sent, not when it is started:
+ * the watch is written anew for each connection. */
+static void the_flag_is_that_of_the_connection(void **state)
+{
+    struct hf_zk_watcher data, recursive;
+    struct zk_op_fixture f;
+    struct test_op o[2];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    data = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
+    recursive = op_fixture_watcher(&f, HF_ZK_WATCH_RECURSIVE);
+    op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &recursive);
+    op_fixture_answer_all(&f);
+    op_fixture_start_watch(&f, &o[1], GET, &data);
+    op_fixture_expect_sent(&f, "addwatch /w recursive; get /w");
+    hf_zk_watch_set_remove(&f.session.watches, &recursive);
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "get /w watch");
+    op_fixture_answer_all(&f);
+    assert_true(data.armed);
+    hf_zk_watch_set_remove(&f.session.watches, &data);
+    op_fixture_end(&f);
+}
+
+/* An exists of a missing node sets a watch, a read of one does not. */
+static void only_an_answer_that_sets_it_arms_a_watch(void **state)
+{
+    static const struct {
+        enum hf_zookeeper_op_kind kind;
+        enum hf_zk_error error;
+        bool armed;
+        bool missing;
+    } rows[] = {
+        {GET, HF_ZK_OK, true, false},
+        {GET, HF_ZK_NO_NODE, false, false},
+        {HF_ZOOKEEPER_EXISTS, HF_ZK_OK, true, false},
+        {HF_ZOOKEEPER_EXISTS, HF_ZK_NO_NODE, true, true},
+        {HF_ZOOKEEPER_EXISTS, HF_ZK_NO_AUTH, false, false},
+    };
+    struct hf_zk_watcher watcher;
+    struct zk_op_fixture f;
+    struct test_op o[1];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+        watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
+        op_fixture_start_watch(&f, &o[0], rows[i].kind, &watcher);
+        op_fixture_answer(&f, rows[i].error);
+        assert_int_equal(watcher.armed, rows[i].armed);
+        assert_int_equal(watcher.missing, rows[i].missing);
+        assert_int_equal(o[0].watching, rows[i].armed);
+        hf_zk_watch_set_remove(&f.session.watches, &watcher);
+        op_fixture_end(&f);
+    }
+}
+
+/* It is not known then what the server keeps at the path. */
+static void a_refused_add_watch_ends_the_connection(void **state)
+{
+    struct hf_zk_watcher watcher;
+    struct zk_op_fixture f;
+    struct test_op o[2];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    watcher = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
+    op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &watcher);
+    op_fixture_start(&f, &o[1], GET, "/a");
+    op_fixture_answer(&f, HF_ZK_NO_AUTH);
+    op_fixture_expect_events(&f, "/w HF_EDENIED");
+    assert_false(hf_zk_session_usable(&f.session) || watcher.armed);
+    assert_string_equal(f.session.connectivity.error,
+                        "h:2181: the server refused a persistent watch (-102)");
+    f.sent[0] = '\0';
+    op_fixture_connect(&f);
+    op_fixture_expect_sent(&f, "get /a");
+    hf_zk_watch_set_remove(&f.session.watches, &watcher);
+    op_fixture_end(&f);
+}
+
+/* The AddWatch that lowers the mode, after a recursive watch was freed, is
+ * refused. */
+static void a_refused_lower_mode_ends_the_connection(void **state)
+{
+    struct hf_zk_watcher persistent, recursive;
+    struct zk_op_fixture f;
+    struct test_op o[3];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    persistent = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
+    recursive = op_fixture_watcher(&f, HF_ZK_WATCH_RECURSIVE);
+    op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &persistent);
+    op_fixture_start_watch(&f, &o[1], HF_ZOOKEEPER_ADD_WATCH, &recursive);
+    op_fixture_answer_all(&f);
+    hf_zk_watch_set_remove(&f.session.watches, &recursive);
+    assert_int_equal(
+        hf_zk_watch_set_after_removal(&f.session.watches, &recursive),
+        HF_ZK_UNWATCH_LOWER);
+    op_fixture_prepare(&f, &o[2], HF_ZOOKEEPER_ADD_WATCH, "/w");
+    o[2].op.kind = HF_ZOOKEEPER_SYNC; /* as the client sends it, */
+    hf_zookeeper_result_free(o[2].op.reserved);
+    o[2].op.reserved = NULL; /* which wants no result */
+    f.events[0] = '\0';
+    o[2].next = f.ops;
+    f.ops = &o[2];
+    hf_zk_op_queue_send(&f.queue, &o[2].op, f.now_ms);
+    op_fixture_answer(&f, HF_ZK_THROTTLED);
+    op_fixture_expect_events(&f, "/w HF_EPROTOCOL");
+    assert_false(hf_zk_session_usable(&f.session));
+    hf_zk_watch_set_remove(&f.session.watches, &persistent);
+    op_fixture_end(&f);
+}
+
+/* On a new connection a persistent watch has missed something, perhaps. */
+static void a_persistent_watch_is_resynced_once_per_connection(void **state)
+{
+    struct hf_zk_watcher watcher;
+    struct zk_op_fixture f;
+    struct test_op o[1];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    watcher = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
+    op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &watcher);
+    op_fixture_answer_all(&f);
+    f.events[0] = '\0';
+    op_fixture_reconnect(&f);
+    op_fixture_expect_sent(&f, "setwatches 100");
+    op_fixture_expect_events(&f, "");
+    op_fixture_answer_set_watches(&f);
+    op_fixture_fire(&f, HF_ZK_NODE_DATA_CHANGED, "/w");
+    op_fixture_expect_events(&f, "event -2; event 3");
+    hf_zk_watch_set_remove(&f.session.watches, &watcher);
+    op_fixture_end(&f);
+}
+
+/* The zxid that a resume offers is that of the last answer.  An event may be
+ * one of several of its transaction, and the others may come yet. */
+static void an_event_does_not_move_the_zxid_of_a_resume(void **state)
+{
+    struct hf_zk_watcher watcher;
+    struct zk_op_fixture f;
+    struct test_op o[2];
+
+    (void)state;
+    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
+    watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
+    f.zxid = 70;
+    op_fixture_start_watch(&f, &o[0], GET, &watcher);
+    op_fixture_answer_all(&f);
+    f.zxid = 900;
+    op_fixture_fire(&f, HF_ZK_NODE_DATA_CHANGED, "/other");
+    f.sent[0] = '\0';
+    op_fixture_reconnect(&f);
+    assert_int_equal(f.handshake_zxid, 70);
+    op_fixture_expect_sent(&f, "setwatches 70");
+    op_fixture_answer_set_watches(&f);
+    op_fixture_start(&f, &o[1], GET, "/a");
+    op_fixture_reconnect(&f);
+    assert_int_equal(f.handshake_zxid, 70);
+    hf_zk_watch_set_remove(&f.session.watches, &watcher);
+    op_fixture_end(&f);
+}
+
+TEST_FILE(zk_op_watches)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sync_goes_ahead_of_reads_after_an_old_event),
+        cmocka_unit_test(the_sync_of_no_chroot_is_of_the_root),
+        cmocka_unit_test(no_sync_is_needed_after_an_answer),
+        cmocka_unit_test(a_refused_sync_ends_the_connection),
+        cmocka_unit_test(no_sync_is_needed_in_a_new_session),
+        cmocka_unit_test(a_read_has_the_flag_where_no_persistent_watch_serves),
+        cmocka_unit_test(the_flag_is_that_of_the_connection),
+        cmocka_unit_test(only_an_answer_that_sets_it_arms_a_watch),
+        cmocka_unit_test(a_refused_add_watch_ends_the_connection),
+        cmocka_unit_test(a_refused_lower_mode_ends_the_connection),
+        cmocka_unit_test(a_persistent_watch_is_resynced_once_per_connection),
+        cmocka_unit_test(an_event_does_not_move_the_zxid_of_a_resume),
+    };
+
+    heap_install();
+    return RUN_TESTS(tests, NULL, NULL);
+}
