@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/time_math.h"
@@ -205,55 +204,6 @@ static void end_tries(struct hf_zk_op_queue *queue)
         end(queue, tries.first, HF_EUNREACHABLE, "the connection ended");
 }
 
-/* -------------------------------------------------- what servers know -- */
-
-/* The opcodes that servers from 3.5 on may not know, or have switched off. */
-static const enum hf_zk_opcode optional_opcodes[] = {
-    HF_ZK_CREATE_CONTAINER,
-    HF_ZK_CREATE_TTL,
-    HF_ZK_MULTI_READ,
-    HF_ZK_GET_EPHEMERALS,
-    HF_ZK_GET_ALL_CHILDREN_NUMBER,
-    HF_ZK_ADD_WATCH,
-    HF_ZK_WHO_AM_I};
-
-/* The bit of ${opcode}; 0 if every server knows it. */
-static uint32_t bit_of(enum hf_zk_opcode opcode)
-{
-    for (size_t i = 0; i < sizeof optional_opcodes / sizeof *optional_opcodes;
-         i++) {
-        if (optional_opcodes[i] == opcode)
-            return UINT32_C(1) << i;
-    }
-    return 0;
-}
-
-/* Must ${op} travel alone to the current server? */
-static bool travels_alone(const struct hf_zk_op_queue *queue,
-                          const struct hf_zk_op *op)
-{
-    uint32_t bit = bit_of(op->opcode);
-
-    return bit != 0 && (queue->known[queue->session->server] & bit) == 0;
-}
-
-/* Does the current server not know ${op}? */
-static bool is_unknown(const struct hf_zk_op_queue *queue,
-                       const struct hf_zk_op *op)
-{
-    return (queue->unknown[queue->session->server] & bit_of(op->opcode)) != 0;
-}
-
-/* The current server has answered ${op} with ${error}. */
-static void note_support(struct hf_zk_op_queue *queue,
-                         const struct hf_zk_op *op, enum hf_zk_error error)
-{
-    uint32_t *bits =
-        error == HF_ZK_UNIMPLEMENTED ? queue->unknown : queue->known;
-
-    bits[queue->session->server] |= bit_of(op->opcode);
-}
-
 /* ------------------------------------------------------------------ send -- */
 
 static void answered(void *user, struct hf_zk_call *call,
@@ -307,6 +257,14 @@ static void send_op(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
     hf_zk_call_end(queue->session, begin);
 }
 
+/* Does the current server not know ${op}? */
+static bool is_unknown(const struct hf_zk_op_queue *queue,
+                       const struct hf_zk_op *op)
+{
+    return hf_zk_op_support_lacks(&queue->support, queue->session->server,
+                                  op->opcode);
+}
+
 /* End ${op} as a server without a quorum would. */
 static void end_refused(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
@@ -333,7 +291,8 @@ static bool waits_alone(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     struct hf_zk_session *session = queue->session;
 
-    if (!travels_alone(queue, op))
+    if (!hf_zk_op_support_may_lack(&queue->support, session->server,
+                                   op->opcode))
         return false;
     session->window.alone = queue;
     if (session->wire.calls > 0)
@@ -464,7 +423,8 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
         op->cuts += cut_off;
     }
     if (!cut_off)
-        note_support(queue, op, reply->error);
+        hf_zk_op_support_note(&queue->support, queue->session->server,
+                              op->opcode, reply->error);
     /* An unknown operation is refused out of turn, before answers that would
      * include the event. */
     if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED)
@@ -645,20 +605,11 @@ static void room(void *user)
     send_waiting(user);
 }
 
-/* The list of servers has changed: each server keeps its bits of known and
- * unknown opcodes, at its new index. */
 static void servers_changed(void *user, const size_t *was)
 {
     struct hf_zk_op_queue *queue = user;
-    uint32_t known[HF_ZK_SERVERS_MAX + 1];
-    uint32_t unknown[HF_ZK_SERVERS_MAX + 1];
 
-    for (size_t i = 0; i <= HF_ZK_SERVERS_MAX; i++) {
-        known[i] = was[i] == SIZE_MAX ? 0 : queue->known[was[i]];
-        unknown[i] = was[i] == SIZE_MAX ? 0 : queue->unknown[was[i]];
-    }
-    memcpy(queue->known, known, sizeof known);
-    memcpy(queue->unknown, unknown, sizeof unknown);
+    hf_zk_op_support_move(&queue->support, was);
     send_waiting(queue); /* the session may stay after all */
 }
 

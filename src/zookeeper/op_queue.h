@@ -27,6 +27,7 @@
 
 #include "core/heap.h"
 #include "zookeeper/op_codec.h"
+#include "zookeeper/op_support.h"
 #include "zookeeper/zk_session.h"
 
 /* Operations that may wait to be sent. */
@@ -121,10 +122,7 @@ struct hf_zk_op_queue {
     bool was_connected;
     bool closing;
     bool given_up; /* no attempt is made before the next operation */
-    /* For each server of the configuration: bits of the opcodes that it has
-     * answered, and of those that it does not know. */
-    uint32_t known[HF_ZK_SERVERS_MAX + 1];
-    uint32_t unknown[HF_ZK_SERVERS_MAX + 1];
+    struct hf_zk_op_support support;
     /* An event came and no answer after it, so the zxid that a resume offers
      * does not include it. */
     bool event_unanswered;

@@ -24,7 +24,7 @@ static void have_no_recursive_watches(struct hf_zookeeper *zookeeper)
 {
     hf_monitor_lock(zookeeper->monitor);
     for (size_t i = 0; i <= HF_ZK_SERVERS_MAX; i++)
-        zookeeper->queue.unknown[i] = UINT32_MAX;
+        zookeeper->queue.support.unknown[i] = UINT32_MAX;
     hf_monitor_unlock(zookeeper->monitor);
 }
 
