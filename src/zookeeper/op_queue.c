@@ -17,69 +17,6 @@
  * server does not know. */
 #define CUTS_MAX 2
 
-/* ----------------------------------------------------------------- lists -- */
-
-static void list_append(struct hf_zk_op_list *list, struct hf_zk_op *op)
-{
-    op->list = list;
-    op->next = NULL;
-    op->previous = list->last;
-    if (list->last != NULL)
-        list->last->next = op;
-    else
-        list->first = op;
-    list->last = op;
-}
-
-static void list_remove(struct hf_zk_op *op)
-{
-    struct hf_zk_op_list *list = op->list;
-
-    if (op->previous != NULL)
-        op->previous->next = op->next;
-    else
-        list->first = op->next;
-    if (op->next != NULL)
-        op->next->previous = op->previous;
-    else
-        list->last = op->previous;
-    op->list = NULL;
-}
-
-/* Have ${op} wait as the last one of ${list}. */
-static void wait_in(struct hf_zk_op_queue *queue, struct hf_zk_op_list *list,
-                    struct hf_zk_op *op)
-{
-    op->state = HF_ZK_OP_WAITING;
-    list_append(list, op);
-    queue->waiting_count++;
-}
-
-/* ${op} waits no longer. */
-static void leave_list(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
-{
-    if (op->list == NULL)
-        return;
-    list_remove(op);
-    queue->waiting_count--;
-}
-
-/* The queues in the order in which they are served: urgent, normal, bulk. */
-static const enum hf_zookeeper_priority served[HF_ZK_PRIORITIES] = {
-    HF_ZOOKEEPER_URGENT, HF_ZOOKEEPER_NORMAL, HF_ZOOKEEPER_BULK};
-
-/* The next operation to send, or NULL. */
-static struct hf_zk_op *next_waiting(const struct hf_zk_op_queue *queue)
-{
-    for (size_t i = 0; i < HF_ZK_PRIORITIES; i++) {
-        if (queue->repeated[served[i]].first != NULL)
-            return queue->repeated[served[i]].first;
-        if (queue->waiting[served[i]].first != NULL)
-            return queue->waiting[served[i]].first;
-    }
-    return NULL;
-}
-
 /* ------------------------------------------------------------------- end -- */
 
 /* Would a repetition change something? */
@@ -114,7 +51,7 @@ static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     struct hf_zookeeper_result *result = op->reserved;
     bool sent = op->state == HF_ZK_OP_SENT;
 
-    leave_list(queue, op);
+    hf_zk_op_waiting_remove(&queue->waiting, op);
     hf_heap_remove(&op->wake);
     if (!op->keeps_record)
         hf_jute_free(&op->record);
@@ -165,7 +102,7 @@ static void end_all_waiting(struct hf_zk_op_queue *queue, hf_status status,
 {
     struct hf_zk_op *op;
 
-    while ((op = next_waiting(queue)) != NULL)
+    while ((op = hf_zk_op_waiting_next(&queue->waiting)) != NULL)
         end(queue, op, status, "%s", why);
 }
 
@@ -174,22 +111,8 @@ static void end_all(struct hf_zk_op_queue *queue, hf_status status,
                     const char *why)
 {
     end_all_waiting(queue, status, why);
-    while (queue->credentials.first != NULL)
-        end(queue, queue->credentials.first, status, "%s", why);
-}
-
-/* Move those of ${list} that are only tried to ${tries}. */
-static void move_tries(struct hf_zk_op_list *list, struct hf_zk_op_list *tries)
-{
-    struct hf_zk_op *next;
-
-    for (struct hf_zk_op *op = list->first; op != NULL; op = next) {
-        next = op->next;
-        if (!op->only_try)
-            continue;
-        list_remove(op);
-        list_append(tries, op);
-    }
+    while (queue->waiting.credentials.first != NULL)
+        end(queue, queue->waiting.credentials.first, status, "%s", why);
 }
 
 /* The connection has ended: end what does not wait for another one. */
@@ -197,9 +120,7 @@ static void end_tries(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_op_list tries = {NULL, NULL};
 
-    for (size_t i = 0; i < HF_ZK_PRIORITIES; i++)
-        move_tries(&queue->waiting[served[i]], &tries);
-    move_tries(&queue->credentials, &tries);
+    hf_zk_op_waiting_take_tries(&queue->waiting, &tries);
     while (tries.first != NULL)
         end(queue, tries.first, HF_EUNREACHABLE, "the connection ended");
 }
@@ -244,7 +165,7 @@ static void send_op(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
     size_t begin;
 
-    leave_list(queue, op);
+    hf_zk_op_waiting_remove(&queue->waiting, op);
     put_watch(queue, op);
     op->state = HF_ZK_OP_SENT;
     op->call.answered = answered;
@@ -329,7 +250,8 @@ static void send_waiting(struct hf_zk_op_queue *queue)
 {
     struct hf_zk_op *op;
 
-    while (may_send(queue) && (op = next_waiting(queue)) != NULL) {
+    while (may_send(queue) &&
+           (op = hf_zk_op_waiting_next(&queue->waiting)) != NULL) {
         if (!is_refused(queue, op) && !is_unknown(queue, op) &&
             waits_alone(queue, op))
             return;
@@ -359,6 +281,13 @@ static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
     return true;
 }
 
+/* Have ${op} be sent again. */
+static void wait_again(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    op->state = HF_ZK_OP_WAITING;
+    hf_zk_op_waiting_repeat(&queue->waiting, op);
+}
+
 /* The connection ended before the answer, which will not come any more. */
 static void cut(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
 {
@@ -375,7 +304,7 @@ static void cut(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
             "the connection ended each time that a server got this operation; "
             "servers that do not know it do that");
     else
-        wait_in(queue, &queue->repeated[op->priority], op);
+        wait_again(queue, op);
 }
 
 /* The server has answered ${op}. */
@@ -519,9 +448,6 @@ static void up(void *user, bool resumed)
     send_waiting(queue);
 }
 
-/* Make .repeated empty for the operations that were sent on this connection,
- * which come next.  Those that an earlier connection left there were not sent
- * again, so they are younger: they go to the front of .waiting. */
 static void suspended(void *user)
 {
     struct hf_zk_op_queue *queue = user;
@@ -529,22 +455,7 @@ static void suspended(void *user)
     connection_over(queue);
     queue->sync_due |= queue->event_unanswered;
     end_tries(queue);
-    for (size_t i = 0; i < HF_ZK_PRIORITIES; i++) {
-        struct hf_zk_op_list left = queue->repeated[i];
-        struct hf_zk_op_list *waiting = &queue->waiting[i];
-
-        for (struct hf_zk_op *op = left.first; op != NULL; op = op->next)
-            op->list = waiting;
-        if (left.last == NULL)
-            continue;
-        left.last->next = waiting->first;
-        if (waiting->first != NULL)
-            waiting->first->previous = left.last;
-        else
-            waiting->last = left.last;
-        waiting->first = left.first;
-        queue->repeated[i] = (struct hf_zk_op_list){NULL, NULL};
-    }
+    hf_zk_op_waiting_suspended(&queue->waiting);
 }
 
 /* Is a refusal with ${status} the end of what waits, because no later attempt
@@ -728,9 +639,16 @@ static hf_status add_credential(struct hf_zk_op *op, struct hf_error *error)
         credential->count, credential_answered, op);
     if (status != HF_OK)
         return hf_error_set(error, status, "out of memory");
-    wait_in(op->queue, &op->queue->credentials, op);
+    hf_zk_op_waiting_add_credential(&op->queue->waiting, op);
     op->state = HF_ZK_OP_SENT;
     return HF_OK;
+}
+
+/* Have ${op}, which may have ended before, wait as the last one. */
+static void wait_to_be_sent(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    op->state = HF_ZK_OP_WAITING;
+    hf_zk_op_waiting_add(&queue->waiting, op);
 }
 
 /* ${op} was added: it is sent, waits, or ends because there is no connection
@@ -757,7 +675,7 @@ hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
 
     if (queue->closing)
         return hf_error_set(error, HF_ECLOSED, "the handle was closed");
-    if (queue->waiting_count >= HF_ZK_WAITING_OPS_MAX)
+    if (queue->waiting.count >= HF_ZK_WAITING_OPS_MAX)
         return hf_error_set(error, HF_ELIMIT,
                             "%d operations wait to be sent; expected fewer, "
                             "wait for some of them",
@@ -770,7 +688,7 @@ hf_status hf_zk_op_queue_add(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     if (op->kind == HF_ZOOKEEPER_ADD_AUTH)
         status = add_credential(op, error);
     else
-        wait_in(queue, &queue->waiting[op->priority], op);
+        wait_to_be_sent(queue, op);
     if (status != HF_OK)
         return status;
     arm(queue, op);
@@ -820,7 +738,7 @@ void hf_zk_op_queue_abandon(struct hf_zk_op_queue *queue)
             end_unanswered(queue, op, true, HF_ECLOSED,
                            "the handle was closed");
     }
-    while (queue->credentials.first != NULL)
-        end(queue, queue->credentials.first, HF_ECLOSED,
+    while (queue->waiting.credentials.first != NULL)
+        end(queue, queue->waiting.credentials.first, HF_ECLOSED,
             "the handle was closed");
 }

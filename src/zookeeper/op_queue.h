@@ -28,6 +28,7 @@
 #include "core/heap.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper/op_support.h"
+#include "zookeeper/op_waiting.h"
 #include "zookeeper/zk_session.h"
 
 /* Operations that may wait to be sent. */
@@ -35,66 +36,6 @@
 
 /* Operations that may be sent and unanswered. */
 #define HF_ZK_SENT_OPS_MAX 512
-
-#define HF_ZK_PRIORITIES 3
-
-struct hf_zk_op;
-struct hf_zk_op_queue;
-
-/* A queue of operations. */
-struct hf_zk_op_list {
-    struct hf_zk_op *first;
-    struct hf_zk_op *last;
-};
-
-enum hf_zk_op_state {
-    HF_ZK_OP_WAITING,
-    HF_ZK_OP_SENT,
-    HF_ZK_OP_ABANDONED, /* it ended while it was sent; its answer comes yet */
-    HF_ZK_OP_ENDED,
-};
-
-/* What the queue calls. */
-struct hf_zk_op_callbacks {
-    /* ${op} has ended with ${status}, once for each.  ${result} is its
-     * .reserved, which now has the answer, and belongs to the callee. */
-    void (*ended)(struct hf_zk_op *op, hf_status status,
-                  struct hf_zookeeper_result *result);
-    /* After .ended: the queue does not use ${op} any more. */
-    void (*released)(struct hf_zk_op *op);
-};
-
-/* An operation, embedded in the struct of its user.  Zero it, set the fields up
- * to .record, and pass it to hf_zk_op_queue_add(). */
-struct hf_zk_op {
-    const struct hf_zk_op_callbacks *callbacks;
-    enum hf_zookeeper_op_kind kind;
-    enum hf_zookeeper_priority priority;
-    enum hf_zk_opcode opcode;
-    const char *path; /* for texts; valid until .ended; "" if there is none */
-    bool only_try; /* fails at once where it would wait for a connection, unless
-                      that is the first one */
-    uint64_t deadline_at_ms;       /* HF_FOREVER: none */
-    uint64_t connect_by_ms;        /* the deadline while there never was a
-                                      connection */
-    struct hf_zk_watcher *watcher; /* to be set; NULL: none */
-    struct hf_zookeeper_result *reserved; /* of hf_zk_op_reserve(); NULL: nobody
-                                             wants a result */
-    const struct hf_zookeeper_credential *credential; /* of an ADD_AUTH; needed
-                                                         by _add() only */
-    bool keeps_record;            /* .record is used again: the user frees it */
-    struct hf_jute_writer record; /* the request without its header; freed by
-                                     the queue when the operation ends */
-    /* Written by the queue only. */
-    struct hf_zk_op_queue *queue;
-    enum hf_zk_op_state state;
-    unsigned cuts; /* connections that ended while it travelled alone */
-    struct hf_zk_op_list *list; /* that it is in; NULL: none */
-    struct hf_zk_op *next;
-    struct hf_zk_op *previous;
-    struct hf_heap_node wake; /* in .wakes of the queue */
-    struct hf_zk_call call;
-};
 
 /* The queue of one handle.  Other files read the fields; only op_queue.c
  * writes them. */
@@ -107,14 +48,7 @@ struct hf_zk_op_queue {
     void *user;
     struct hf_zk_listener listener; /* of .session */
     const struct hf_zk_op_context *context;
-    /* What was sent on a connection that has ended, and what has not been
-     * sent, by priority.  The former is older and is sent first. */
-    struct hf_zk_op_list repeated[HF_ZK_PRIORITIES];
-    struct hf_zk_op_list waiting[HF_ZK_PRIORITIES];
-    /* Each ADD_AUTH whose credential was not answered.  The session has the
-     * credential, so these count as sent. */
-    struct hf_zk_op_list credentials;
-    size_t waiting_count; /* in all of these */
+    struct hf_zk_op_waiting waiting;
     unsigned calls; /* sent and unanswered, also of operations that have ended
                        and of .sync_call */
     struct hf_heap wakes;   /* operations by their next deadline */

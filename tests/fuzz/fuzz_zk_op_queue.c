@@ -330,7 +330,8 @@ static void check_calls(const struct zk_op_program *p)
         MUST(session->wire.calls <= 1 + direct + session->close_requested);
     if (hf_zk_session_usable(session) && session->wire.calls == 0 &&
         !session->leaving)
-        MUST(p->queue.waiting_count == 0 || p->queue.credentials.first != NULL);
+        MUST(p->queue.waiting.count == 0 ||
+             p->queue.waiting.credentials.first != NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

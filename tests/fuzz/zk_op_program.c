@@ -356,7 +356,7 @@ void op_program_end(struct zk_op_program *p)
         MUST(p->ops[i]->released == p->ops[i]->started);
         free(p->ops[i]);
     }
-    MUST(p->queue.waiting_count == 0 && p->queue.alone == NULL);
+    MUST(p->queue.waiting.count == 0 && p->queue.alone == NULL);
     MUST(p->queue.wakes.first == NULL);
     MUST(heap_live() == 0);
 }

@@ -286,7 +286,7 @@ static void no_more_than_a_million_wait(void **state)
 
     (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
-    f.queue.waiting_count = HF_ZK_WAITING_OPS_MAX - 1;
+    f.queue.waiting.count = HF_ZK_WAITING_OPS_MAX - 1;
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_prepare(&f, &o[1], GET, "/b");
     assert_int_equal(op_fixture_add(&f, &o[1], &error), HF_ELIMIT);
@@ -294,7 +294,7 @@ static void no_more_than_a_million_wait(void **state)
                                     "expected fewer, wait for some of them");
     hf_zookeeper_result_free(o[1].op.reserved);
     hf_jute_free(&o[1].op.record);
-    f.queue.waiting_count = 1;
+    f.queue.waiting.count = 1;
     op_fixture_end(&f);
 }
 

@@ -81,7 +81,7 @@ void op_fixture_end(struct zk_op_fixture *f)
         assert_int_equal(o->ended, 1);
         assert_int_equal(o->released, 1);
     }
-    assert_int_equal(f->queue.waiting_count, 0);
+    assert_int_equal(f->queue.waiting.count, 0);
     assert_null(f->queue.wakes.first);
     assert_null(f->queue.alone);
     assert_int_equal(heap_live(), 0);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operations of a queue that wait, in the order in which they are sent: by
+ * priority, and within one in the order of starting.  An operation that was
+ * sent on a connection that has ended is older than those that were not, so
+ * these are kept apart.
+ */
+#ifndef HF_ZOOKEEPER_OP_WAITING_H
+#define HF_ZOOKEEPER_OP_WAITING_H
+
+#include <stddef.h>
+
+#include "zookeeper/zk_op.h"
+
+#define HF_ZK_PRIORITIES 3
+
+/* Operations in order. */
+struct hf_zk_op_list {
+    struct hf_zk_op *first;
+    struct hf_zk_op *last;
+};
+
+/* Zero: nothing waits.  Others read the fields; only op_waiting.c writes
+ * them. */
+struct hf_zk_op_waiting {
+    /* What was sent on a connection that has ended, and what has not been
+     * sent, by priority.  The former is older and is sent first. */
+    struct hf_zk_op_list repeated[HF_ZK_PRIORITIES];
+    struct hf_zk_op_list added[HF_ZK_PRIORITIES];
+    /* Each ADD_AUTH whose credential was not answered.  The session has the
+     * credential, so these count as sent. */
+    struct hf_zk_op_list credentials;
+    size_t count; /* in all of these */
+};
+
+/* ${op} waits as the last one of its priority. */
+void hf_zk_op_waiting_add(struct hf_zk_op_waiting *waiting,
+                          struct hf_zk_op *op);
+
+/* ${op} was sent on a connection that ends: it waits ahead of those of its
+ * priority that were not, and behind those for which this was called before.
+ * Follows hf_zk_op_waiting_suspended(). */
+void hf_zk_op_waiting_repeat(struct hf_zk_op_waiting *waiting,
+                             struct hf_zk_op *op);
+
+/* ${op} waits for the answer to its credential. */
+void hf_zk_op_waiting_add_credential(struct hf_zk_op_waiting *waiting,
+                                     struct hf_zk_op *op);
+
+/* ${op} waits no longer; does nothing if it did not. */
+void hf_zk_op_waiting_remove(struct hf_zk_op_waiting *waiting,
+                             struct hf_zk_op *op);
+
+/* The next operation to send, or NULL. */
+struct hf_zk_op *hf_zk_op_waiting_next(const struct hf_zk_op_waiting *waiting);
+
+/* The connection ends.  Make .repeated empty for the operations that were sent
+ * on it, which come next.  Those that an earlier connection left there were not
+ * sent again, so they are younger: they go to the front of .added. */
+void hf_zk_op_waiting_suspended(struct hf_zk_op_waiting *waiting);
+
+/* Move those that wait for no other connection to ${tries}, which is empty.
+ * They count until they are removed. */
+void hf_zk_op_waiting_take_tries(struct hf_zk_op_waiting *waiting,
+                                 struct hf_zk_op_list *tries);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An operation of a handle, from its start to its end.  What happens to it in
+ * between is the queue's, op_queue.h. */
+#ifndef HF_ZOOKEEPER_ZK_OP_H
+#define HF_ZOOKEEPER_ZK_OP_H
+
+#include <holdfast/zookeeper.h>
+
+#include "core/heap.h"
+#include "zookeeper/zk_session.h"
+
+struct hf_zk_op;
+struct hf_zk_op_list;
+struct hf_zk_op_queue;
+
+enum hf_zk_op_state {
+    HF_ZK_OP_WAITING,
+    HF_ZK_OP_SENT,
+    HF_ZK_OP_ABANDONED, /* it ended while it was sent; its answer comes yet */
+    HF_ZK_OP_ENDED,
+};
+
+/* What the queue calls. */
+struct hf_zk_op_callbacks {
+    /* ${op} has ended with ${status}, once for each.  ${result} is its
+     * .reserved, which now has the answer, and belongs to the callee. */
+    void (*ended)(struct hf_zk_op *op, hf_status status,
+                  struct hf_zookeeper_result *result);
+    /* After .ended: the queue does not use ${op} any more. */
+    void (*released)(struct hf_zk_op *op);
+};
+
+/* An operation, embedded in the struct of its user.  Zero it, set the fields up
+ * to .record, and pass it to hf_zk_op_queue_add(). */
+struct hf_zk_op {
+    const struct hf_zk_op_callbacks *callbacks;
+    enum hf_zookeeper_op_kind kind;
+    enum hf_zookeeper_priority priority;
+    enum hf_zk_opcode opcode;
+    const char *path; /* for texts; valid until .ended; "" if there is none */
+    bool only_try; /* fails at once where it would wait for a connection, unless
+                      that is the first one */
+    uint64_t deadline_at_ms;       /* HF_FOREVER: none */
+    uint64_t connect_by_ms;        /* the deadline while there never was a
+                                      connection */
+    struct hf_zk_watcher *watcher; /* to be set; NULL: none */
+    struct hf_zookeeper_result *reserved; /* of hf_zk_op_reserve(); NULL: nobody
+                                             wants a result */
+    const struct hf_zookeeper_credential *credential; /* of an ADD_AUTH; needed
+                                                         by _add() only */
+    bool keeps_record;            /* .record is used again: the user frees it */
+    struct hf_jute_writer record; /* the request without its header; freed by
+                                     the queue when the operation ends */
+    /* Written by the queue only; .list and what follows it to .previous, by
+     * op_waiting.c. */
+    struct hf_zk_op_queue *queue;
+    enum hf_zk_op_state state;
+    unsigned cuts; /* connections that ended while it travelled alone */
+    struct hf_zk_op_list *list; /* that it is in; NULL: none */
+    struct hf_zk_op *next;
+    struct hf_zk_op *previous;
+    struct hf_heap_node wake; /* in .wakes of the queue */
+    struct hf_zk_call call;
+};
+
+#endif
