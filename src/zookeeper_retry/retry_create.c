@@ -250,22 +250,22 @@ static void leave(struct hf_zk_retry_create *create,
 }
 
 /* End with ${status} and ${text}, as far as what is unsure allows it.  Nothing
- * is removed after a close, nor if the parent may not be read. */
+ * is removed after a close, nor if the parent may not be read.  A handle that
+ * shares its session leaves an ephemeral node behind, too. */
 static void give_up(struct hf_zk_retry_create *create,
                     const struct hf_zk_retry_event *event, hf_status status,
                     const char *text, struct hf_zk_retry_step *step)
 {
     const char *then = "";
-    bool closed = status == HF_ECLOSED;
     bool listed = status != HF_EDENIED && status != HF_ELIMIT;
-    bool removes = is_sequential(create) && !closed && listed;
+    bool removes = is_sequential(create) && status != HF_ECLOSED && listed;
 
     if (create->unsure && removes) {
         leave(create, event, false, step);
         then = "; what it may have created is deleted in the background";
         if (status == HF_EUNSURE)
             status = HF_EUNREACHABLE;
-    } else if (create->unsure && !(closed && is_ephemeral(create))) {
+    } else if (create->unsure) {
         then = "; it may have been created, or will be: read the node to know";
         status = HF_EUNSURE;
     }
