@@ -217,6 +217,17 @@ static const char *needed_server(enum hf_zk_opcode opcode)
     }
 }
 
+/* What a server takes of ${opcode} where it has answered that it does not. */
+static const char *good_arguments(enum hf_zk_opcode opcode)
+{
+    if (opcode == HF_ZK_DELETE)
+        return "; the servers need that node";
+    if (opcode == HF_ZK_RECONFIG)
+        return "; expected servers such as server.4=h4:2888:3888;2181, and "
+               "enough of them that may vote";
+    return "";
+}
+
 /* What to do. */
 static const char *advice(const struct hf_zk_op_record *record,
                           enum hf_zk_error code)
@@ -236,6 +247,8 @@ static const char *advice(const struct hf_zk_op_record *record,
     case HF_ZK_NO_AUTH:
         return "; see the access list of the node, and the credentials of "
                "this client";
+    case HF_ZK_BAD_ARGUMENTS:
+        return good_arguments(record->opcode);
     case HF_ZK_INVALID_ACL:
         return "; expected schemes that it knows, with ids of their form; the "
                "scheme \"auth\" needs credentials";

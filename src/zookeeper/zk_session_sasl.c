@@ -110,7 +110,9 @@ void hf_zk_session_sasl_answered(struct hf_zk_session *session,
     }
     if (error == HF_ZK_AUTH_FAILED || error == HF_ZK_SASL_REQUIRED) {
         hf_zk_session_refused(
-            session, "the server did not accept the client by SASL (%d)",
+            session,
+            "the server did not accept the client by SASL (%d); see the user, "
+            "the password, sasl_host= and section Server of its JAAS file",
             (int)error);
         return;
     }

@@ -162,12 +162,14 @@ static int print_count(const struct removal *removal)
     return hf_command_line_end_output();
 }
 
+/* What was deleted before the failure.  Of nothing nothing is said, because the
+ * text of the failure says it. */
 static int fail_removal(const struct removal *removal,
                         const struct hf_error *error)
 {
     int exit_code = hf_tool_fail_error(error);
 
-    if (!removal->options->dry_run)
+    if (!removal->options->dry_run && removal->deleted > 0)
         hf_ui_print("%" PRIu64 " node%s deleted before that; run it again for "
                     "the rest",
                     removal->deleted,

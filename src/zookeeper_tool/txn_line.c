@@ -108,8 +108,8 @@ hf_status hf_tool_parse_txn_line(char *line, struct hf_zookeeper_op *op,
     if (count - 1 < (form->needs_data ? 2U : 1U) ||
         count - 1 > (form->has_data ? 3U : 2U))
         return hf_error_set(error, HF_EINVAL,
-                            "%zu words; expected %s, with double quotes around "
-                            "a word with spaces",
-                            count, form->usage);
+                            "%zu word%s; expected %s, with double quotes "
+                            "around a word with spaces",
+                            count, count == 1 ? "" : "s", form->usage);
     return read_words(form, words + 1, count - 1, op, error);
 }

@@ -423,7 +423,7 @@ class Commands(Served):
                  "create, set or delete"),
                 ("check /a\nset /a", "line 2: 2 words; expected set PATH DATA "
                  "[VERSION]"),
-                ("check", "line 1: 1 words; expected check PATH [VERSION]"),
+                ("check", "line 1: 1 word; expected check PATH [VERSION]"),
                 ("delete /a 1 2", "line 1: 4 words; expected delete"),
                 ("delete /a x", 'line 1: the version "x"; expected a number'),
                 ("delete /a -1", 'line 1: the version "-1"; expected a'),
@@ -804,8 +804,8 @@ class Root(Served):
         self.assertEqual(self.do("rm", "-rF", "/"), "deleted 0 nodes\n")
         status, _, err = self.zk("rm", "-r", "/zookeeper")
         self.assertEqual((status, err), (
-            64, "holdfast: /zookeeper/config: bad arguments\nholdfast: 0 nodes "
-            "were deleted before that; run it again for the rest\n"))
+            64, "holdfast: /zookeeper/config: bad arguments; the servers need "
+            "that node\n"))
 
     def test_import_to_the_root(self):
         self.do("create", "/a", "x")

@@ -983,6 +983,11 @@ static const struct {
      "that it knows, with ids of their form; the scheme \"auth\" needs "
      "credentials"},
     {HF_ZOOKEEPER_CREATE, -8, HF_EINVAL, "/a: bad arguments"},
+    {HF_ZOOKEEPER_DELETE, -8, HF_EINVAL,
+     "/a: bad arguments; the servers need that node"},
+    {HF_ZOOKEEPER_RECONFIG, -8, HF_EINVAL,
+     "/zookeeper/config: bad arguments; expected servers such as "
+     "server.4=h4:2888:3888;2181, and enough of them that may vote"},
     {HF_ZOOKEEPER_CREATE, -5, HF_EUNSURE,
      "/a: the server could not read the request"},
     {HF_ZOOKEEPER_CREATE, -108, HF_EINVAL,
