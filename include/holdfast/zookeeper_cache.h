@@ -114,7 +114,7 @@ struct hf_zookeeper_cache_opts {
  *   Ownership ${path} is copied.  ${cache} must be freed with
  *             hf_zookeeper_cache_free().
  *   Callback  ${on_change}, from then on: perhaps before this returns and
- *             ${cache} is set.
+ *             ${cache} is set.  It may ask ${cache} what it has.
  *   Fails     HF_EINVAL HF_EUNSUPPORTED HF_ELIMIT HF_ECLOSED HF_ENOMEM
  *             HF_EFORKED; ${cache} is then NULL.
  */
@@ -179,7 +179,7 @@ HF_API void hf_zookeeper_cache_list_free(struct hf_zookeeper_cache_list *list);
 /**
  * hf_zookeeper_cache_unreadable(cache):
  * How many nodes are not in the cache, although they are there, because they
- * could not be read: HF_EDENIED, or HF_ELIMIT.
+ * could not be read: they ended with HF_EDENIED, HF_ELIMIT or the like.
  *   Thread    any.  0 in a child of a fork.
  */
 HF_API size_t hf_zookeeper_cache_unreadable(

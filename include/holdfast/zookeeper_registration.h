@@ -72,7 +72,9 @@ struct hf_zookeeper_on_registration {
 struct hf_zookeeper_registration_opts {
     size_t size; /* set by HF_ZOOKEEPER_REGISTRATION_OPTS_INIT */
     struct hf_zookeeper_on_registration on_event;
-    /* The access list of the node.  NULL: acl= of the URL. */
+    /* The access list of the node.  NULL: acl= of the URL.  It has to permit
+     * this session to read the node, and to write it before its data can be set
+     * by hf_zookeeper_registration_set(). */
     const struct hf_zookeeper_acl *acls;
     size_t acl_count;
 };
@@ -89,11 +91,12 @@ struct hf_zookeeper_registration_opts {
  * (NULL: null), now and whenever it is gone, also if somebody deletes it.  This
  * is begun but not waited for.
  *
- * Nodes above it that are not there are made as containers, or as persistent
- * nodes where the servers know no containers, with the access list of the URL.
- * A node at ${path} that this session has made counts as that of the
- * registration, which gives it the data.  Data that somebody else sets stay
- * until the next hf_zookeeper_registration_set() or the next node.
+ * Nodes above it that are not there, that of the chroot too, are made as
+ * containers, or as persistent nodes where the servers know no containers, with
+ * the access list of the URL.  A node at ${path} that this session has made
+ * counts as that of the registration, which gives it the data.  Data that
+ * somebody else sets stay until the next hf_zookeeper_registration_set() or the
+ * next node.
  *
  * The session needs the permission to read the node, because it watches it.
  *   Ownership ${path}, ${data} and ${opts} (NULL: all defaults) are copied,
@@ -167,8 +170,9 @@ HF_API hf_status hf_zookeeper_registration_close(
 
 /**
  * hf_zookeeper_registration_free(registration):
- * The same without waiting for the deletion, which goes on in the background
- * until hf_zookeeper_close().
+ * End and free ${registration} (NULL is fine), as
+ * hf_zookeeper_registration_close() does, without waiting for the deletion,
+ * which goes on in the background until hf_zookeeper_close().
  *   Time      until a callback of ${registration} that runs on another thread
  *             has returned.
  */

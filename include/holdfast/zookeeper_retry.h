@@ -20,7 +20,8 @@
  * holds here, too.  Besides that:
  *
  * Waiting    ${wait_ms} is for all steps together.  0: nothing is repeated that
- *            would have to wait for a connection, or for a pause.
+ *            would have to wait for a connection, or for a pause; a guaranteed
+ *            delete goes on in the background.
  * Sessions   If the session ends meanwhile, a call goes on in the next one,
  *            where nothing else is said.
  * Unsure     If an answer is lost, and the time or the handle ends before
@@ -51,7 +52,8 @@ enum hf_zookeeper_create_flag {
      * of the URL. */
     HF_ZOOKEEPER_PARENTS = 1,
     /* The same, as containers, which servers delete some time after their last
-     * child; as persistent nodes, where the server does not know containers. */
+     * child; as persistent nodes, where the server does not know containers.
+     * The node of the chroot is always a persistent one. */
     HF_ZOOKEEPER_CONTAINER_PARENTS = 2,
     /* No other call creates a node with these data: they prove who has created
      * it.  For a node that is neither sequential nor ephemeral. */
