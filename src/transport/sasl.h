@@ -29,8 +29,8 @@ struct hf_sasl_memory {
     void (*free)(void *memory);
 };
 
-/* Who proves himself to whom.  The texts must stay valid until the client is
- * closed. */
+/* What a client needs to prove its identity to a server.  The texts must stay
+ * valid until the client is closed. */
 struct hf_sasl_settings {
     const char *mechanism; /* "DIGEST-MD5", "GSSAPI" */
     const char *service;   /* of the server: "zookeeper" */

@@ -7,8 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* ------------------------------------------------------------- to be read --
- */
+/* ----------------------------------------------------------- to be read -- */
 
 void hf_cache_tree_want(struct hf_cache_tree *tree, struct hf_cache_node *node,
                         unsigned wanted)
@@ -127,8 +126,7 @@ void hf_cache_tree_event(struct hf_cache_tree *tree,
     event_of(tree, node, kind);
 }
 
-/* ------------------------------------------------------------- one answer --
- */
+/* ----------------------------------------------------------- one answer -- */
 
 /* There was no memory for what the read of ${asked} has brought. */
 static void starve(struct hf_cache_tree *tree, struct hf_cache_node *node,
@@ -164,7 +162,7 @@ static bool has_moved(const struct hf_cache_node *node,
            current->node.stat.mzxid != stat->mzxid;
 }
 
-/* Has the rest of the Stat of ${node}, whose data have not changed, done so? */
+/* The data of ${node} have not changed.  Has the rest of its Stat? */
 static bool has_other_stat(const struct hf_cache_node *node,
                            const struct hf_zookeeper_stat *stat)
 {
@@ -234,8 +232,8 @@ static void compare_listed(struct hf_cache_tree *tree,
     }
 }
 
-/* The names of the children.  One that cannot be read may be another node by
- * now, of which a one-shot watch has not reported anything. */
+/* Enter the names of the children.  A child that could not be read may be
+ * another node by now, because no one-shot watch was set on it. */
 static void set_children(struct hf_cache_tree *tree, struct hf_cache_node *node,
                          const struct hf_zookeeper_result *result)
 {

@@ -97,8 +97,7 @@ static void fail_or_retry(struct hf_zookeeper_registration *r,
     hf_registration_retry(r);
 }
 
-/* --------------------------------------------------------- nodes above it --
- */
+/* ------------------------------------------------------- nodes above it -- */
 
 /* Make the first ${bytes} of the path. */
 static void make_parent(struct hf_zookeeper_registration *r, size_t bytes)

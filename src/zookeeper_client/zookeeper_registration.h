@@ -13,8 +13,8 @@
  *   a node of this session, old data   set the data
  *   a node of this session             registered: wait for the watch
  *   a node of anybody else             blocked: wait for the watch
- *   the step has failed                try again, when there is a connection
- * and a delay is over; or fail for good
+ *   the step has failed                try again after a delay, once there is a
+ *                                      connection; or fail for good
  *
  * A node is ours if its ephemeralOwner is the id of this session.  One that an
  * earlier session of this handle has made is waited for like any other,
@@ -131,8 +131,7 @@ struct hf_zookeeper_registration {
     char path[];
 };
 
-/* ---------------------------------------------------- _events, with the lock
- */
+/* ------------------------------------------------ _events, with the lock -- */
 
 void hf_registration_reference(struct hf_zookeeper_registration *r);
 void hf_registration_dereference(struct hf_zookeeper_registration *r);
@@ -158,8 +157,7 @@ void hf_registration_wait_end(struct hf_registration_wait *wait,
 void hf_registration_waits_end(struct hf_zookeeper_registration *r,
                                const struct hf_error *why);
 
-/* ------------------------------------------------------ _step, with the lock
- */
+/* -------------------------------------------------- _step, with the lock -- */
 
 /* Begin a step; none is under way.  It may end at once. */
 void hf_registration_begin(struct hf_zookeeper_registration *r,
@@ -174,8 +172,7 @@ void hf_registration_cancel_unsent(struct hf_zookeeper_registration *r);
 /* Does the EXISTS of the step show a node of this session? */
 bool hf_registration_sees_own(const struct hf_zookeeper_registration *r);
 
-/* --------------------------------------------------- _removal, with the lock
- */
+/* ----------------------------------------------- _removal, with the lock -- */
 
 /* The user has freed it: delete the node. */
 void hf_registration_remove(struct hf_zookeeper_registration *r);
@@ -190,8 +187,7 @@ void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r);
 void hf_registration_removal_end(struct hf_zookeeper_registration *r,
                                  hf_status status, const char *text);
 
-/* ------------------------------------------------------------- with the lock
- */
+/* --------------------------------------------------------- with the lock -- */
 
 /* A registration of ${path}, which has references to ${zookeeper} and is in its
  * list.  NULL: no memory. */

@@ -11,8 +11,7 @@
 #include "host/opts_compat.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
-/* ------------------------------------------------------------------ copies --
- */
+/* --------------------------------------------------------------- copies -- */
 
 /* A copy of ${bytes} bytes of ${data}, which are not NULL even if there are
  * none.  NULL: no memory. */
@@ -58,8 +57,7 @@ static struct hf_zookeeper_acl *copy_acls(const struct hf_zookeeper_acl *acls,
     return copy;
 }
 
-/* ------------------------------------------------------------------- open --
- */
+/* ----------------------------------------------------------------- open -- */
 
 /* Can the node be created so? */
 static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
@@ -169,8 +167,7 @@ hf_status hf_zookeeper_registration_open(
     return status;
 }
 
-/* --------------------------------------------------------------------- set --
- */
+/* ------------------------------------------------------------------ set -- */
 
 /* With the lock. */
 static hf_status set_data(struct hf_zookeeper_registration *r, const void *data,
@@ -216,8 +213,7 @@ hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
     return status;
 }
 
-/* -------------------------------------------------------------------- wait --
- */
+/* ----------------------------------------------------------------- wait -- */
 
 /* Is the wait over before it begins?  HF_ETIMEDOUT: it is not. */
 static hf_status state_of(const struct hf_zookeeper_registration *r,
@@ -302,8 +298,7 @@ hf_zookeeper_registration_wait(struct hf_zookeeper_registration *registration,
     return status;
 }
 
-/* -------------------------------------------------------------------- free --
- */
+/* ----------------------------------------------------------------- free -- */
 
 /* The user does not use it any more: report nothing, end waits, and delete the
  * node.  With the lock. */

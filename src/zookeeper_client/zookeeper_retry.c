@@ -215,8 +215,7 @@ static void init(struct hf_zookeeper_retry *retry,
     retry->timer.arg = retry;
 }
 
-/* --------------------------------------------------------------- removals --
- */
+/* ------------------------------------------------------------- removals -- */
 
 /* Have a removal ready.  It has one reference. */
 static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
@@ -254,8 +253,7 @@ static void begin_removal(struct hf_zookeeper_retry *retry,
     advance(removal, &event);
 }
 
-/* ------------------------------------------------------------------ steps --
- */
+/* ---------------------------------------------------------------- steps -- */
 
 /* The end of the operation of a retry. */
 static void operation_ended(void *arg, hf_status status,
@@ -269,8 +267,8 @@ static void operation_ended(void *arg, hf_status status,
     advance(retry, &event);
 }
 
-/* How long its next operation may take: as long as the user waits.  A delete
- * that goes on looks first then. */
+/* How long its next operation may take: as long as the user waits.  A
+ * guaranteed delete goes on after that, and looks at the node first. */
 static uint64_t wait_ms(const struct hf_zookeeper_retry *retry)
 {
     if (retry->only_try && !retry->goes_on)

@@ -231,7 +231,7 @@ static void client_ended(struct hf_session_user *user)
 
 /* ------------------------------------------------------------------ open -- */
 
-/* The state of a session that is under way. */
+/* The state of a session that may have begun before the handle was made. */
 static enum hf_state state_of(const struct hf_zk_session *session)
 {
     if (hf_zk_session_usable(session))

@@ -38,7 +38,7 @@ uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper)
     return first != NULL ? first->key : HF_FOREVER;
 }
 
-/* One that is set again by its own function is due later. */
+/* This ends, because a timer that its own function sets again is due later. */
 void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper)
 {
     size_t offset = offsetof(struct hf_zookeeper_timer, node);

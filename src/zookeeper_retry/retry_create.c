@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each state is what is under way: an operation, or the pause before it. */
+/* The state of a create says what is under way: an operation, or the pause
+ * before it. */
 #include "zookeeper_retry/retry_create.h"
 
 #include <assert.h>
@@ -43,8 +44,7 @@ struct hf_zk_retry_create {
     char *parent;        /* that of .path */
     char *node;          /* the node of .path that was found */
     size_t node_bytes;   /* the size of .node */
-    /* A create was sent, and whether it was carried out is not known, or it was
-     * not carried out when that was looked at. */
+    /* The answer to a create was lost.  This stays set after a look. */
     bool was_unsure;
     bool unsure;            /* it was not looked at yet */
     int64_t unsure_session; /* that it was sent in */
@@ -55,8 +55,7 @@ struct hf_zk_retry_create {
     struct hf_zookeeper_result *found;  /* for a node that was found */
 };
 
-/* ------------------------------------------------------------------ memory --
- */
+/* --------------------------------------------------------------- memory -- */
 
 static bool is_ephemeral(const struct hf_zk_retry_create *create)
 {
@@ -202,8 +201,7 @@ hf_status hf_zk_retry_create_check(const struct hf_zookeeper_op *op,
     return HF_OK;
 }
 
-/* -------------------------------------------------------------- what to do --
- */
+/* ----------------------------------------------------------- what to do -- */
 
 /* Send the create.  A sequential one gets another id. */
 static void send(struct hf_zk_retry_create *create,
@@ -286,8 +284,7 @@ static void repeat(struct hf_zk_retry_create *create,
         hf_zk_retry_pause(&create->attempts, step);
 }
 
-/* ------------------------------------------------------------- a node or no --
- */
+/* --------------------------------------------------------- a node or no -- */
 
 /* The node that the create has made is at ${path}, and has ${stat}. */
 static void succeed(struct hf_zk_retry_create *create, const char *path,

@@ -8,8 +8,9 @@
  *   attempt.  An attempt that may come yet is handed over to a removal.
  * - An ephemeral node has its session as owner, and a czxid above the last
  *   transaction that was known before the create.
- * - Any other has that czxid at most, and its data only if nobody else writes
- *   these.
+ * - Any other node is another program's if its czxid is not above that
+ *   transaction.  If it is, the data show who has created the node, provided
+ *   that nobody else writes the same ones.
  *
  * Protection by an id in the name is Curator's (CreateBuilderImpl,
  * "withProtection"); an id for each attempt, and the removal of what comes

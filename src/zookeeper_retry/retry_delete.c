@@ -89,7 +89,8 @@ static void found(struct hf_zk_retry_delete *del,
 {
     char text[HF_ERROR_TEXT_BYTES];
 
-    /* Nothing was known, and nothing was sent: it is the one. */
+    /* No transaction was known when the call was made, and nothing was sent
+     * before this look: this node is the one that is to be deleted. */
     if (del->known_zxid == 0 && !del->was_unsure)
         del->known_zxid = stat->czxid;
     if (stat->czxid > del->known_zxid) {
@@ -110,8 +111,8 @@ static void found(struct hf_zk_retry_delete *del,
     }
 }
 
-/* The delete was answered, or not.  One that finds nothing after a lost answer
- * has reached its aim. */
+/* The delete was answered, or not.  If it finds no node after a lost answer,
+ * the node is gone, and that is what was wanted. */
 static void deleted(struct hf_zk_retry_delete *del,
                     struct hf_zk_retry_event *event,
                     struct hf_zk_retry_step *step)

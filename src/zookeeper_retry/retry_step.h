@@ -94,8 +94,8 @@ enum hf_zk_retry_answer {
     HF_ZK_RETRY_AGAIN,  /* it was not carried out, and may be the next time */
 };
 
-/* What ${result} of a write says.  A read that is not answered but UNSURE is to
- * be repeated, too. */
+/* What ${result} of a write says.  Machines ask it of a read, too: one that is
+ * AGAIN is to be repeated. */
 enum hf_zk_retry_answer
 hf_zk_retry_answer(const struct hf_zookeeper_result *result);
 

@@ -112,8 +112,7 @@ const struct hf_command hf_tool_acl_command = {
     .read_operands = read_operands,
 };
 
-/* -------------------------------------------------------------------- get --
- */
+/* ------------------------------------------------------------------ get -- */
 
 static int print(const struct options *options,
                  const struct hf_zookeeper_result *result)
@@ -153,8 +152,7 @@ static int get(struct hf_tool *tool, const struct options *options)
     return exit_code != 0 ? exit_code : hf_command_line_end_output();
 }
 
-/* -------------------------------------------------------------------- set --
- */
+/* ------------------------------------------------------------------ set -- */
 
 struct setting {
     const struct options *options;

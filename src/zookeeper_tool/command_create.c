@@ -116,8 +116,7 @@ const struct hf_command hf_tool_create_command = {
     .read_operands = read_operands,
 };
 
-/* ----------------------------------------------------------------- create --
- */
+/* --------------------------------------------------------------- create -- */
 
 /* Create the node; with --parents also those above it. */
 static hf_status create(struct hf_tool *tool, const struct options *options,

@@ -59,8 +59,7 @@ const struct hf_command hf_tool_export_command = {
     .read_operands = read_operands,
 };
 
-/* ----------------------------------------------------------------- export --
- */
+/* --------------------------------------------------------------- export -- */
 
 struct exporting {
     const struct options *options;

@@ -56,8 +56,7 @@ const struct hf_command hf_tool_get_command = {
     .read_operands = read_operands,
 };
 
-/* -------------------------------------------------------------------- get --
- */
+/* ------------------------------------------------------------------ get -- */
 
 /* Print ${data} on a terminal, which they cannot steer: what cannot be shown,
  * but for line breaks and tabs, becomes '?'. */

@@ -79,8 +79,7 @@ const struct hf_command hf_tool_import_command = {
     .read_operands = read_operands,
 };
 
-/* ------------------------------------------------------------------ batch --
- */
+/* ---------------------------------------------------------------- batch -- */
 
 /* An import, and the nodes that are to be in its next transaction. */
 struct importing {
@@ -120,8 +119,8 @@ static void on_exists(void *arg, size_t tag,
     importing->there[tag] = result->status == HF_OK;
 }
 
-/* Has it to be known whether ${node} is there before a transaction says it?
- * "/" always is, if it is no path of a URL. */
+/* Must it be known whether ${node} is there, before its transaction is sent?
+ * "/" is always there, unless it is the path of the URL. */
 static bool is_looked_for(const struct importing *importing,
                           const struct hf_tool_import_node *node)
 {
@@ -289,8 +288,7 @@ static hf_status add_node(struct importing *importing,
     return HF_OK;
 }
 
-/* -------------------------------------------------------------------- all --
- */
+/* ------------------------------------------------------------------ all -- */
 
 /* Read all nodes of ${file}, and import them. */
 static hf_status import_nodes(struct importing *importing,

@@ -55,8 +55,7 @@ const struct hf_command hf_tool_ls_command = {
     .read_operands = read_operands,
 };
 
-/* ------------------------------------------------------------------- list --
- */
+/* ----------------------------------------------------------------- list -- */
 
 struct listing {
     const struct options *options;

@@ -86,8 +86,7 @@ const struct hf_command hf_tool_rm_command = {
     .read_operands = read_operands,
 };
 
-/* -------------------------------------------------------------- recursive --
- */
+/* ------------------------------------------------------------ recursive -- */
 
 struct removal {
     const struct options *options;
@@ -162,8 +161,8 @@ static int print_count(const struct removal *removal)
     return hf_command_line_end_output();
 }
 
-/* What was deleted before the failure.  Of nothing nothing is said, because the
- * text of the failure says it. */
+/* Print ${error}, and how many nodes were deleted before.  If there were none,
+ * the text of ${error} says enough. */
 static int fail_removal(const struct removal *removal,
                         const struct hf_error *error)
 {
@@ -198,8 +197,7 @@ static int remove_tree(struct hf_tool *tool, const struct options *options)
     return print_count(&removal);
 }
 
-/* --------------------------------------------------------------- one node --
- */
+/* ------------------------------------------------------------- one node -- */
 
 static int remove_one(struct hf_tool *tool, const struct options *options)
 {

@@ -50,8 +50,7 @@ const struct hf_command hf_tool_tree_command = {
     .read_operands = read_operands,
 };
 
-/* ------------------------------------------------------------------- tree --
- */
+/* ----------------------------------------------------------------- tree -- */
 
 struct printing {
     const struct options *options;

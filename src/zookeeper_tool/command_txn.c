@@ -54,8 +54,7 @@ const struct hf_command hf_tool_txn_command = {
     .read_operands = read_operands,
 };
 
-/* ------------------------------------------------------------------ lines --
- */
+/* ---------------------------------------------------------------- lines -- */
 
 /* A transaction that is being read. */
 struct txn {
@@ -142,8 +141,7 @@ static hf_status read_lines(FILE *in, struct txn *txn, struct hf_error *error)
                         "set /a DATA");
 }
 
-/* ------------------------------------------------------------ transaction --
- */
+/* ---------------------------------------------------------- transaction -- */
 
 static const char *name_of(enum hf_zookeeper_op_kind kind)
 {

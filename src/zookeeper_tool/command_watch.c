@@ -67,8 +67,7 @@ const struct hf_command hf_tool_watch_command = {
     .read_operands = read_operands,
 };
 
-/* ----------------------------------------------------------------- events --
- */
+/* --------------------------------------------------------------- events -- */
 
 struct watching {
     const struct options *options;

@@ -71,8 +71,7 @@ hf_status hf_tool_import_begin(struct hf_tool_import_file *file,
     return status;
 }
 
-/* ------------------------------------------------------------------- node --
- */
+/* ----------------------------------------------------------------- node -- */
 
 /* The values of a line. */
 enum { PATH, MODE, ACL, DATA, NODES, VALUES };

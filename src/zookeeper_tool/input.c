@@ -32,8 +32,7 @@ void hf_tool_input_close(FILE *in)
         (void)fclose(in);
 }
 
-/* ------------------------------------------------------------------- data --
- */
+/* ----------------------------------------------------------------- data -- */
 
 /* Make ${memory} of ${capacity} bytes larger, up to ${max}.  False: no memory.
  */
@@ -109,8 +108,7 @@ void hf_tool_data_free(struct hf_tool_data *data)
     *data = (struct hf_tool_data){NULL, 0, NULL};
 }
 
-/* ------------------------------------------------------------------ lines --
- */
+/* ---------------------------------------------------------------- lines -- */
 
 /* Read up to the end of a line.  HF_EGONE: there is none. */
 static hf_status read_line(FILE *in, struct hf_tool_line *line,

@@ -40,8 +40,7 @@ static bool take(struct cursor *cursor, char c)
     return true;
 }
 
-/* ---------------------------------------------------------------- strings --
- */
+/* -------------------------------------------------------------- strings -- */
 
 /* Set ${unit} to the four hexadecimal digits at ${text}. */
 static bool read_unit(const char *text, uint32_t *unit)
@@ -151,8 +150,7 @@ static char *take_string(struct cursor *cursor)
     return text;
 }
 
-/* ----------------------------------------------------------------- values --
- */
+/* --------------------------------------------------------------- values -- */
 
 static hf_status take_number(struct cursor *cursor, uint64_t *number)
 {
@@ -217,8 +215,7 @@ static hf_status take_value(struct cursor *cursor,
     return value->text != NULL ? HF_OK : cursor->error->status;
 }
 
-/* ----------------------------------------------------------------- object --
- */
+/* --------------------------------------------------------------- object -- */
 
 static struct hf_tool_json_value *find(struct hf_tool_json_value *values,
                                        size_t count, const char *key)

@@ -22,8 +22,7 @@ static void fail_memory(struct hf_tool_read *read)
     set_failure(read, HF_ENOMEM, "no memory is left");
 }
 
-/* ---------------------------------------------------------------- results --
- */
+/* -------------------------------------------------------------- results -- */
 
 /* Is child ${name} one to pass over? */
 static bool is_left_out(const struct hf_tool_read *read, const char *name)
@@ -124,8 +123,7 @@ static void on_done(void *arg, const struct hf_zookeeper_result *result)
     copy_acls(read, result);
 }
 
-/* ---------------------------------------------------------------- reading --
- */
+/* -------------------------------------------------------------- reading -- */
 
 static void start_op(struct hf_tool_read *read, enum hf_zookeeper_op_kind kind)
 {

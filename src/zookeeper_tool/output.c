@@ -11,8 +11,7 @@
 #include "core/utf8.h"
 #include "zookeeper_tool/base64.h"
 
-/* ------------------------------------------------------------------ words --
- */
+/* ---------------------------------------------------------------- words -- */
 
 /* Does ${text} need quotes? */
 static bool needs_quotes(const char *text)
@@ -51,8 +50,7 @@ void hf_tool_print_word(FILE *out, const char *text)
     putc('"', out);
 }
 
-/* ------------------------------------------------------------------- Stat --
- */
+/* ----------------------------------------------------------------- Stat -- */
 
 const char *hf_tool_mode_of(const struct hf_zookeeper_stat *stat)
 {
@@ -135,8 +133,7 @@ bool hf_tool_json_data(struct hf_json *json, const void *data, size_t bytes)
     return true;
 }
 
-/* ----------------------------------------------------------- access lists --
- */
+/* --------------------------------------------------------- access lists -- */
 
 char *hf_tool_format_acl(const struct hf_zookeeper_acl *acl)
 {

@@ -19,8 +19,7 @@
 
 #define ANSWER_BYTES_MAX (256U << 20)
 
-/* ---------------------------------------------------------------- session --
- */
+/* -------------------------------------------------------------- session -- */
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
@@ -128,8 +127,7 @@ int hf_tool_signal_fd(void)
     return fd;
 }
 
-/* --------------------------------------------------------------- failures --
- */
+/* ------------------------------------------------------------- failures -- */
 
 int hf_tool_exit_status(hf_status status)
 {
@@ -184,8 +182,7 @@ int hf_tool_fail_memory(void)
     return HF_EXIT_LIMIT;
 }
 
-/* ------------------------------------------------------------------ paths --
- */
+/* ---------------------------------------------------------------- paths -- */
 
 /* Create ${path}; fine if it is there. */
 static hf_status create_plain(struct hf_tool *tool, const char *path)

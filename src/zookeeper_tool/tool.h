@@ -100,8 +100,7 @@ const char *hf_tool_text_in_multi(const struct hf_zookeeper_result *result);
 /* Print that no memory is left.  Returns the exit status. */
 int hf_tool_fail_memory(void);
 
-/* ------------------------------------------------------------------ paths --
- */
+/* ---------------------------------------------------------------- paths -- */
 
 /* Create the nodes above ${path} that are missing, with no data.  HF_OK, or how
  * the last call failed. */
