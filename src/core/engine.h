@@ -86,8 +86,9 @@
  *    EXCLUSIVE.
  *  - CONNECTION_ERROR may come whenever there is no connection.
  *  - After GAVE_UP, which follows SUSPENDED and CONNECTION_ERROR, the engine
- *    does not try to connect until hf_engine_ops.connect is called.  A session
- *    that is alive then ends when its timeout is over.
+ *    does not try to connect until hf_engine_ops.connect is called, or until
+ *    another user of its session begins again.  A session that is alive then
+ *    ends when its timeout is over.
  *  - The core does not watch a ticket while its DOWNGRADE is under way, but may
  *    request its REMOVE before that is answered.  The REMOVE then removes the
  *    ticket in either form.

@@ -280,6 +280,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     session->connection_error[0] = '\0';
     session->connection_error_status = HF_OK;
     session->connection_error_final = false;
+    session->gave_up = false; /* another user of the session began again */
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;
     else

@@ -100,6 +100,19 @@ static void a_release_begins_again(void **state)
     expect(f, "STATE CONNECTED; a REMOVE a1");
 }
 
+/* A handle on the session has an operation to send. */
+static void another_user_of_the_session_begins_again(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    suspended(f);
+    gave_up(f, 0, 0);
+    expect(f, "STATE SUSPENDED");
+    connected(f, f->now_ms, true);
+    expect(f, "STATE CONNECTED");
+    want(f, &f->a);
+    expect(f, "a ENQUEUE a1");
+}
+
 static void a_close_does_not(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -120,6 +133,7 @@ TEST_FILE(giving_up)
         cmocka_unit_test(the_next_acquire_begins_again),
         cmocka_unit_test(giving_up_ends_waits_and_spares_holders),
         cmocka_unit_test(a_release_begins_again),
+        cmocka_unit_test(another_user_of_the_session_begins_again),
         cmocka_unit_test(a_close_does_not),
     };
 
