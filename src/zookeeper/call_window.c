@@ -104,6 +104,8 @@ bool hf_zk_window_has_room_for(const struct hf_zk_window *window,
 
     if (window->alone != NULL && window->alone != queue)
         return false;
+    if (waits && hf_zk_window_has_room(window, calls))
+        return false; /* the session begins that first, and then asks again */
     if (!waits && now_ms >= window->locks_until_ms)
         return calls < window->size;
     return own < HF_ZK_WINDOW_BESIDE_LOCKS;

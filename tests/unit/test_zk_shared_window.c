@@ -131,6 +131,27 @@ static void what_waits_for_a_lock_goes_first(void **state)
     op_fixture_end(&f);
 }
 
+/* Neither a lock nor a handle fills a window of one call for ever. */
+static void they_take_turns_in_a_window_of_one(void **state)
+{
+    struct test_op o[3];
+    struct work work[2];
+    struct zk_op_fixture f;
+
+    (void)state;
+    op_fixture_begin(&f, 1, 1);
+    op_fixture_connect(&f);
+    fill(&f, o, 3);
+    lock_asks(&f, &work[0], HF_ZK_NORMAL, "/l0");
+    lock_asks(&f, &work[1], HF_ZK_NORMAL, "/l1");
+    answer(&f, 1);
+    op_fixture_expect_sent(&f, "exists /l0; set /fill");
+    answer(&f, 2);
+    op_fixture_expect_sent(&f, "exists /l1; set /fill");
+    op_fixture_answer_all(&f);
+    op_fixture_end(&f);
+}
+
 /* An acquire is followed by a release. */
 static void one_is_in_flight_until_locks_have_rested(void **state)
 {
@@ -384,6 +405,7 @@ TEST_FILE(zk_shared_window)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_on_the_session_a_queue_fills_the_window),
         cmocka_unit_test(what_waits_for_a_lock_goes_first),
+        cmocka_unit_test(they_take_turns_in_a_window_of_one),
         cmocka_unit_test(one_is_in_flight_until_locks_have_rested),
         cmocka_unit_test(locks_do_not_starve_operations),
         cmocka_unit_test(the_answer_to_a_lock_makes_room_for_operations),
