@@ -171,21 +171,24 @@ class Client:
     def sync(self, path="/"):
         self.call("sync", jute.Writer().string(path))
 
-    def check(self, *paths):
-        """A multi of nothing but checks: a committed write."""
+    def multi(self, op, bodies):
+        """Requests of one kind in one transaction; a Writer of each."""
         writer = jute.Writer()
-        for path in paths:
-            writer.int(jute.OPS["check"]).bool(False).int(-1)
-            writer.string(path).int(-1)
+        for body in bodies:
+            writer.int(jute.OPS[op]).bool(False).int(-1)
+            writer.bytes += body.bytes
         writer.int(-1).bool(True).int(-1)
         answer = self.call("multi", writer)
-        while True:
-            kind, done = answer.int(), answer.bool()
+        # If one fails, the answer to each is an error, of those before it 0.
+        while answer.int() == jute.OPS["error"] and not answer.bool():
             answer.int()
-            if done:
-                return
-            if kind == jute.OPS["error"] and (error := answer.int()):
+            if error := answer.int():
                 raise Error(error, "multi")
+
+    def check(self, *paths):
+        """A multi of nothing but checks: a committed write."""
+        self.multi("check", [jute.Writer().string(path).int(-1)
+                             for path in paths])
 
     # ---- the whole tree
 
