@@ -4,22 +4,28 @@ import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.api.BackgroundCallback;
 import org.apache.curator.framework.api.CuratorEvent;
+import org.apache.curator.framework.recipes.cache.ChildData;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
+import org.apache.curator.framework.recipes.cache.CuratorCacheStorage;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.RetryNTimes;
 import org.apache.zookeeper.CreateMode;
 
 /**
  * BenchCurator SERVERS PATH [TIMEOUT_MS]: Apache Curator's InterProcessMutex,
- * asked and answering as bench/library.c and bench/hold.c; and its operations,
- * as bench/operations.h.
+ * asked and answering as bench/library.c and bench/hold.c; its operations, as
+ * bench/operations.h; and its CuratorCache, as bench/holdfast_cache.c.
  */
 public final class BenchCurator {
     private static final int WARM_UP = 50;
@@ -262,6 +268,100 @@ public final class BenchCurator {
         end(count);
     }
 
+    /** What CuratorCache keeps its nodes in unless it gets another one, and a
+     * count of those that it has read. */
+    private static final class Storage implements CuratorCacheStorage {
+        final CuratorCacheStorage standard = CuratorCacheStorage.standard();
+        final Semaphore read = new Semaphore(0);
+
+        @Override
+        public Optional<ChildData> put(ChildData data) {
+            Optional<ChildData> before = standard.put(data);
+            read.release();
+            return before;
+        }
+
+        @Override
+        public Optional<ChildData> remove(String path) {
+            return standard.remove(path);
+        }
+
+        @Override
+        public void clear() {
+            standard.clear();
+        }
+
+        @Override
+        public Optional<ChildData> get(String path) {
+            return standard.get(path);
+        }
+
+        @Override
+        public int size() {
+            return standard.size();
+        }
+
+        @Override
+        public Stream<ChildData> stream() {
+            return standard.stream();
+        }
+    }
+
+    private static CuratorCache cache;
+    private static Storage storage;
+    private static final Semaphore seen = new Semaphore(0);
+    private static volatile long seenAtNs;
+
+    private static void changed(ChildData before, ChildData after) {
+        seenAtNs = System.nanoTime();
+        seen.release();
+    }
+
+    private static void fill(CuratorFramework client) throws Exception {
+        CountDownLatch initialized = new CountDownLatch(1);
+
+        begin();
+        storage = new Storage();
+        cache = CuratorCache.builder(client, path).withStorage(storage)
+            .build();
+        cache.listenable().addListener(CuratorCacheListener.builder()
+            .forChanges(BenchCurator::changed)
+            .forInitialized(initialized::countDown).build());
+        cache.start();
+        initialized.await();
+        end(cache.size());
+        storage.read.drainPermits();
+    }
+
+    /** It has no event for this: it is current when it has read each node
+     * again. */
+    private static void resync(int count) throws Exception {
+        begin();
+        storage.read.acquire(cache.size());
+        seen.acquire(count);
+        if (count > 0)
+            sample(seenAtNs - beganNs);
+        end(cache.size());
+    }
+
+    private static void memory() {
+        Runtime runtime = Runtime.getRuntime();
+
+        System.gc();
+        System.gc();
+        begin();
+        sample(runtime.totalMemory() - runtime.freeMemory());
+        end(0);
+    }
+
+    private static void freeCache() {
+        begin();
+        cache.close();
+        cache = null;
+        storage = null;
+        end(0);
+    }
+
     public static void main(String[] arguments) throws Exception {
         BufferedReader in =
             new BufferedReader(new InputStreamReader(System.in));
@@ -288,6 +388,14 @@ public final class BenchCurator {
                 else if (words[0].matches("get|set|create"))
                     many(client, words[0], Integer.parseInt(words[1]),
                             Integer.parseInt(words[2]));
+                else if (words[0].equals("fill"))
+                    fill(client);
+                else if (words[0].equals("resync"))
+                    resync(Integer.parseInt(words[1]));
+                else if (words[0].equals("memory"))
+                    memory();
+                else if (words[0].equals("free"))
+                    freeCache();
                 else if (words[0].equals("contend"))
                     contest(Integer.parseInt(words[1]),
                             Integer.parseInt(words[2]));

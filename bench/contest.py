@@ -24,7 +24,8 @@ class Result:
         cpu, passed, grants, *samples = map(int, line.split())
         self.samples = sorted(sample / 1000 for sample in samples)
         self.grants = grants
-        self.rate = grants / (passed / 1e9)
+        self.seconds = passed / 1e9
+        self.rate = grants / self.seconds
         self.cpu = cpu / 1000 / max(grants, 1)
 
     def quantile(self, part):
@@ -48,10 +49,13 @@ class Contender:
         self.process = machine.Process(arguments, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
 
-    def ask(self, *words):
+    def ask(self, *words, meanwhile=None):
+        """Call meanwhile() once it has the request."""
         popen = self.process.popen
         popen.stdin.write(" ".join(map(str, words)) + "\n")
         popen.stdin.flush()
+        if meanwhile:
+            meanwhile()
         line = popen.stdout.readline()
         if not line:
             raise SystemExit("asked to %s, but %s" % (
