@@ -219,7 +219,7 @@ static int fail_setting(const struct setting *setting,
 {
     int exit_code = hf_tool_fail_error(error);
 
-    if (setting->options->recursive)
+    if (setting->options->recursive && setting->count > 0)
         hf_ui_print("%" PRIu64 " access list%s set before that; run it again "
                     "for the rest",
                     setting->count, setting->count == 1 ? " was" : "s were");

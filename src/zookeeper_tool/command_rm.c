@@ -92,6 +92,7 @@ struct removal {
     const struct options *options;
     struct hf_tool_window window;
     uint64_t deleted; /* or would be */
+    uint64_t unsure;  /* were deleted, or not, or will be */
 };
 
 static void on_result(void *arg, size_t tag,
@@ -102,6 +103,8 @@ static void on_result(void *arg, size_t tag,
     (void)tag;
     if (result->status == HF_OK)
         removal->deleted++;
+    if (result->status == HF_EUNSURE)
+        removal->unsure++;
 }
 
 /* A node whose children are not known cannot be deleted. */
@@ -161,18 +164,25 @@ static int print_count(const struct removal *removal)
     return hf_command_line_end_output();
 }
 
-/* Print ${error}, and how many nodes were deleted before.  If there were none,
- * the text of ${error} says enough. */
+/* Print ${error}, and how many nodes were deleted, or may have been.  If there
+ * are none, the text of ${error} says enough. */
 static int fail_removal(const struct removal *removal,
                         const struct hf_error *error)
 {
     int exit_code = hf_tool_fail_error(error);
 
-    if (!removal->options->dry_run && removal->deleted > 0)
+    if (removal->options->dry_run || removal->deleted + removal->unsure == 0)
+        return exit_code;
+    if (removal->unsure == 0)
         hf_ui_print("%" PRIu64 " node%s deleted before that; run it again for "
                     "the rest",
                     removal->deleted,
                     removal->deleted == 1 ? " was" : "s were");
+    else
+        hf_ui_print("%" PRIu64 " node%s deleted before that, and %" PRIu64
+                    " may have been; run it again for the rest",
+                    removal->deleted, removal->deleted == 1 ? " was" : "s were",
+                    removal->unsure);
     return exit_code;
 }
 

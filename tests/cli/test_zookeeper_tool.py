@@ -871,6 +871,27 @@ class Outages(Served):
             "holdfast: the next 1000 nodes, from line 1002 on, may have been, "
             "too; look before you import them again"])
 
+    def test_deletes_that_may_have_been_carried_out(self):
+        """Their answers are lost in the middle of a tree."""
+        lines = ["create /w"] + ["create /w/%04d" % n for n in range(3000)]
+        self.do("txn", text="\n".join(lines))
+        # So that the cut comes while it runs.
+        self.proxy.delay(5)
+        with self.server.client() as client:
+            process = self.start_zk("rm", "-c", self.proxied, "-r", "/w")
+            waiting.eventually("the first deletes", lambda: client.exists(
+                self.top + "/w/0100") is None)
+            self.proxy.hold(DOWN)
+        self.proxy.cut()
+        self.proxy.thaw(DOWN)
+        status, out, err = self.finish(process)
+        self.assertEqual((status, out), (69, ""))
+        self.assertRegex(err, "^holdfast: /w/.*; it may have been carried out"
+                         ".*\nholdfast: [0-9]+ nodes were deleted before that, "
+                         "and [0-9]+ may have been; run it again for the rest"
+                         "\n$")
+        self.do("rm", "-r", "/w")
+
     def test_a_watch_asks_to_read_again(self):
         process = self.watch("-c", self.proxied, "/w")
         self.proxy.cut()
