@@ -39,8 +39,9 @@
  * Bounds     An operation that is longer than the servers take is refused here
  *            (max_request_bytes), because a server would end the connection.
  *            An answer that is longer than max_answer_bytes fails that
- *            operation alone.  At most 512 operations are sent and unanswered;
- *            up to a million others wait for them.
+ *            operation alone.  At most 512 operations are sent and unanswered,
+ *            fewer on the session of a client of locks; up to a million others
+ *            wait for them.
  */
 #ifndef HOLDFAST_ZOOKEEPER_H
 #define HOLDFAST_ZOOKEEPER_H
