@@ -31,7 +31,9 @@ static const char usage[] =
     "                     instead of the plain model; leased: the real client\n"
     "                     of servers that lease tickets on a simulated one;\n"
     "                     zk-client: no locks, but the public client of\n"
-    "                     ZooKeeper, with --seeds and --seed\n"
+    "                     ZooKeeper; zk-shared: as zk, with the public client\n"
+    "                     on the sessions of the locks; both with --seeds and\n"
+    "                     --seed\n"
     "  --seeds N          run N seeds and check the invariants in each run\n"
     "  --all              seeds of every kind, N of them together\n"
     "  --first S          the first seed of each kind (1)\n"
@@ -164,6 +166,8 @@ static bool parse_engine(struct options *options, const char *word)
         options->kind.engine = ENGINE_LEASED;
     else if (word != NULL && strcmp(word, "zk-client") == 0)
         options->kind.engine = ENGINE_ZOOKEEPER_CLIENT;
+    else if (word != NULL && strcmp(word, "zk-shared") == 0)
+        options->kind.engine = ENGINE_ZOOKEEPER_SHARED;
     return options->kind.engine != ENGINE_PLAIN;
 }
 
@@ -179,7 +183,7 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
 
         if (strcmp(*word, "--engine") == 0) {
             if (!parse_engine(options, *++word))
-                return "expected --engine zk, leased or zk-client";
+                return "expected --engine zk, leased, zk-client or zk-shared";
         } else if (strcmp(*word, "--mutant") == 0) {
             if (*++word == NULL)
                 return "expected --mutant NAME";

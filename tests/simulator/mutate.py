@@ -48,6 +48,7 @@ SEED_KINDS = {
     "seed": (),
     "zk seed": ("--engine", "zk"),
     "zk-client seed": ("--engine", "zk-client"),
+    "zk-shared seed": ("--engine", "zk-shared"),
     "leased seed": ("--engine", "leased"),
     "double-barrier seed": ("--double-barrier",),
     "zk double-barrier seed": ("--double-barrier", "--engine", "zk"),
@@ -204,6 +205,8 @@ def own_kind(name):
     ZooKeeper are lazy."""
     if name.startswith("ZOOKEEPER_"):
         return "zk-client seed"
+    if name.startswith("SHARED_"):
+        return "zk-shared seed"
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
     double_barrier = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION)_", name)

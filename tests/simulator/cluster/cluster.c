@@ -76,6 +76,14 @@ static void on_deleted(void *arg, const char *queue)
     check_deleted(arg, queue);
 }
 
+static void on_node_changed(void *arg, const struct hf_sim_node_change *change)
+{
+    struct cluster *cluster = arg;
+
+    if (cluster->node_changed != NULL)
+        cluster->node_changed(arg, change);
+}
+
 /* --------------------------------------------------------------- tickets -- */
 
 struct ticket_record *cluster_ticket_record(struct cluster *cluster,
@@ -317,6 +325,7 @@ void cluster_init(struct cluster *cluster, const struct hf_sim_config *config)
                                        .gone = on_gone,
                                        .barrier_changed = barrier_changed,
                                        .deleted = on_deleted,
+                                       .node_changed = on_node_changed,
                                        .line = on_line,
                                        .arg = cluster};
 

@@ -268,11 +268,16 @@ struct cluster {
     /* Called when an attempt was granted, and when it was lost. */
     void (*on_granted)(struct attempt *attempt);
     void (*on_lost)(struct attempt *attempt);
+    /* As in struct hf_sim_observer; NULL: nothing is called. */
+    void (*node_changed)(void *arg, const struct hf_sim_node_change *change);
     uint64_t steps;     /* events handed to cores */
     uint64_t run_steps; /* timers of the model */
     uint64_t grants;
     uint64_t losses;
     uint64_t answers; /* to operations */
+    /* Of handles on the sessions of clients, as in struct zookeeper_result. */
+    uint64_t operations_of_handles;
+    uint64_t events_of_handles;
 };
 
 /* Fill in ${cluster}; .sim is made from ${config}. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine of the ZooKeeper model: the real client of locks
  * (src/engines/zookeeper), whose session zk_drive.c drives. */
+#include "simulator/model/zk_handle.h"
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
@@ -91,6 +92,9 @@ static void on_event(void *host, struct hf_event *event)
     struct zk_client *client = host;
     struct hf_engine *engine = client->engine;
 
+    /* A handle of a process that is gone may leave room to a request. */
+    if (engine->gone && client->handle != NULL)
+        return;
     assert(!engine->frozen && !engine->gone);
     event->now_ms = zk_drive_now_ms(client);
     observe_event(client, event);
@@ -181,6 +185,8 @@ static void crash(struct hf_engine *engine)
 
     engine->gone = true;
     zk_drive_close(client);
+    if (client->handle != NULL)
+        hf_zk_op_queue_close(&client->handle->queue, zk_drive_now_ms(client));
     hf_zk_free(client->zk);
     client->zk = NULL;
     client->watches = NULL;

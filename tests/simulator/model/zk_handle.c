@@ -48,14 +48,8 @@ static void set_watches_again(struct zk_handle *handle);
 static void up(void *user, bool resumed)
 {
     struct zk_handle *handle = user;
-    struct zk_client *client = handle->client;
 
-    client->client_session = client->connection->session;
-    client->connection->client_accepted = true;
     handle->keeps_watches = false;
-    sim_trace(handle->engine->sim, handle->engine, "%s to s%u",
-              resumed ? "resumed" : "connected",
-              client->connection->server->index + 1);
     if (handle->callbacks != NULL)
         handle->callbacks->up(handle->user, resumed);
     set_watches_again(handle);
@@ -65,7 +59,6 @@ static void suspended(void *user)
 {
     struct zk_handle *handle = user;
 
-    sim_trace(handle->engine->sim, handle->engine, "suspended");
     if (handle->callbacks != NULL)
         handle->callbacks->suspended(handle->user);
 }
@@ -74,21 +67,59 @@ static void lost(void *user, const char *why)
 {
     struct zk_handle *handle = user;
 
-    sim_trace(handle->engine->sim, handle->engine, "session lost: %s", why);
-    handle->client->client_session = NULL;
+    (void)why;
     if (handle->callbacks != NULL)
         handle->callbacks->lost(handle->user);
-    hf_zk_watch_set_session_lost(&handle->session.watches);
+    hf_zk_watch_set_session_lost(&handle->session->watches);
 }
 
 static void closed(void *user)
 {
     struct zk_handle *handle = user;
 
-    sim_trace(handle->engine->sim, handle->engine, "closed");
-    handle->client->client_session = NULL;
     if (handle->callbacks != NULL)
         handle->callbacks->closed(handle->user);
+}
+
+/* What the model has to know of a session that is the handle's own; the client
+ * of locks does that for its own. */
+static void own_up(void *user, bool resumed)
+{
+    struct zk_handle *handle = user;
+    struct zk_client *client = handle->client;
+
+    client->client_session = client->connection->session;
+    client->connection->client_accepted = true;
+    sim_trace(handle->engine->sim, handle->engine, "%s to s%u",
+              resumed ? "resumed" : "connected",
+              client->connection->server->index + 1);
+    up(user, resumed);
+}
+
+static void own_suspended(void *user)
+{
+    struct zk_handle *handle = user;
+
+    sim_trace(handle->engine->sim, handle->engine, "suspended");
+    suspended(user);
+}
+
+static void own_lost(void *user, const char *why)
+{
+    struct zk_handle *handle = user;
+
+    sim_trace(handle->engine->sim, handle->engine, "session lost: %s", why);
+    handle->client->client_session = NULL;
+    lost(user, why);
+}
+
+static void own_closed(void *user)
+{
+    struct zk_handle *handle = user;
+
+    sim_trace(handle->engine->sim, handle->engine, "closed");
+    handle->client->client_session = NULL;
+    closed(user);
 }
 
 static void on_log(void *user, enum hf_log_level level, const char *format, ...)
@@ -154,7 +185,7 @@ static void set_again(struct zk_handle_watch *watch)
 
 static void set_watches_again(struct zk_handle *handle)
 {
-    const struct hf_zk_watch_set *set = &handle->session.watches;
+    const struct hf_zk_watch_set *set = &handle->session->watches;
     struct hf_zk_watcher *watcher = NULL;
 
     while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL)
@@ -225,7 +256,7 @@ static void ask_to_forget(struct zk_handle_watch *watch,
 
 void zk_handle_watch_free(struct zk_handle_watch *watch)
 {
-    struct hf_zk_session *session = &watch->handle->session;
+    struct hf_zk_session *session = watch->handle->session;
     enum hf_zk_unwatch what;
 
     if (watch->setting_again)
@@ -253,22 +284,48 @@ static void run_due(struct zk_client *client, uint64_t now_ms)
     hf_zk_op_queue_tick(&client->handle->queue, now_ms);
 }
 
-static void begin_session(struct zk_handle *handle)
+/* Begin to use the session, as ${listener} says. */
+static void use_session(struct zk_handle *handle,
+                        const struct hf_zk_listener *listener)
 {
-    const struct hf_zk_log log = {handle, on_log};
-    uint64_t now_ms = zk_handle_now_ms(handle);
-
-    hf_zk_session_begin(&handle->session, &handle->config.session, &log,
-                        now_ms);
     handle->context = (struct hf_zk_op_context){
         .chroot = "", .max_request_bytes = REQUEST_BYTES_MAX};
-    hf_zk_op_queue_init(&handle->queue, &handle->session, &handle->context);
-    handle->listener = (struct hf_zk_listener){.user = handle,
-                                               .up = up,
-                                               .suspended = suspended,
-                                               .lost = lost,
-                                               .closed = closed};
-    hf_zk_listeners_add(&handle->session.listeners, &handle->listener);
+    hf_zk_op_queue_init(&handle->queue, handle->session, &handle->context);
+    handle->listener = *listener;
+    handle->listener.user = handle;
+    hf_zk_listeners_add(&handle->session->listeners, &handle->listener);
+}
+
+static void begin_session(struct zk_handle *handle)
+{
+    static const struct hf_zk_listener listener = {.up = own_up,
+                                                   .suspended = own_suspended,
+                                                   .lost = own_lost,
+                                                   .closed = own_closed};
+    const struct hf_zk_log log = {handle, on_log};
+
+    handle->session = &handle->own_session;
+    hf_zk_session_begin(handle->session, &handle->config.session, &log,
+                        zk_handle_now_ms(handle));
+    use_session(handle, &listener);
+}
+
+struct zk_handle *zk_handle_share(struct hf_engine *engine)
+{
+    static const struct hf_zk_listener listener = {
+        .up = up, .suspended = suspended, .lost = lost, .closed = closed};
+    struct zk_client *client = engine->zk;
+    struct zk_handle *handle = sim_alloc(engine->sim, sizeof *handle);
+
+    assert(client->zk != NULL && client->handle == NULL);
+    handle->engine = engine;
+    handle->client = client;
+    handle->session = client->session;
+    client->handle = handle;
+    client->due_at_ms = due_at_ms;
+    client->run_due = run_due;
+    use_session(handle, &listener);
+    return handle;
 }
 
 /* Start the process, or start it anew because its clock was set. */
@@ -281,7 +338,7 @@ static void start(struct hf_engine *engine)
         client = sim_alloc(engine->sim, sizeof *client);
         handle = sim_alloc(engine->sim, sizeof *handle);
         *client = (struct zk_client){.engine = engine,
-                                     .session = &handle->session,
+                                     .session = &handle->own_session,
                                      .handle = handle,
                                      .due_at_ms = due_at_ms,
                                      .run_due = run_due,
@@ -292,7 +349,7 @@ static void start(struct hf_engine *engine)
     } else {
         handle = client->handle;
         zk_drive_close(client);
-        hf_zk_session_free(&handle->session);
+        hf_zk_session_free(handle->session);
         client->number = 0;
     }
     zk_drive_configure(engine->sim, &handle->config);
@@ -306,7 +363,14 @@ void zk_handle_close(struct zk_handle *handle)
 {
     zk_handle_begin(handle);
     hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
-    hf_zk_session_close(&handle->session);
+    hf_zk_session_close(handle->session);
+    zk_handle_end(handle);
+}
+
+void zk_handle_stop(struct zk_handle *handle)
+{
+    zk_handle_begin(handle);
+    hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
     zk_handle_end(handle);
 }
 
@@ -319,7 +383,7 @@ static void crash(struct hf_engine *engine)
     engine->gone = true;
     zk_drive_close(engine->zk);
     hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
-    hf_zk_session_free(&handle->session);
+    hf_zk_session_free(handle->session);
 }
 
 static void free_memory(struct hf_sim *sim)

@@ -11,7 +11,9 @@
  *     ... calls of hf_zk_op_queue_...() with handle->queue, and those below
  *     zk_handle_end(handle);
  *
- * The configuration of the run has .ensemble.handles set.
+ * The configuration of the run has .ensemble.handles set.  Otherwise engines
+ * are clients of locks, and zk_handle_share() gives a handle on the session of
+ * one, as hf_client_zookeeper() does.
  */
 #ifndef HF_TESTS_SIMULATOR_MODEL_ZK_HANDLE_H
 #define HF_TESTS_SIMULATOR_MODEL_ZK_HANDLE_H
@@ -34,8 +36,9 @@ struct zk_handle_callbacks {
 struct zk_handle {
     struct hf_engine *engine;
     struct zk_client *client;
+    struct hf_zk_session *session; /* its own, or that of a client of locks */
     struct hf_zk_url_config config;
-    struct hf_zk_session session;
+    struct hf_zk_session own_session;
     struct hf_zk_op_queue queue;
     struct hf_zk_op_context context;
     struct hf_zk_listener listener;
@@ -48,6 +51,10 @@ struct zk_handle {
 
 struct zk_handle *zk_handle_of(const struct hf_engine *engine);
 
+/* A handle on the session of ${engine}, a client of locks that has none.  It
+ * ends with that client. */
+struct zk_handle *zk_handle_share(struct hf_engine *engine);
+
 /* Around calls from outside of a notification. */
 void zk_handle_begin(struct zk_handle *handle);
 void zk_handle_end(struct zk_handle *handle);
@@ -56,6 +63,10 @@ uint64_t zk_handle_now_ms(const struct zk_handle *handle);
 
 /* End all operations and the session; .closed follows. */
 void zk_handle_close(struct zk_handle *handle);
+
+/* The client of locks that has the session is being closed: start nothing
+ * more. */
+void zk_handle_stop(struct zk_handle *handle);
 
 /* --------------------------------------------------------------- watches -- */
 

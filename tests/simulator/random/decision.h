@@ -26,6 +26,8 @@ enum decision_kind {
     DECISION_OTHER_CLIENT, /* a program of another make does its next step */
     DECISION_FAULT,        /* a fault happens */
     DECISION_PARTICIPANT,  /* a participant comes to a double barrier */
+    DECISION_HANDLE,       /* the user of a handle on a session of locks does
+                              something */
     DECISION_KINDS,
 };
 

@@ -6,6 +6,7 @@
 
 #include "simulator/random/decision.h"
 #include "simulator/random/server_faults.h"
+#include "simulator/random/shared_session.h"
 #include "simulator/random/users.h"
 
 struct plan plan;
@@ -75,10 +76,13 @@ static void open_again(void *arg)
     struct client *client = arg;
     int32_t ppm = (int32_t)below(9001) - 4500;
 
-    if (!client->alive && !plan.closing)
-        cluster_open(
-            client, 1000 + below(1000000),
-            plan.cluster->no_faults || decisions_without_drift() ? 0 : ppm);
+    if (client->alive || plan.closing)
+        return;
+    cluster_open(client, 1000 + below(1000000),
+                 plan.cluster->no_faults || decisions_without_drift() ? 0
+                                                                      : ppm);
+    if (plan.shared)
+        shared_session_open(client);
 }
 
 /* Free a closed client once the core has forgotten everything. */
@@ -161,12 +165,16 @@ static void one_fault(enum fault fault, struct client *client)
         hf_sim_restart_servers(cluster->sim);
         break;
     case FAULT_CRASH:
+        if (plan.shared)
+            shared_session_crash(client);
         cluster_crash(client);
         later(below(1000) * MS_US, open_again, client);
         break;
     case FAULT_CLOSE:
         if (client->closing)
             break;
+        if (plan.shared)
+            shared_session_close(client);
         cluster_close(client);
         discard(client);
         break;

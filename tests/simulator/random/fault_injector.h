@@ -60,6 +60,7 @@ struct plan {
     bool multi_locks; /* users acquire semaphores, and several locks at once */
     bool cohorts;     /* users share tickets */
     bool crowded;     /* many users, who hold for a short time */
+    bool shared;      /* clients have handles on their sessions */
     bool faults_over; /* there are no faults any more */
     bool closing;     /* users stop, and clients close */
     struct hf_ticket_id other_ticket;

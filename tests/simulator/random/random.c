@@ -16,6 +16,7 @@
 #include "simulator/cluster/operation.h"
 #include "simulator/random/decision.h"
 #include "simulator/random/fault_injector.h"
+#include "simulator/random/shared_session.h"
 #include "simulator/random/users.h"
 #include "zookeeper/proof.h"
 
@@ -200,6 +201,17 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     return config;
 }
 
+/* Answers that are garbled would make the handles' reads wrong. */
+static struct hf_sim_config choose_shared(uint64_t seed,
+                                          struct hf_random *random)
+{
+    struct hf_sim_config config = choose_zookeeper(seed, random);
+
+    config.garble_chance = 0;
+    plan.shared = true;
+    return config;
+}
+
 /* In half of the runs leases are renewed in pieces of this many tickets. */
 static unsigned pieces_of(uint64_t seed)
 {
@@ -251,11 +263,18 @@ static struct hf_sim_config choose_any(enum engine_kind engine, uint64_t seed,
     switch (engine) {
     case ENGINE_ZOOKEEPER:
         return choose_zookeeper(seed, random);
+    case ENGINE_ZOOKEEPER_SHARED:
+        return choose_shared(seed, random);
     case ENGINE_LEASED:
         return choose_leased(seed, random);
     default:
         return choose(seed, random);
     }
+}
+
+static bool has_ensemble(enum engine_kind engine)
+{
+    return engine == ENGINE_ZOOKEEPER || engine == ENGINE_ZOOKEEPER_SHARED;
 }
 
 /* Has the run no faults at all? */
@@ -278,7 +297,7 @@ static void choose_cohorts(uint64_t seed, enum engine_kind engine)
 
     hf_random_seed(&random, seed ^ 0x636f686f727473);
     plan.cohorts = hf_random_below(&random, 3) == 0;
-    plan.crowded = plan.cohorts && engine != ENGINE_ZOOKEEPER &&
+    plan.crowded = plan.cohorts && !has_ensemble(engine) &&
                    plan.cluster->lock_count == 1 &&
                    !plan.cluster->locks[0].read_write &&
                    hf_random_below(&random, 2) == 0;
@@ -352,8 +371,8 @@ static void begin(struct cluster *cluster, uint64_t seed,
     cluster->grant_limit_us =
         cluster->no_faults ? 20 * (uint64_t)config.delay_max_us + 5 * MS_US
                            : 3000 * plan.scale_ms + 1000 * MS_US;
-    if (engine == ENGINE_ZOOKEEPER) /* An election, and deadlines that are
-                                       rounded up to a tick, take longer. */
+    if (has_ensemble(engine)) /* An election, and deadlines that are rounded up
+                                 to a tick, take longer. */
         cluster->grant_limit_us +=
             1000 * config.ensemble.tick_ms * (4 + config.ensemble.sync_limit);
     if (!cluster->no_faults && one_in(4)) /* a machine under load */
@@ -399,8 +418,13 @@ static void close_all(struct cluster *cluster)
 {
     plan.closing = true;
     for (unsigned i = 0; i < cluster->client_count; i++) {
-        if (cluster->clients[i].alive && !cluster->clients[i].closing)
-            cluster_close(&cluster->clients[i]);
+        struct client *client = &cluster->clients[i];
+
+        if (!client->alive || client->closing)
+            continue;
+        if (plan.shared)
+            shared_session_close(client);
+        cluster_close(client);
     }
 }
 
@@ -411,6 +435,20 @@ static bool all_closed(struct cluster *cluster)
             return false;
     }
     return true;
+}
+
+/* Users of handles go on for a while without faults.  The waiters that are left
+ * must be granted meanwhile or later. */
+static void run_handles(struct cluster *cluster, uint64_t lease_us)
+{
+    shared_sessions_end_faults();
+    run_until(cluster, now_us() + 4 * lease_us, NULL);
+    shared_sessions_stop();
+}
+
+static bool all_quiet(struct cluster *cluster)
+{
+    return check_quiet(cluster) && !shared_sessions_busy();
 }
 
 /* Faults and new attempts for a while, then time for everything to end, then
@@ -424,15 +462,21 @@ bool random_run(struct cluster *cluster, uint64_t seed, enum engine_kind engine,
     cluster->line = line;
     cluster->brief = brief;
     lease_us = 1000 * plan.scale_ms;
+    if (plan.shared)
+        shared_sessions_begin();
     fault_injector_start();
     check_all(NULL);
     run_until(cluster, plan.until_us, NULL);
     if (cluster->broken == 0)
         fault_injector_stop();
+    if (plan.shared)
+        run_handles(cluster, lease_us);
     /* Holders come one after another. */
     run_until(cluster, now_us() + 60 * lease_us + 64 * plan.hold_max_us,
-              check_quiet);
+              plan.shared ? all_quiet : check_quiet);
     check_end(cluster);
+    if (plan.shared)
+        shared_sessions_check_end();
     /* Nothing may come back.  What a crashed client had under way on a cut link
      * may take effect late, and its session then lives for one more timeout. */
     run_until(cluster, now_us() + 4 * lease_us, NULL);
@@ -442,5 +486,7 @@ bool random_run(struct cluster *cluster, uint64_t seed, enum engine_kind engine,
     run_until(cluster, now_us() + lease_us, all_closed);
     if (!all_closed(cluster))
         cluster_broken(cluster, 8, "a client is never CLOSED");
+    if (plan.shared)
+        shared_sessions_end();
     return cluster->broken == 0;
 }

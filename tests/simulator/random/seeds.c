@@ -50,6 +50,7 @@ void seeds_print_command(struct seeds_kind kind, uint64_t seed)
         [ENGINE_ZOOKEEPER] = " --engine zk",
         [ENGINE_LEASED] = " --engine leased",
         [ENGINE_ZOOKEEPER_CLIENT] = " --engine zk-client",
+        [ENGINE_ZOOKEEPER_SHARED] = " --engine zk-shared",
     };
 
     printf("./dev sim%s%s%s%s --seed %" PRIu64,
@@ -129,6 +130,8 @@ static void run_cluster(struct seeds_report *report)
     report->steps += cluster.steps;
     report->grants += cluster.grants;
     report->losses += cluster.losses;
+    report->operations += cluster.operations_of_handles;
+    report->events += cluster.events_of_handles;
     cluster_free(&cluster);
 }
 
@@ -297,8 +300,12 @@ static void print_sum(const struct seeds_report *sum)
                sum->events);
     else
         printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
-               " of them lost: ",
-               sum->steps, sum->grants, sum->losses);
+               " of them lost%s",
+               sum->steps, sum->grants, sum->losses,
+               sum->range.kind.engine == ENGINE_ZOOKEEPER_SHARED ? ", " : ": ");
+    if (sum->range.kind.engine == ENGINE_ZOOKEEPER_SHARED)
+        printf("%" PRIu64 " operations, %" PRIu64 " events: ", sum->operations,
+               sum->events);
     puts(verdict(sum));
 }
 

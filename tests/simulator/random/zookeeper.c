@@ -17,12 +17,13 @@
 #define DRAINS_MAX 30
 #define DRIFT_PPM 2000
 #define FAULT_EVERY_US 300000
+#define STEP_EVERY_US 40000
 
 struct zookeeper_run zookeeper;
 
 uint64_t zookeeper_below(uint64_t bound)
 {
-    return hf_random_below(&zookeeper.random, bound);
+    return hf_random_below(zookeeper.random, bound);
 }
 
 void zookeeper_later(uint64_t us, void (*fn)(void *arg), void *arg)
@@ -296,7 +297,10 @@ static void begin(uint64_t seed, struct zookeeper_result *end,
     memset(&zookeeper, 0, sizeof zookeeper);
     zookeeper.end = end;
     zookeeper.line = line;
-    hf_random_seed(&zookeeper.random, seed);
+    zookeeper.random = &zookeeper.own_random;
+    zookeeper.user_decision = DECISION_USER;
+    zookeeper.step_every_us = STEP_EVERY_US;
+    hf_random_seed(zookeeper.random, seed);
     zookeeper.count = 2 + (unsigned)zookeeper_below(ZOOKEEPER_CLIENTS_MAX - 1);
     zookeeper.path_count = 1 + (unsigned)zookeeper_below(ZOOKEEPER_PATHS_MAX);
     choose_ensemble(&config.ensemble);
@@ -313,7 +317,7 @@ static void begin(uint64_t seed, struct zookeeper_result *end,
     decisions_drop_chances(&config);
     zookeeper.timeout_ms = config.timeout_ms;
     zookeeper.sim = hf_sim_new(&config);
-    decisions_start(&zookeeper.random, zookeeper.sim);
+    decisions_start(zookeeper.random, zookeeper.sim);
     observer = zookeeper_observer();
     hf_sim_observe(zookeeper.sim, &observer);
 }

@@ -59,6 +59,8 @@ void zookeeper_check(bool holds, int invariant, const char *check,
                     check, text);
     zookeeper.end->broken = invariant;
     zookeeper.end->check = check;
+    if (zookeeper.broken != NULL)
+        zookeeper.broken(invariant, check, text);
 }
 
 /* --------------------------------------------------------------- history -- */
@@ -147,7 +149,7 @@ static void on_change(void *arg, const struct hf_sim_node_change *change)
                     : change->kind == HF_SIM_NODE_DELETED ? "deleted"
                                                           : "written",
                     change->path, value);
-    if (process == NULL)
+    if (process == NULL || !zookeeper_user_writes(change->path))
         return;
     if (change->kind == HF_SIM_NODE_DELETED)
         process->deletes_committed++;
@@ -218,6 +220,11 @@ static void check_part_done(const struct zookeeper_operation *operation,
                         "%u: %s", operation->number, part->path);
         return;
     }
+    /* A node of locks is not changed by the same transaction. */
+    if (part->kind == HF_ZOOKEEPER_CHECK && !zookeeper_user_writes(part->path))
+        zookeeper_check(zookeeper_node_at(part->path, all->zxid) != NULL, 1,
+                        "a check of a node that is gone succeeded", "%u: %s",
+                        operation->number, part->path);
     if (part->value[0] == '\0')
         return;
     zookeeper_check(part->commits == 1 && part->zxid == all->zxid, 1,

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run of the public client of ZooKeeper: zookeeper.c has the processes and
- * faults, zookeeper_user.c what their users do, zookeeper_check.c the checks
- * against the committed history, zookeeper_watch_check.c those of watches. */
+ * faults, or shared_session.c if these are clients of locks, zookeeper_user.c
+ * what their users do, zookeeper_check.c the checks against the committed
+ * history, zookeeper_watch_check.c those of watches. */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
 #define HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
 
 #include "core/random.h"
 #include "simulator/model/sim.h"
 #include "simulator/model/zk_handle.h"
+#include "simulator/random/decision.h"
 #include "simulator/random/zookeeper.h"
 
 #define ZOOKEEPER_CLIENTS_MAX 4
 #define ZOOKEEPER_PARTS_MAX 3
 #define ZOOKEEPER_PATHS_MAX 6
-#define ZOOKEEPER_PATH_BYTES 40
+#define ZOOKEEPER_PATH_BYTES 128
 #define ZOOKEEPER_EVENTS_MAX 512
 
 struct zookeeper_process;
@@ -48,7 +50,7 @@ struct zookeeper_operation {
 /* An event that a persistent watch was notified of. */
 struct zookeeper_event {
     int32_t type;
-    char path[ZOOKEEPER_PATH_BYTES];
+    const char *path; /* lives as long as the run */
 };
 
 struct zookeeper_watch {
@@ -103,7 +105,15 @@ struct zookeeper_change {
 
 struct zookeeper_run {
     struct hf_sim *sim;
-    struct hf_random random;
+    struct hf_random *random;
+    struct hf_random own_random;      /* unless the run has one of locks */
+    enum decision_kind user_decision; /* when a user does something */
+    uint64_t step_every_us;           /* about as often */
+    /* The sessions are those of clients of locks, whose nodes are read and
+     * watched too. */
+    bool with_locks;
+    /* Called with the first violation; NULL: nothing is. */
+    void (*broken)(int invariant, const char *check, const char *detail);
     uint64_t timeout_ms;
     unsigned count;      /* of clients */
     unsigned path_count; /* of nodes with fixed names */
@@ -140,6 +150,8 @@ void zookeeper_user_start(unsigned number);
  * again. */
 void zookeeper_user_react(struct zookeeper_watch *watch);
 void zookeeper_user_free_watch(struct zookeeper_watch *watch);
+/* Is ${path} one that users write? */
+bool zookeeper_user_writes(const char *path);
 
 /* ----------------------------------------------------- zookeeper_check.c -- */
 

@@ -10,7 +10,7 @@
 #include "simulator/random/zookeeper_private.h"
 
 #define WATCHES_MAX 8 /* of one process that are not freed */
-#define STEP_EVERY_US 40000
+#define RECENT_MAX 16 /* changes, at whose nodes users look */
 #define SEQUENTIAL_PATH "/a/s"
 
 /* A run uses the first few, so that much happens at each. */
@@ -25,6 +25,38 @@ static const char *any_path(void)
 static bool one_in(uint64_t n)
 {
     return zookeeper_below(n) == 0;
+}
+
+bool zookeeper_user_writes(const char *path)
+{
+    for (size_t i = 0; i < ZOOKEEPER_PATHS_MAX; i++) {
+        size_t bytes = strlen(paths[i]);
+
+        if (strncmp(path, paths[i], bytes) == 0 &&
+            (path[bytes] == '\0' || path[bytes] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* One of ${paths}, or where locks are in use a node that has changed a while
+ * ago, a ticket's most often, or its parent, a queue's.  Valid until the next
+ * call. */
+static const char *any_seen_path(void)
+{
+    static char path[ZOOKEEPER_PATH_BYTES];
+    size_t count = zookeeper.change_count;
+    char *name;
+
+    if (!zookeeper.with_locks || count == 0 || one_in(3))
+        return any_path();
+    count -=
+        1 + (size_t)zookeeper_below(count < RECENT_MAX ? count : RECENT_MAX);
+    snprintf(path, sizeof path, "%s", zookeeper.history[count].change.path);
+    name = strrchr(path, '/');
+    if (name != path && one_in(2))
+        *name = '\0';
+    return path;
 }
 
 /* ------------------------------------------------------------ operations -- */
@@ -193,7 +225,8 @@ static const char *any_node(void)
             zookeeper.history[zookeeper_below(zookeeper.change_count)]
                 .change.path;
 
-        if (zookeeper_node_at(path, INT64_MAX) != NULL)
+        if (zookeeper_user_writes(path) &&
+            zookeeper_node_at(path, INT64_MAX) != NULL)
             return path;
     }
     return any_path();
@@ -223,7 +256,9 @@ static void multi(struct zookeeper_process *process)
         enum hf_zookeeper_op_kind kind =
             kinds[zookeeper_below(sizeof kinds / sizeof kinds[0])];
 
-        add_part(operation, kind, any_path(), &ops[i]);
+        add_part(operation, kind,
+                 kind == HF_ZOOKEEPER_CHECK ? any_seen_path() : any_path(),
+                 &ops[i]);
         if (kind != HF_ZOOKEEPER_CREATE)
             ops[i].version = any_version(ops[i].path);
     }
@@ -268,7 +303,7 @@ static void sync_node(struct zookeeper_process *process)
     struct zookeeper_operation *operation = new_operation(process);
     struct hf_zookeeper_op op;
 
-    add_part(operation, HF_ZOOKEEPER_SYNC, any_path(), &op);
+    add_part(operation, HF_ZOOKEEPER_SYNC, any_seen_path(), &op);
     start(operation, &op);
 }
 
@@ -281,7 +316,7 @@ static struct zookeeper_watch *new_watch(struct zookeeper_process *process,
 
     watch->process = process;
     watch->mode = mode;
-    snprintf(watch->path, sizeof watch->path, "%s", any_path());
+    snprintf(watch->path, sizeof watch->path, "%s", any_seen_path());
     watch->next = process->watches;
     process->watches = watch;
     watch->watch.fired = zookeeper_watch_fired;
@@ -455,7 +490,7 @@ static void step_once(struct zookeeper_process *process)
         watch_something(process);
         break;
     default:
-        read_node(process, any_path(), NULL);
+        read_node(process, any_seen_path(), NULL);
     }
 }
 
@@ -468,11 +503,11 @@ static void step(void *arg)
 
     if (zookeeper.stopping)
         return;
-    if (decision_taken(DECISION_USER, number) && process != NULL &&
+    if (decision_taken(zookeeper.user_decision, number) && process != NULL &&
         zookeeper_runs(process))
         step_once(process);
-    us = decision_delay_us(DECISION_USER, number,
-                           1 + zookeeper_below(UINT64_C(2) * STEP_EVERY_US));
+    us = decision_delay_us(zookeeper.user_decision, number,
+                           1 + zookeeper_below(2 * zookeeper.step_every_us));
     zookeeper_later(us, step, arg);
 }
 

@@ -102,9 +102,7 @@ static void receive(struct zookeeper_event *events, size_t *count, int32_t type,
 
     if (is_repeated(last, type, path) || *count == ZOOKEEPER_EVENTS_MAX)
         return;
-    events[*count].type = type;
-    snprintf(events[*count].path, ZOOKEEPER_PATH_BYTES, "%s", path);
-    ++*count;
+    events[(*count)++] = (struct zookeeper_event){type, path};
 }
 
 static void trace_events(const struct zookeeper_watch *watch, const char *what,
@@ -238,6 +236,13 @@ static void on_resync(struct zookeeper_watch *watch)
     watch->based = false;
 }
 
+static const char *copy_of(const char *path)
+{
+    char *copy = zookeeper_alloc(strlen(path) + 1);
+
+    return strcpy(copy, path);
+}
+
 static void on_event(struct zookeeper_watch *watch, int32_t type,
                      const char *path)
 {
@@ -257,7 +262,7 @@ static void on_event(struct zookeeper_watch *watch, int32_t type,
     if (is_one_shot(watch))
         watch->armed = false;
     else
-        receive(watch->events, &watch->event_count, type, path);
+        receive(watch->events, &watch->event_count, type, copy_of(path));
 }
 
 void zookeeper_watch_fired(struct zk_handle_watch *handle_watch,
