@@ -92,6 +92,7 @@ static void end_fill(struct fill *fill)
 /* The median of the pairs, in microseconds. */
 static double time_pairs(struct hf_lock *lock)
 {
+    const size_t middle = PAIRS / 2;
     static uint64_t ns[PAIRS];
     struct hf_grant *grant;
 
@@ -103,7 +104,7 @@ static double time_pairs(struct hf_lock *lock)
         ns[i] = bench_now_ns() - began_ns;
     }
     bench_sort_times(ns, PAIRS);
-    return (double)ns[PAIRS / 2] / 1000;
+    return (double)ns[middle] / 1000;
 }
 
 /* Time the pairs while ${fill} (NULL: none) works, and set ${rate} to what it

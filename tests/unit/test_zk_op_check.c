@@ -117,15 +117,6 @@ static void what_no_server_takes_is_refused(void **state)
          "the credential has no scheme; expected one such as \"digest\""},
         {{.kind = HF_ZOOKEEPER_ADD_AUTH, .scheme = "digest", .bytes = 2},
          "the data are NULL but have 2 bytes; expected 0 bytes of NULL"},
-        {{.kind = HF_ZOOKEEPER_RECONFIG, .joining = ""},
-         "the reconfiguration has neither changes nor servers; expected "
-         "joining or leaving servers, or instead of both all servers"},
-        {{.kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2", .servers = "m"},
-         "the reconfiguration has both changes and servers; expected joining "
-         "or leaving servers, or instead of both all servers"},
-        {{.kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2", .config_version = -2},
-         "config_version is -2; expected that of the configuration, or "
-         "HF_ZOOKEEPER_ANY_VERSION, which is -1"},
         {{.kind = HF_ZOOKEEPER_DELETE, .path = "/a", .version = -2},
          "the version is -2; expected one from 0 on, or "
          "HF_ZOOKEEPER_ANY_VERSION, which is -1"},
@@ -177,6 +168,28 @@ static void what_no_server_takes_is_refused(void **state)
          "\"world\" and \"anyone\""},
         {{.kind = HF_ZOOKEEPER_CHECK, .path = "/a"},
          "a CHECK by itself; expected it in ops of a MULTI"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i].op, HF_EINVAL, rows[i].text);
+}
+
+static void what_no_reconfiguration_is_is_refused(void **state)
+{
+    static const struct {
+        struct hf_zookeeper_op op;
+        const char *text;
+    } rows[] = {
+        {{.kind = HF_ZOOKEEPER_RECONFIG, .joining = ""},
+         "the reconfiguration has neither changes nor servers; expected "
+         "joining or leaving servers, or instead of both all servers"},
+        {{.kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2", .servers = "m"},
+         "the reconfiguration has both changes and servers; expected joining "
+         "or leaving servers, or instead of both all servers"},
+        {{.kind = HF_ZOOKEEPER_RECONFIG, .leaving = "2", .config_version = -2},
+         "config_version is -2; expected that of the configuration, or "
+         "HF_ZOOKEEPER_ANY_VERSION, which is -1"},
     };
 
     (void)state;
@@ -377,6 +390,7 @@ TEST_FILE(zk_op_check)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_with_what_it_needs_is_taken),
         cmocka_unit_test(what_no_server_takes_is_refused),
+        cmocka_unit_test(what_no_reconfiguration_is_is_refused),
         cmocka_unit_test(fields_of_a_later_version_are_not_supported),
         cmocka_unit_test(a_multi_takes_only_its_kinds),
         cmocka_unit_test(each_operation_of_a_multi_is_checked),

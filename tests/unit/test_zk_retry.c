@@ -575,7 +575,7 @@ static void what_an_old_session_has_left_is_waited_for(void **state)
     answer(&f, HF_EEXISTS);
     answer(&f, HF_OK);
     answer_node(&f, left, NULL);
-    f.event.now_ms += 2 * TIMEOUT_MS;
+    f.event.now_ms += UINT64_C(2) * TIMEOUT_MS;
     resume(&f);
     answer(&f, HF_OK);
     answer_node(&f, left, NULL);

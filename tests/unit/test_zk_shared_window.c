@@ -114,7 +114,7 @@ static void what_waits_for_a_lock_goes_first(void **state)
 
     (void)state;
     begin(&f);
-    fill(&f, o, 3 * WINDOW);
+    fill(&f, o, (size_t)3 * WINDOW);
     lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
     op_fixture_expect_sent(&f, "");
     answer(&f, 1);
@@ -163,7 +163,7 @@ static void one_is_in_flight_until_locks_have_rested(void **state)
     begin(&f);
     lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
     answer(&f, 1);
-    fill(&f, o, 2 * WINDOW);
+    fill(&f, o, (size_t)2 * WINDOW);
     assert_int_equal(f.call_count, HF_ZK_WINDOW_BESIDE_LOCKS);
     lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
     op_fixture_expect_sent(&f, "exists /lock");
@@ -185,7 +185,7 @@ static void locks_do_not_starve_operations(void **state)
 
     (void)state;
     begin(&f);
-    for (size_t i = 0; i < 3 * WINDOW; i++)
+    for (size_t i = 0; i < (size_t)3 * WINDOW; i++)
         lock_asks(&f, &work[i], HF_ZK_NORMAL, "/lock");
     op_fixture_read(&f);
     f.sent[0] = '\0';

@@ -46,11 +46,11 @@ static void put_text(struct frame *frame, const void *text, size_t count)
 static void put_stat(struct frame *frame,
                      const struct zookeeper_fake_server *server)
 {
-    static const size_t times = 2 * 8, versions = 3 * 4;
+    static const size_t times_and_versions = 28; /* 2 of 8, 3 of 4 bytes */
 
     put(frame, 0, 8);
     put(frame, (uint64_t)server->mzxid, 8);
-    for (size_t i = 0; i < times + versions; i++)
+    for (size_t i = 0; i < times_and_versions; i++)
         put(frame, 0, 1);
     put(frame, SESSION, 8);
     put(frame, 0, 4);

@@ -119,6 +119,13 @@ static unsigned number_of(const struct command *command, size_t word)
     return (unsigned)number;
 }
 
+static const char *word_of(const struct command *command, size_t word)
+{
+    if (word >= command->count || command->words[word] == NULL)
+        give_up("too few words");
+    return command->words[word];
+}
+
 /* The value of the option ${name}; NULL if it is not there. */
 static const char *option(const struct command *command, const char *name)
 {
@@ -437,7 +444,7 @@ static void open_registration(const struct command *command)
     opts.on_event = (struct hf_zookeeper_on_registration){
         on_registration, registration, drop_registration};
     status = hf_zookeeper_registration_open(
-        handle->zookeeper, command->words[3], data,
+        handle->zookeeper, word_of(command, 3), data,
         data != NULL ? strlen(data) : 0, &opts, &registration->registration);
     printf("registration %u opened %s\n", registration->number,
            hf_status_name(status));
@@ -458,7 +465,7 @@ static void await_registration(const struct command *command)
 {
     struct registration *registration = &registrations[number_of(command, 1)];
     hf_status status = hf_zookeeper_registration_wait(
-        registration->registration, strtoull(command->words[2], NULL, 10));
+        registration->registration, strtoull(word_of(command, 2), NULL, 10));
 
     printf("registration %u waited %s\n", registration->number,
            hf_status_name(status));
@@ -470,12 +477,12 @@ static void close_registration(const struct command *command)
     struct hf_zookeeper_registration *closed = registration->registration;
 
     registration->registration = NULL;
-    if (strcmp(command->words[2], "free") == 0) {
+    if (strcmp(word_of(command, 2), "free") == 0) {
         hf_zookeeper_registration_free(closed);
         printf("registration %u freed\n", registration->number);
     } else {
         hf_status status = hf_zookeeper_registration_close(
-            closed, strtoull(command->words[2], NULL, 10));
+            closed, strtoull(word_of(command, 2), NULL, 10));
 
         printf("registration %u closed %s\n", registration->number,
                hf_status_name(status));
