@@ -380,6 +380,7 @@ static void the_last_data_are_those_of_the_next_session(void **state)
     }
     await_registered(r);
     zookeeper_expect_data(f->zookeeper, "/r", "set 99");
+    log_await(&f->log, 1);
     kill_session(f, f->zookeeper);
     (void)log_await_line(&f->log, 0, "r UNREGISTERED HF_ELOST /r");
     await_registered(r);
