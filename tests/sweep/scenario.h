@@ -44,6 +44,7 @@ extern const struct scenario scenarios_of_locks[];
 extern const struct scenario scenarios_of_barriers[];
 extern const struct scenario scenarios_of_queues[];
 extern const struct scenario scenarios_of_ends[];
+extern const struct scenario scenarios_of_zookeeper[]; /* of that engine */
 
 /* ---------------------------------------------------------------- checks -- */
 

@@ -466,6 +466,8 @@ int main(int argc, char **argv)
         sweep(scenarios_of_barriers, usual);
     sweep(scenarios_of_queues, usual);
     sweep(scenarios_of_ends, usual);
+    if (strcmp(wanted.engine, "zookeeper") == 0)
+        sweep(scenarios_of_zookeeper, usual);
     summarize();
     return tally.findings > 0 || tally.scenarios == 0 ? 1 : 0;
 }
