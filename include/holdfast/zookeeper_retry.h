@@ -110,8 +110,8 @@ HF_API hf_status hf_zookeeper_create_protected_start(
  * hf_zookeeper_delete_guaranteed_start(zookeeper, path, version, wait_ms, done,
  *                                      handle):
  * Delete the node ${path}, if the version of its data is ${version}, until it
- * is known to be gone.  HF_OK also if it is gone after a lost answer, whoever
- * has deleted it.
+ * is known to be gone.  After a lost answer a node that is gone is HF_OK, even
+ * if another program has deleted it.
  *
  * When ${wait_ms} is over, the call ends with HF_ETIMEDOUT and the delete goes
  * on in the background: until the node is gone or of another version, the

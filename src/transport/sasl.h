@@ -39,7 +39,7 @@ struct hf_sasl_settings {
     const char *password;
 };
 
-/* What is to be sent. */
+/* The token that goes to the server. */
 struct hf_sasl_token {
     const void *bytes; /* valid until the next step */
     size_t count;

@@ -219,7 +219,7 @@ static void look_for_children(const struct hf_cache_tree *tree,
         node->children_zxid = stat->pzxid;
 }
 
-/* What is not in the list may be gone, or was created after it. */
+/* A node that the list lacks may be gone, or was created after the list. */
 static void compare_listed(struct hf_cache_tree *tree,
                            struct hf_cache_node *node)
 {
@@ -334,7 +334,7 @@ void hf_cache_tree_answered(struct hf_cache_tree *tree,
     if (!has_parent) {
         node->wanted = 0;
     } else if (is_old(node, result)) {
-        /* What is known stays. */
+        /* The node keeps the state that is known. */
     } else if (result->status == HF_OK) {
         found(tree, node, result, asked);
     } else {

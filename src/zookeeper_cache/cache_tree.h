@@ -37,7 +37,7 @@
 #include "core/tree.h"
 #include "zookeeper_cache/cache_content.h"
 
-/* What is to be read of a node; a sum of them. */
+/* The reads that a node needs; a sum of them. */
 enum hf_cache_want {
     HF_CACHE_DATA = 1,     /* with the Stat */
     HF_CACHE_STAT = 2,     /* the Stat alone */

@@ -18,7 +18,7 @@
 #include "zookeeper/zk_url.h"
 #include "zookeeper_io/zk_io.h"
 
-/* Of a handle on the session of a client of locks. */
+/* The fields that only a handle on the session of a client of locks needs. */
 struct hf_zookeeper_shared {
     struct hf_client *client;    /* NULL: the session is the handle's own */
     struct hf_session_user user; /* of .client, until the close has ended */

@@ -85,7 +85,7 @@ struct hf_zookeeper_registration {
     struct hf_zookeeper_acl *acls; /* one block of memory; NULL: of the URL */
     size_t acl_count;
 
-    /* What is known. */
+    /* Its node, as the last look behind a write or an event has shown it. */
     struct hf_zookeeper_watch *watch;
     bool is_made;    /* there is a node of this session, */
     bool registered; /* which had the data, and the user may know it */

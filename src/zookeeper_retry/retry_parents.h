@@ -2,7 +2,7 @@
 /*
  * The nodes above one that is to be created, as mkdir -p makes directories: the
  * lowest one first, one higher each time that its own parent is missing, and
- * then down again.  A parent that is there is fine, whoever has made it, so a
+ * then down again.  A parent that is there is fine, no matter who made it, so a
  * create whose answer was lost is repeated.
  */
 #ifndef HF_ZOOKEEPER_RETRY_RETRY_PARENTS_H

@@ -10,6 +10,7 @@
 #include <holdfast/zookeeper_registration.h>
 
 #include "cmocka/runner.h"
+#include "zookeeper_client/zookeeper_registration.h"
 #include "zookeeper_fixture.h"
 
 /* -------------------------------------------------------------- fixture -- */
@@ -717,6 +718,11 @@ struct slow {
     atomic_bool dropped;
 };
 
+static bool slow_is_freed(void *arg)
+{
+    return atomic_load(&((struct slow *)arg)->freeing);
+}
+
 static void run_until_freed(void *arg, struct hf_zookeeper_registration *r,
                             const struct hf_zookeeper_registration_event *event)
 {
@@ -725,8 +731,7 @@ static void run_until_freed(void *arg, struct hf_zookeeper_registration *r,
     (void)r;
     (void)event;
     atomic_store(&slow->runs, true);
-    while (!atomic_load(&slow->freeing))
-        (void)usleep(100);
+    wait_for(slow_is_freed, slow);
     /* The other thread waits by now, probably: for this callback, or for the
      * node to be deleted. */
     (void)usleep(slow->pause_us);
@@ -778,6 +783,19 @@ static void *await_cancelled(void *arg)
     return NULL;
 }
 
+/* Does a call wait for the registration? */
+static bool is_waited_for(void *arg)
+{
+    struct hf_zookeeper_registration *r = arg;
+    struct hf_monitor *monitor = r->zookeeper->monitor;
+    bool waited_for;
+
+    pthread_mutex_lock(&monitor->lock);
+    waited_for = r->waits != NULL;
+    pthread_mutex_unlock(&monitor->lock);
+    return waited_for;
+}
+
 static void a_wait_ends_when_it_is_freed(void **state)
 {
     struct zookeeper_fixture *f = *state;
@@ -788,7 +806,7 @@ static void a_wait_ends_when_it_is_freed(void **state)
     zookeeper_make(f->zookeeper, "/r", "");
     r = open_registration(f->zookeeper, "/r", "x", &name);
     assert_int_equal(pthread_create(&thread, NULL, await_cancelled, r), 0);
-    (void)usleep(20000); /* it waits by now, probably */
+    wait_for(is_waited_for, r); /* the call must not begin after the free */
     hf_zookeeper_registration_free(r);
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
