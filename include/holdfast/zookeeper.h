@@ -27,6 +27,11 @@
  *            watch comes after the answer to the operation that set it, and
  *            before any answer that shows the change.  A call that waits may
  *            return before callbacks that were queued earlier have run.
+ * Sending    An operation is sent by the call that starts it.  Those that
+ *            callbacks start are sent together, in one write: when the last of
+ *            the callbacks that waited has returned, or after one of them when
+ *            a millisecond has passed or 16 operations wait for that.  An
+ *            urgent one, and what the last callback starts, is sent at once.
  * Outages    While there is no connection, operations wait, in order.  When a
  *            connection ends, reads that were sent are repeated on the next
  *            one.  Writes are never repeated: they end with HF_EUNSURE, because

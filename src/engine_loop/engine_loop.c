@@ -61,6 +61,12 @@ void hf_engine_loop_run_soon(struct hf_engine_loop *loop)
         (void)uv_idle_start(&loop->idle, on_idle);
 }
 
+void hf_engine_loop_run_now(struct hf_engine_loop *loop)
+{
+    if (uv_is_active((const uv_handle_t *)&loop->idle))
+        on_idle(&loop->idle);
+}
+
 /* The timer has expired. */
 static void on_timer(uv_poll_t *timer, int status, int events)
 {

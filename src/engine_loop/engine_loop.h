@@ -77,4 +77,9 @@ void hf_engine_loop_leave(struct hf_engine_loop *loop);
 /* From outside a callback: have .run called before the loop sleeps. */
 void hf_engine_loop_run_soon(struct hf_engine_loop *loop);
 
+/* Run the engine now if hf_engine_loop_run_soon() asked for it, which saves the
+ * loop an iteration.  Outside of all callbacks, by a caller that expects
+ * anything to happen meanwhile. */
+void hf_engine_loop_run_now(struct hf_engine_loop *loop);
+
 #endif

@@ -105,13 +105,15 @@ void hf_callback_leave(void)
 
 /* .run_end is where the queue ends now; a callback that is added later is
  * behind it. */
-void hf_callback_queue_run(struct hf_callback_queue *queue)
+void hf_callback_queue_run(struct hf_callback_queue *queue,
+                           void (*after)(void *arg), void *arg)
 {
     uint64_t generation = hf_fork_generation();
     struct hf_callback *callback;
 
     assert(!queue->running);
     queue->running = true;
+    queue->thread = pthread_self();
     queue->run_end = queue->end;
     hf_callback_enter();
     while (queue->run_end != &queue->first) {
@@ -120,11 +122,22 @@ void hf_callback_queue_run(struct hf_callback_queue *queue)
         callback->run(callback->arg);
         if (hf_fork_generation() != generation)
             return; /* the rest is the parent's */
+        after(arg);
     }
     hf_callback_leave();
     queue->run_end = NULL;
     queue->running = false;
     pthread_cond_broadcast(&queue->not_running);
+}
+
+bool hf_callback_queue_runs_here(const struct hf_callback_queue *queue)
+{
+    return queue->running && pthread_equal(queue->thread, pthread_self());
+}
+
+bool hf_callback_queue_has_more(const struct hf_callback_queue *queue)
+{
+    return queue->run_end != &queue->first;
 }
 
 void hf_callback_queue_await(struct hf_callback_queue *queue,

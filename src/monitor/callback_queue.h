@@ -45,6 +45,7 @@ struct hf_callback_queue {
     /* A thread runs callbacks.  Only one does at a time, so that they come in
      * order. */
     bool running;
+    pthread_t thread;           /* which does, while .running */
     pthread_cond_t not_running; /* signalled when .running becomes false */
     /* HF_RUNNER_DISPATCH: an eventfd that is readable while something is
      * queued; else -1. */
@@ -70,10 +71,16 @@ void hf_callback_queue_remove(struct hf_callback_queue *queue,
 /* Is none queued, and none running? */
 bool hf_callback_queue_empty(const struct hf_callback_queue *queue);
 
-/* Run what is queued now, on this thread, and nothing that is added meanwhile.
- * No other thread may run callbacks.  In the child of a callback that forked it
- * returns at once. */
-void hf_callback_queue_run(struct hf_callback_queue *queue);
+/* Run what is queued now, on this thread, and nothing that is added meanwhile,
+ * and call ${after} after each.  No other thread may run callbacks.  In the
+ * child of a callback that forked it returns at once. */
+void hf_callback_queue_run(struct hf_callback_queue *queue,
+                           void (*after)(void *arg), void *arg);
+
+/* Does the calling thread run the callbacks of this queue? */
+bool hf_callback_queue_runs_here(const struct hf_callback_queue *queue);
+/* A callback runs: do others that are run with it wait behind it? */
+bool hf_callback_queue_has_more(const struct hf_callback_queue *queue);
 
 /* Wait until no other thread runs callbacks.  Releases ${lock} meanwhile. */
 void hf_callback_queue_await(struct hf_callback_queue *queue,

@@ -116,7 +116,7 @@ static hf_status await_end(struct hf_monitor *m, struct hf_waiter *waiter)
         hf_callback_queue_await(&m->callback_queue,
                                 &m->lock); /* a dispatch on another thread */
     while (!m->ended && closer_runs_callbacks(m) && !hf_fork_is_child(&m->fork))
-        hf_callback_queue_run(&m->callback_queue);
+        hf_monitor_run_callbacks(m);
     if (hf_fork_is_child(&m->fork)) {
         hf_monitor_leave(m);
         return HF_EFORKED;

@@ -41,7 +41,7 @@ hf_status hf_monitor_dispatch(struct hf_monitor *m, const char *call,
     }
     /* A callback may close the owner's handle. */
     hf_monitor_reference(m);
-    hf_callback_queue_run(&m->callback_queue);
+    hf_monitor_run_callbacks(m);
     hf_monitor_leave(m);
     hf_monitor_release(m);
     return HF_OK;

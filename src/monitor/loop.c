@@ -100,6 +100,11 @@ bool hf_loop_run(struct hf_loop *loop, const uint64_t *events)
     return loop->unfinished;
 }
 
+bool hf_loop_is_asked(const struct hf_loop *loop)
+{
+    return loop->unfinished || uv_backend_timeout(&loop->uv) == 0;
+}
+
 /* When the next uv timer is due, which the descriptor does not show. */
 static uint64_t next_timer_ms(const struct hf_loop *loop)
 {
@@ -119,7 +124,7 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
     if (!loop->made)
         return;
     /* What the last run left undone must wake threads that sleep already. */
-    if (loop->unfinished || uv_backend_timeout(&loop->uv) == 0)
+    if (hf_loop_is_asked(loop))
         at_ms = 0;
     at_ms = hf_min_ms(at_ms, next_timer_ms(loop));
     if (loop->armed_at_ms <= at_ms)

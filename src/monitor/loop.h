@@ -36,6 +36,10 @@ uv_loop_t *hf_loop_get(struct hf_loop *loop);
  * at once.  The loop must be there. */
 bool hf_loop_run(struct hf_loop *loop, const uint64_t *events);
 
+/* Is something to be done at once, which the descriptor does not show?  The
+ * loop must be there. */
+bool hf_loop_is_asked(const struct hf_loop *loop);
+
 /* Have the descriptor become readable at ${at_ms} at the latest.  It becomes
  * readable earlier when a uv timer is due, because a thread that only waits for
  * the descriptor does not know of it, and at once if the loop has something

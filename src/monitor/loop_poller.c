@@ -18,7 +18,7 @@ static void run_on_borrowed_loop(void *arg)
     /* A callback may run the borrowed loop itself.  The callbacks are then left
      * to the outer call, so that they run one after the other. */
     if (!m->callback_queue.running)
-        hf_callback_queue_run(&m->callback_queue);
+        hf_monitor_run_callbacks(m);
     /* A callback that was queued while others waited in the queue woke no
      * thread. */
     if (m->callback_queue.first != NULL && !hf_fork_is_child(&m->fork))

@@ -29,7 +29,10 @@ static void leave_locked(struct hf_monitor *m)
         pthread_mutex_unlock(&m->lock);
         return;
     }
-    hf_monitor_run_ready(m);
+    if (m->loop_was_run || hf_callback_queue_runs_here(&m->callback_queue))
+        hf_monitor_run_asked(m);
+    else
+        hf_monitor_run_ready(m);
     if (hf_monitor_needs_poller(m) &&
         hf_monitor_ensure_poller(m, &unstarted) != HF_OK)
         hf_log_write(&m->log, HF_LOG_ERROR,
@@ -43,4 +46,16 @@ void hf_monitor_leave(struct hf_monitor *m)
 {
     leave_locked(m);
     hf_monitor_restore_cancel();
+}
+
+bool hf_monitor_leave_later(struct hf_monitor *m)
+{
+    if (!hf_callback_queue_runs_here(&m->callback_queue) ||
+        !hf_callback_queue_has_more(&m->callback_queue))
+        return false;
+    if (m->delayed++ == 0)
+        m->delayed_at_ms = hf_now_ms();
+    hf_monitor_unlock(m);
+    hf_monitor_restore_cancel();
+    return true;
 }

@@ -99,6 +99,13 @@ struct hf_monitor {
     /* Counts what happened to the owner.  The owner increments it; a run of the
      * loop that changed it is followed by another run. */
     uint64_t events;
+    uint64_t events_run; /* .events when the loop was last run */
+    /* The thread that has the lock has run the loop since it took it. */
+    bool loop_was_run;
+    /* Calls that hf_monitor_leave_later() has left, since the loop was last
+     * run, and when the first of them was. */
+    unsigned delayed;
+    uint64_t delayed_at_ms;
     /* In the registry of fork.c, from hf_monitor_init() to the end. */
     struct hf_fork_entry fork;
 
@@ -185,6 +192,13 @@ hf_status hf_monitor_enter(struct hf_monitor *monitor);
 /* Process what is ready, release the lock, and destroy what was deferred. */
 void hf_monitor_leave(struct hf_monitor *monitor);
 
+/* For a call whose requests may leave together with those of others: in a
+ * callback that others wait behind, release the lock, do nothing else, and
+ * return true.  What was asked for is then done behind the last of them, or
+ * behind one of them when a millisecond has passed or 16 such calls were made.
+ * False elsewhere: hf_monitor_leave() has to follow. */
+bool hf_monitor_leave_later(struct hf_monitor *monitor);
+
 /* Take the lock and do nothing else; release it and emit the log lines that
  * were written.  Around a function of the user they come in the other order.
  * The caller keeps the monitor from being freed. */
@@ -202,6 +216,10 @@ void hf_monitor_restore_cancel(void);
  * lock.  No thread may sleep on the loop without it. */
 void hf_monitor_run_ready(struct hf_monitor *monitor);
 
+/* Process only what was asked for, and what is due.  What the kernel has is
+ * left to the thread that polls next, or was processed before. */
+void hf_monitor_run_asked(struct hf_monitor *monitor);
+
 /* Have .destroy of ${object} called after the lock is released.  With the
  * lock. */
 void hf_monitor_defer_free(struct hf_monitor *monitor,
@@ -210,6 +228,10 @@ void hf_monitor_defer_free(struct hf_monitor *monitor,
 /* Have ${callback} run, unless it is queued already, and wake the poller that
  * runs it.  With the lock. */
 void hf_monitor_queue(struct hf_monitor *monitor, struct hf_callback *callback);
+
+/* Run the callbacks that are queued now, on this thread, as
+ * hf_callback_queue_run().  With the lock, which is released around each. */
+void hf_monitor_run_callbacks(struct hf_monitor *monitor);
 
 /* ------------------------------------------------------------- dispatch -- */
 

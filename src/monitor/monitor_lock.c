@@ -36,6 +36,7 @@ void hf_monitor_restore_cancel(void)
 void hf_monitor_lock(struct hf_monitor *m)
 {
     pthread_mutex_lock(&m->lock);
+    m->loop_was_run = false;
 }
 
 void hf_monitor_unlock(struct hf_monitor *m)

@@ -73,7 +73,7 @@ static void poll_once(struct hf_monitor *m)
 static void do_work(struct hf_monitor *m)
 {
     if (has_callbacks(m))
-        hf_callback_queue_run(&m->callback_queue);
+        hf_monitor_run_callbacks(m);
     if (m->deferred != NULL && !hf_fork_is_child(&m->fork))
         hf_monitor_free_deferred(m);
 }

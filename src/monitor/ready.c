@@ -18,6 +18,9 @@
  * first callback until the last of many answers. */
 #define LOOP_RUNS_WITH_CALLBACKS 2
 
+/* How many calls in callbacks leave what they asked for to a later one. */
+#define DELAYED_MAX 16
+
 /* How often the loop may be run now. */
 static int max_runs(const struct hf_monitor *m)
 {
@@ -37,6 +40,14 @@ static void run_loop(struct hf_monitor *m)
         return;
     while (hf_loop_run(&m->loop, &m->events) && ++runs < max_runs(m))
         ;
+    m->events_run = m->events;
+}
+
+/* Does the loop have something to do that no descriptor shows? */
+static bool loop_is_asked(const struct hf_monitor *m)
+{
+    return m->loop.made &&
+           (m->events != m->events_run || hf_loop_is_asked(&m->loop));
 }
 
 bool hf_monitor_run_due(struct hf_monitor *m)
@@ -50,14 +61,43 @@ bool hf_monitor_run_due(struct hf_monitor *m)
 
 /* What is due is done after the loop was run, because an answer that has
  * arrived may make it needless. */
-void hf_monitor_run_ready(struct hf_monitor *m)
+static void run(struct hf_monitor *m, bool loop)
 {
     if (m->loop_closed)
         return;
-    run_loop(m);
+    m->delayed = 0;
+    if (loop)
+        run_loop(m);
     if (hf_monitor_run_due(m))
         run_loop(m); /* send what .run_due asked for */
     hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
+}
+
+void hf_monitor_run_ready(struct hf_monitor *m)
+{
+    run(m, true);
+    m->loop_was_run = true;
+}
+
+void hf_monitor_run_asked(struct hf_monitor *m)
+{
+    run(m, loop_is_asked(m));
+}
+
+/* A callback has returned: send what the calls in callbacks have delayed, if
+ * they are enough or it is time. */
+static void end_delay(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    if (m->delayed >= DELAYED_MAX ||
+        (m->delayed > 0 && hf_now_ms() > m->delayed_at_ms))
+        hf_monitor_run_ready(m);
+}
+
+void hf_monitor_run_callbacks(struct hf_monitor *m)
+{
+    hf_callback_queue_run(&m->callback_queue, end_delay, m);
 }
 
 /* The only place where a thread sleeps on the loop.  It reads the timeout of

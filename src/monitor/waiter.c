@@ -118,9 +118,17 @@ static void poll_once(struct hf_monitor *m, struct hf_waiter *waiter)
     m->caller_poll_count++;
 }
 
-/* Each turn either sleeps until it is this caller's turn, or polls once.
- * hf_monitor_run_ready() comes before each check, because it may answer this
- * waiter. */
+/* Sleep until ${waiter} is answered or it is its turn to poll. */
+static void sleep_until_woken(struct hf_monitor *m, struct hf_waiter *waiter)
+{
+    pthread_cond_wait(&waiter->wake, &m->lock);
+    m->loop_was_run = false;
+}
+
+/* Each turn either sleeps until it is this caller's turn, or polls once, and
+ * then processes what is ready, because it may answer this waiter.  Before the
+ * first one what was asked for is enough: poll() returns at once if there is
+ * more. */
 hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
                           struct hf_error *error)
 {
@@ -129,14 +137,14 @@ hf_status hf_monitor_wait(struct hf_monitor *m, struct hf_waiter *waiter,
     if (waiter->done)
         return waiter->status;
     add_waiter(m, waiter);
-    for (hf_monitor_run_ready(m); !waiter->done; hf_monitor_run_ready(m)) {
+    for (hf_monitor_run_asked(m); !waiter->done; hf_monitor_run_ready(m)) {
         if (m->polled_by_caller) {
-            pthread_cond_wait(&waiter->wake, &m->lock);
+            sleep_until_woken(m, waiter);
         } else if (can_poll(m)) {
             if (!waiter->done)
                 poll_once(m, waiter);
         } else if (others_poll(m)) {
-            pthread_cond_wait(&waiter->wake, &m->lock);
+            sleep_until_woken(m, waiter);
         } else {
             status = hf_error_set(error, HF_ELIMIT,
                                   "no descriptors to wait with; raise the "

@@ -2,10 +2,11 @@
 /* An answer as a result.  A result is one block of memory: the struct, its
  * arrays, and then its bytes; only that of a multi points to others, one for
  * each operation.  An answer is read to its end before memory is taken for it,
- * so a block is as long as what it gets, and nothing is taken for an answer
- * that is malformed. */
+ * so nothing is taken for an answer that is malformed.  What fits into the
+ * block that was made for the text of a failure needs no other. */
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,19 +17,22 @@
 #include "zookeeper/zk_calls.h"
 #include "zookeeper/zk_path.h"
 
-/* The result that is made before the answer comes. */
+/* The result that is made before the answer comes.  It gets a text, or else the
+ * content of an answer at the same place. */
 struct reserved_result {
     struct hf_zookeeper_result result; /* first */
     char text[HF_ERROR_TEXT_BYTES];
 };
+static_assert(offsetof(struct reserved_result, text) ==
+                  sizeof(struct hf_zookeeper_result),
+              "the content of a result is right behind it");
 
 /* An answer that is being read. */
 struct op_answer {
     const char *chroot;
     int64_t zxid;
     struct hf_jute_reader body;
-    struct hf_zookeeper_result *reserved; /* for a result without content; NULL:
-                                             is not to be used */
+    struct hf_zookeeper_result *reserved; /* NULL: is not to be used */
     enum hf_zk_error error;               /* why no result was made */
 };
 
@@ -90,7 +94,7 @@ static struct hf_zookeeper_result *new_result(struct op_answer *answer,
 
     if (answer->body.failed)
         return malformed(answer);
-    result = bytes == 0 && answer->reserved != NULL
+    result = bytes <= HF_ERROR_TEXT_BYTES && answer->reserved != NULL
                  ? answer->reserved
                  : hf_alloc(sizeof *result + bytes);
     if (result == NULL)

@@ -8,12 +8,26 @@
 #include "core/path_character.h"
 #include "core/utf8.h"
 
+/* How many of the first characters of ${component} need no closer look:
+ * printable ones of ASCII, which almost all are. */
+static size_t plain_characters(struct hf_jute_piece component)
+{
+    const unsigned char *bytes = (const unsigned char *)component.bytes;
+    size_t count = 0;
+
+    while (count < component.count && bytes[count] >= ' ' &&
+           bytes[count] <= '~')
+        count++;
+    return count;
+}
+
 /* Why a component cannot contain these characters, or NULL. */
 static const char *why_no_characters(struct hf_jute_piece component)
 {
     size_t length;
 
-    for (size_t at = 0; at < component.count; at += length) {
+    for (size_t at = plain_characters(component); at < component.count;
+         at += length) {
         uint32_t code = 0;
 
         length =

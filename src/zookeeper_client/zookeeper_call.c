@@ -188,6 +188,7 @@ hf_status hf_zookeeper_call_run(struct hf_zookeeper *zookeeper,
     call = begin(zookeeper, request, wait_ms, &end, &error);
     status = error.status;
     if (call != NULL) {
+        hf_zk_io_run_now(zookeeper->io);
         status = hf_zookeeper_call_await(call, &waiter, result, &error);
         hf_zookeeper_call_dereference(call);
     }
@@ -208,6 +209,7 @@ hf_status hf_zookeeper_call_start(struct hf_zookeeper *zookeeper,
     struct hf_error error = {.status = HF_OK};
     struct hf_zookeeper_call *call;
     hf_status status = hf_monitor_enter(monitor);
+    bool urgent;
 
     if (handle != NULL)
         *handle = NULL;
@@ -215,13 +217,17 @@ hf_status hf_zookeeper_call_start(struct hf_zookeeper *zookeeper,
         goto drop;
     call = begin(zookeeper, request, wait_ms, &end, &error);
     status = error.status;
+    urgent = call == NULL || call->urgent;
     if (call == NULL)
         (void)hf_zookeeper_fail(zookeeper, name, &error);
     else if (handle != NULL)
         *handle = &call->op;
     else
         hf_zookeeper_call_dereference(call);
-    hf_monitor_leave(monitor);
+    if (urgent || !hf_monitor_leave_later(monitor)) {
+        hf_zk_io_run_now(zookeeper->io);
+        hf_monitor_leave(monitor);
+    }
     if (status == HF_OK)
         return HF_OK;
 drop:

@@ -36,7 +36,8 @@ struct hf_zookeeper_call {
     unsigned references;
     struct hf_zookeeper_result *result; /* until the user gets it */
     struct hf_waiter *waiter;           /* the caller that waits, or NULL */
-    bool asks; /* .waiter was answered because of a question */
+    bool asks;   /* .waiter was answered because of a question */
+    bool urgent; /* it is sent at once, also when callbacks begin others */
     struct hf_zookeeper_done done;
     struct hf_callback done_callback;
     struct hf_callback ask_callback;

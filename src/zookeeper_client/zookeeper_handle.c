@@ -28,10 +28,8 @@ hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
     return status;
 }
 
-/* It counts as an event of the monitor, so that the loop is run once more. */
 void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
 {
-    zookeeper->monitor->events++;
     hf_zk_io_run_soon(zookeeper->io);
 }
 

@@ -199,6 +199,7 @@ begin(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *given,
     }
     operation->call.waiter = end->waiter;
     operation->call.done = end->done;
+    operation->call.urgent = op.priority == HF_ZOOKEEPER_URGENT;
     operation->on_end = on_end;
     operation->call.references++; /* of the caller */
     if (kept != NULL)

@@ -127,7 +127,7 @@ static hf_status await_close(struct hf_zookeeper *zookeeper,
     while (!zookeeper->shared.closed) {
         hf_callback_queue_await(queue, &monitor->lock);
         if (!zookeeper->shared.closed)
-            hf_callback_queue_run(queue);
+            hf_monitor_run_callbacks(monitor);
         if (hf_fork_is_child(&monitor->fork))
             return HF_EFORKED;
     }

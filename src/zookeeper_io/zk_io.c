@@ -431,6 +431,11 @@ void hf_zk_io_run_soon(struct hf_zk_io *io)
     hf_engine_loop_run_soon(&io->engine_loop);
 }
 
+void hf_zk_io_run_now(struct hf_zk_io *io)
+{
+    hf_engine_loop_run_now(&io->engine_loop);
+}
+
 void hf_zk_io_close(struct hf_zk_io *io)
 {
     close_connection(io);

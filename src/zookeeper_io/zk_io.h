@@ -87,6 +87,9 @@ void hf_zk_io_start(struct hf_zk_io *io, struct hf_zk_session *session);
  * needed from within a notification. */
 void hf_zk_io_run_soon(struct hf_zk_io *io);
 
+/* Do it now, if that was asked for, as hf_engine_loop_run_now(). */
+void hf_zk_io_run_now(struct hf_zk_io *io);
+
 /* Close the connection and the handles.  The session may have been freed
  * before.  .closed follows when the loop has closed the handles, or from within
  * if there are none, so the call should be the user's last. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where callbacks run and when they are dropped, threads, forks, and the end of
  * a handle with operations under way, on a real server. */
+#include <errno.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmocka/runner.h"
@@ -144,6 +147,149 @@ static void a_callback_starts_and_does_not_wait(void **state)
         HF_OK);
     log_await(&f->log, 6);
     log_expect(&f->log, 0, lines);
+}
+
+/* ------------------------------------------ what callbacks start together --
+ */
+
+/* Callbacks that run one after the other on the thread of a handle, which polls
+ * meanwhile for nobody.  The first one starts a set of "/node", and one of them
+ * waits until another handle sees that. */
+struct together {
+    struct hf_zookeeper *zookeeper; /* whose callbacks these are */
+    struct hf_zookeeper *other;
+    sem_t queued; /* all of them are */
+    sem_t ended;  /* all of them have */
+    enum hf_zookeeper_priority priority;
+    int callbacks;
+    int waits; /* the callback that waits */
+    int count;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void *await_set(void *arg)
+{
+    const struct together *together = arg;
+    uint64_t until_ms = now_ms() + WAIT_MS;
+    struct hf_zookeeper_result *result = NULL;
+    int32_t version = 0;
+
+    while (version == 0) {
+        assert_true(now_ms() < until_ms);
+        assert_int_equal(
+            hf_zookeeper_get(together->other, "/node", WAIT_MS, &result),
+            HF_OK);
+        version = result->stat.version;
+        hf_zookeeper_result_free(result);
+    }
+    return NULL;
+}
+
+/* Wait for the set as another thread, because a callback may not block in a
+ * call of the library. */
+static void await_set_in_callback(struct together *together)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, await_set, together), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void on_together(void *arg, const struct hf_zookeeper_result *result)
+{
+    struct together *together = arg;
+    const struct hf_zookeeper_op set = {.kind = HF_ZOOKEEPER_SET,
+                                        .path = "/node",
+                                        .version = HF_ZOOKEEPER_ANY_VERSION,
+                                        .priority = together->priority};
+    const struct hf_zookeeper_done nobody = {NULL, NULL, NULL};
+    uint64_t began_ms = now_ms();
+
+    assert_int_equal(result->status, HF_OK);
+    together->count++;
+    if (together->count == 1)
+        assert_int_equal(hf_zookeeper_start(together->zookeeper, &set, WAIT_MS,
+                                            nobody, NULL),
+                         HF_OK);
+    if (together->count == together->waits)
+        await_set_in_callback(together);
+    else
+        while (now_ms() <= began_ms) /* work, for a millisecond */
+            ;
+    if (together->count == together->callbacks)
+        assert_int_equal(sem_post(&together->ended), 0);
+}
+
+static void await_semaphore(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0)
+        assert_int_equal(errno, EINTR);
+}
+
+/* Keep the thread busy until the others are queued, so that they run
+ * together. */
+static void on_first(void *arg, const struct hf_zookeeper_result *result)
+{
+    struct together *together = arg;
+
+    assert_int_equal(result->status, HF_OK);
+    await_semaphore(&together->queued);
+}
+
+/* Have ${together->callbacks} run. */
+static void run_together(struct zookeeper_fixture *f, struct together *together)
+{
+    const struct hf_zookeeper_done first = {on_first, together, NULL};
+    const struct hf_zookeeper_done done = {on_together, together, NULL};
+
+    zookeeper_make(f->zookeeper, "/node", "");
+    together->other = f->zookeeper;
+    together->zookeeper = zookeeper_open(f, "", "", NULL);
+    assert_int_equal(sem_init(&together->queued, 0, 0), 0);
+    assert_int_equal(sem_init(&together->ended, 0, 0), 0);
+    assert_int_equal(hf_zookeeper_start(together->zookeeper, &get_root, WAIT_MS,
+                                        first, NULL),
+                     HF_OK);
+    for (int i = 0; i < together->callbacks; i++)
+        assert_int_equal(hf_zookeeper_start(together->zookeeper, &get_root,
+                                            WAIT_MS, done, NULL),
+                         HF_OK);
+    /* This thread takes the answers, because that of the handle is busy. */
+    zookeeper_expect(together->zookeeper, &get_root, HF_OK);
+    assert_int_equal(sem_post(&together->queued), 0);
+    await_semaphore(&together->ended);
+    assert_int_equal(hf_zookeeper_close(together->zookeeper), HF_OK);
+    (void)sem_destroy(&together->queued);
+    (void)sem_destroy(&together->ended);
+}
+
+static void what_a_callback_starts_waits_a_millisecond(void **state)
+{
+    struct together together = {.callbacks = 3, .waits = 2};
+
+    run_together(*state, &together);
+}
+
+static void what_the_last_callback_starts_is_sent_at_once(void **state)
+{
+    struct together together = {.callbacks = 1, .waits = 1};
+
+    run_together(*state, &together);
+}
+
+static void what_is_urgent_is_sent_at_once(void **state)
+{
+    struct together together = {
+        .priority = HF_ZOOKEEPER_URGENT, .callbacks = 2, .waits = 1};
+
+    run_together(*state, &together);
 }
 
 /* Events that wait to be reported, and a RESYNC for those that are too many. */
@@ -692,6 +838,9 @@ TEST_FILE(delivery)
         TEST(callbacks_run_inside_the_dispatch),
         TEST(a_thread_delivers_without_a_descriptor),
         TEST(a_callback_starts_and_does_not_wait),
+        TEST(what_a_callback_starts_waits_a_millisecond),
+        TEST(what_the_last_callback_starts_is_sent_at_once),
+        TEST(what_is_urgent_is_sent_at_once),
         TEST(events_that_nobody_takes_have_a_bound),
         TEST(eight_threads_wait_at_once),
         TEST(watches_come_and_go_on_several_threads),
