@@ -31,11 +31,12 @@ static int max_runs(const struct hf_monitor *m)
 }
 
 /* Run the loop, if it is created, until nothing is left or it was run often
- * enough. */
+ * enough.  It sends what calls have delayed. */
 static void run_loop(struct hf_monitor *m)
 {
     int runs = 0;
 
+    m->delayed = 0;
     if (!m->loop.made)
         return;
     while (hf_loop_run(&m->loop, &m->events) && ++runs < max_runs(m))
@@ -61,13 +62,8 @@ bool hf_monitor_run_due(struct hf_monitor *m)
 
 /* What is due is done after the loop was run, because an answer that has
  * arrived may make it needless. */
-static void run(struct hf_monitor *m, bool loop)
+static void run_due_and_arm(struct hf_monitor *m)
 {
-    if (m->loop_closed)
-        return;
-    m->delayed = 0;
-    if (loop)
-        run_loop(m);
     if (hf_monitor_run_due(m))
         run_loop(m); /* send what .run_due asked for */
     hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
@@ -75,13 +71,20 @@ static void run(struct hf_monitor *m, bool loop)
 
 void hf_monitor_run_ready(struct hf_monitor *m)
 {
-    run(m, true);
+    if (m->loop_closed)
+        return;
+    run_loop(m);
     m->loop_was_run = true;
+    run_due_and_arm(m);
 }
 
 void hf_monitor_run_asked(struct hf_monitor *m)
 {
-    run(m, loop_is_asked(m));
+    if (m->loop_closed)
+        return;
+    if (loop_is_asked(m))
+        run_loop(m);
+    run_due_and_arm(m);
 }
 
 /* A callback has returned: send what the calls in callbacks have delayed, if
