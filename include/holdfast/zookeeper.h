@@ -621,8 +621,10 @@ HF_API hf_status hf_zookeeper_children_start(struct hf_zookeeper *zookeeper,
  * hf_zookeeper_sync(zookeeper, path, wait_ms),
  * hf_zookeeper_sync_start(zookeeper, path, wait_ms, done):
  * Have everything that is read after this, through ${zookeeper}, be at least as
- * new as what the leader has now.  It is for all nodes; ${path} need not be
- * there.  A read may be started right after it, without waiting for its end.
+ * new as what the leader has carried out now.  It is for all nodes; ${path}
+ * need not be there.  A read may be started right after it, without waiting for
+ * its end.  A busy leader may carry out what was committed some milliseconds
+ * later than its followers.
  */
 HF_API hf_status hf_zookeeper_sync(struct hf_zookeeper *zookeeper,
                                    const char *path, uint64_t wait_ms)
