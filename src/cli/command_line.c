@@ -253,8 +253,9 @@ bool hf_command_line_read(const struct hf_command *command, int argc,
 
 void hf_command_line_warn_password(const char *url)
 {
-    if (url != NULL && hf_url_has_secret(url))
+    if (url != NULL && hf_url_has_secret(url) &&
+        !hf_option_url_is_of_profile(url))
         hf_ui_print(
             "warning: every user of this machine can read the password in "
-            "-c; put the URL into HOLDFAST_URL instead");
+            "-c; put the URL into a profile or HOLDFAST_URL instead");
 }

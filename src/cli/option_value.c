@@ -8,8 +8,10 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/profile.h"
 #include "core/error.h"
 #include "core/url_options.h"
 
@@ -105,4 +107,26 @@ hf_status hf_option_text(const struct hf_option_row *row, const char *name,
     (void)error;
     *(const char **)field = text;
     return HF_OK;
+}
+
+/* The URL of a profile, which is kept until the end of the process as those in
+ * argv are. */
+static char *of_profile;
+
+hf_status hf_option_url(const struct hf_option_row *row, const char *name,
+                        const char *text, void *field, struct hf_error *error)
+{
+    hf_status status;
+
+    if (text[0] != '@')
+        return hf_option_text(row, name, text, field, error);
+    free(of_profile);
+    status = hf_profile_find(text + 1, &of_profile, error);
+    *(const char **)field = of_profile;
+    return status;
+}
+
+bool hf_option_url_is_of_profile(const char *url)
+{
+    return of_profile != NULL && url == of_profile;
 }

@@ -9,6 +9,7 @@
 #ifndef HF_CLI_OPTION_VALUE_H
 #define HF_CLI_OPTION_VALUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,6 +63,11 @@ hf_option_reader hf_option_choice; /* one of .choices; the field: its index */
 hf_option_reader hf_option_duration;
 /* The field is a const char *, which will point to the value in argv. */
 hf_option_reader hf_option_text;
+/* The same for a URL, "@NAME" being that of a profile, see profile.h. */
+hf_option_reader hf_option_url;
+
+/* Did hf_option_url() take ${url} from a profile? */
+bool hf_option_url_is_of_profile(const char *url);
 
 /* Write the choices of ${row} as "mutex, rwlock or all". */
 #define HF_OPTION_CHOICES_BYTES 160

@@ -85,8 +85,9 @@ static const char one_verbosity[] = "-q and -v contradict each other: give one";
 #define FIELD(field) HF_OPTION_FIELD(struct hf_run_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_text, FIELD(url),
-              .help = "the engine; else HOLDFAST_URL, else file:"),
+    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
+              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
+                      "else file:"),
     HF_OPTION('t', "timeout", "DURATION", read_duration, FIELD(wait_ms),
               .one_of = one_wait,
               .help = "wait this long at most; else without a limit"),

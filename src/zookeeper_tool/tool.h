@@ -36,8 +36,9 @@ struct hf_tool_common {
 
 /* The rows of the common options. */
 #define HF_TOOL_OPTIONS                                                        \
-    HF_OPTION('c', "url", "URL", hf_option_text, HF_TOOL_COMMON_FIELD(url),    \
-              .help = "the servers, such as zk://h1,h2; else HOLDFAST_URL"),   \
+    HF_OPTION('c', "url", "URL", hf_option_url, HF_TOOL_COMMON_FIELD(url),     \
+              .help = "the servers, such as zk://h1,h2, or @PROFILE; else "    \
+                      "HOLDFAST_URL"),                                         \
         HF_OPTION('t', "timeout", "DURATION", hf_option_duration,              \
                   HF_TOOL_COMMON_FIELD(wait_ms),                               \
                   .help = "wait at most so long for an answer; else 15s")

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles: short names for URLs, which stand in a file of the user and in one
+ * of the machine.  "-c @prod" uses the URL of the profile "prod".
+ *
+ * A line of such a file is a name and a URL with blanks between them.  Empty
+ * lines, and those that begin with '#', say nothing.
+ */
+#ifndef HF_CLI_PROFILE_H
+#define HF_CLI_PROFILE_H
+
+#include <holdfast/holdfast.h>
+
+/* The longest line of a file. */
+#define HF_PROFILE_LINE_BYTES 4096
+
+/* Set ${url}, to be freed with free(), to the URL of the profile ${name}: that
+ * of $XDG_CONFIG_HOME/holdfast/profiles, or else of
+ * $HOME/.config/holdfast/profiles; then of HF_PROFILES_OF_MACHINE.  In a file
+ * the first line with that name counts.
+ *   Fails     HF_EINVAL if there is none, or if a line ahead of it is none;
+ *             HF_EDENIED if the file may not be read, or if the URL has a
+ *             password and others may read it; HF_ENOMEM. */
+hf_status hf_profile_find(const char *name, char **url, struct hf_error *error);
+
+#endif
