@@ -221,14 +221,15 @@ static void owners_can_be_fibres(void **state)
     fixture_close(&f);
 }
 
+/* The loss may be noticed between the two calls. */
 static bool cannot_read(void *arg)
 {
     struct rwlock_fixture *f = arg;
     hf_status status = hf_rwlock_tryrdlock(f->rwlock);
 
     if (status == HF_OK)
-        assert_int_equal(hf_rwlock_rdunlock(f->rwlock), HF_OK);
-    else
+        status = hf_rwlock_rdunlock(f->rwlock);
+    if (status != HF_OK)
         assert_int_equal(status, HF_ELOST);
     return status != HF_OK;
 }
