@@ -8,6 +8,9 @@
 
 #include "transport/resolver.h"
 
+/* Length of a text that says why a lookup has no result. */
+#define HF_LOOKUP_TEXT_BYTES 128
+
 /* A completion queue: finished lookups wait here until they are collected. */
 struct hf_lookup_completions;
 
@@ -16,7 +19,7 @@ struct hf_lookup {
     char host[HF_RESOLVER_HOST_BYTES];
     union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
     size_t address_count; /* 0: none, .why says why */
-    char why[HF_RESOLVER_TEXT_BYTES];
+    char why[HF_LOOKUP_TEXT_BYTES];
     struct hf_lookup_completions *completions;
     struct hf_lookup *next;
 };

@@ -10,14 +10,18 @@
 
 #include "core/errno_text.h"
 #include "core/memory.h"
+#include "core/time_math.h"
 #include "transport/lookup_thread.h"
 
 /* One name, what is known of it, and who waits for it. */
 struct hf_resolver_name {
     char host[HF_RESOLVER_HOST_BYTES];
-    bool under_way;          /* a thread is looking it up */
-    bool uses_old_addresses; /* the known addresses are used although they
-                                may be out of date */
+    bool under_way;             /* a thread is looking it up */
+    bool uses_old_addresses;    /* the known addresses are used although they
+                                   may be out of date */
+    uint64_t next_lookup_at_ms; /* no lookup is started before that instant of
+                                   CLOCK_BOOTTIME */
+    char why[HF_LOOKUP_TEXT_BYTES]; /* why the last lookup has no result */
     union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
     size_t address_count; /* 0: nothing is known */
     size_t next_address;  /* which address is used next, modulo the count */
@@ -31,7 +35,7 @@ struct hf_resolver_name {
 struct hf_resolver {
     uv_async_t async;
     struct hf_lookup_completions *completions;
-    struct hf_resolver_log log;
+    struct hf_resolver_host host;
     unsigned under_way; /* lookups in progress */
     struct hf_resolver_name *names[HF_RESOLVER_NAMES_MAX];
     size_t name_count;
@@ -87,14 +91,20 @@ static void warn_old_addresses(struct hf_resolver *resolver,
                                struct hf_resolver_name *name, const char *why)
 {
     if (!name->uses_old_addresses)
-        resolver->log.write(resolver->log.arg, HF_LOG_WARNING,
-                            "the name %s does not resolve (%s); its last known "
-                            "addresses are used",
-                            name->host, why);
+        resolver->host.log(resolver->host.host, HF_LOG_WARNING,
+                           "the name %s does not resolve (%s); its last known "
+                           "addresses are used",
+                           name->host, why);
     name->uses_old_addresses = true;
 }
 
 /* --------------------------------------------------------------- answers -- */
+
+/* Write the text of a request that has no answer because of ${reason}. */
+static void set_no_address(char why[HF_RESOLVER_TEXT_BYTES], const char *reason)
+{
+    (void)snprintf(why, HF_RESOLVER_TEXT_BYTES, "no address: %s", reason);
+}
 
 /* Take the result of a lookup over; if it failed, keep the old addresses. */
 static void store_result(struct hf_resolver *resolver,
@@ -103,6 +113,7 @@ static void store_result(struct hf_resolver *resolver,
 {
     name->under_way = false;
     resolver->under_way--;
+    memcpy(name->why, found->why, sizeof(name->why));
     if (found->address_count > 0) {
         memcpy(name->addresses, found->addresses, sizeof(name->addresses));
         name->address_count = found->address_count;
@@ -112,25 +123,35 @@ static void store_result(struct hf_resolver *resolver,
     }
 }
 
-/* Answer the requests that wait now.  One that a callback adds waits for the
- * next lookup. */
-static void answer_all(struct hf_resolver_name *name, const char *reason)
+/* The result of ${name}'s last lookup: FOUND or FAILED. */
+static enum hf_resolver_result last_result(const struct hf_resolver_name *name,
+                                           union hf_address *address,
+                                           char why[HF_RESOLVER_TEXT_BYTES])
 {
-    char why[HF_RESOLVER_TEXT_BYTES + sizeof("no address: ")];
+    if (name->address_count > 0) {
+        *address = *current_address(name);
+        return HF_RESOLVER_FOUND;
+    }
+    set_no_address(why, name->why);
+    return HF_RESOLVER_FAILED;
+}
+
+/* Answer the requests that wait now.  One that a callback adds is not among
+ * them. */
+static void answer_all(struct hf_resolver_name *name)
+{
+    char why[HF_RESOLVER_TEXT_BYTES];
     union hf_address address;
     struct hf_resolver_request *request;
 
-    (void)snprintf(why, sizeof(why), "no address: %s", reason);
     name->answering = name->requests;
     name->requests = NULL;
     while ((request = name->answering) != NULL) {
         hf_resolver_cancel(request);
-        if (name->address_count > 0) {
-            address = *current_address(name);
+        if (last_result(name, &address, why) == HF_RESOLVER_FOUND)
             request->fn(request->arg, &address, NULL);
-        } else {
+        else
             request->fn(request->arg, NULL, why);
-        }
     }
 }
 
@@ -147,7 +168,7 @@ static void on_done(uv_async_t *async)
         assert(name != NULL && name->under_way);
         next = found->next;
         store_result(resolver, name, found);
-        answer_all(name, found->why);
+        answer_all(name);
         hf_free(found);
     }
 }
@@ -160,13 +181,13 @@ static void on_closed(uv_handle_t *handle)
 }
 
 struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
-                                    const struct hf_resolver_log *log)
+                                    const struct hf_resolver_host *host)
 {
     struct hf_resolver *resolver = hf_alloc(sizeof(*resolver));
 
     if (resolver == NULL)
         return NULL;
-    resolver->log = *log;
+    resolver->host = *host;
     if (uv_async_init(loop, &resolver->async, on_done) != 0)
         goto free_resolver;
     resolver->async.data = resolver;
@@ -192,10 +213,17 @@ void hf_resolver_free(struct hf_resolver *resolver)
     uv_close((uv_handle_t *)&resolver->async, on_closed);
 }
 
+/* Was ${name} looked up so short a time ago that the result still stands? */
+static bool has_fresh_result(const struct hf_resolver_name *name,
+                             uint64_t now_ms)
+{
+    return !name->under_way && now_ms < name->next_lookup_at_ms;
+}
+
 /* Start a lookup unless one is in progress.  NULL, or why it cannot be
  * started. */
 static const char *start_lookup(struct hf_resolver *resolver,
-                                struct hf_resolver_name *name)
+                                struct hf_resolver_name *name, uint64_t now_ms)
 {
     if (name->under_way)
         return NULL;
@@ -204,6 +232,7 @@ static const char *start_lookup(struct hf_resolver *resolver,
     if (!hf_lookup_start(resolver->completions, name->host))
         return hf_errno_text(errno);
     name->under_way = true;
+    name->next_lookup_at_ms = hf_after_ms(now_ms, HF_RESOLVER_INTERVAL_MS);
     resolver->under_way++;
     return NULL;
 }
@@ -219,12 +248,17 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
     bool lookups_hang = resolver->under_way > 0;
     const char *fault = "too many names, or no memory for another";
     struct hf_resolver_name *name;
+    uint64_t now_ms;
 
     assert(request->name == NULL);
     if (is_numeric(host, address))
         return HF_RESOLVER_FOUND;
-    if ((name = get_name(resolver, host)) != NULL)
-        fault = start_lookup(resolver, name);
+    now_ms = resolver->host.now_ms(resolver->host.host);
+    name = get_name(resolver, host);
+    if (name != NULL && has_fresh_result(name, now_ms))
+        return last_result(name, address, why);
+    if (name != NULL)
+        fault = start_lookup(resolver, name, now_ms);
     if (name != NULL && name->address_count > 0 &&
         (lookups_hang || fault != NULL)) {
         warn_old_addresses(resolver, name,
@@ -233,7 +267,7 @@ enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
         return HF_RESOLVER_FOUND;
     }
     if (fault != NULL) {
-        (void)snprintf(why, HF_RESOLVER_TEXT_BYTES, "no address: %s", fault);
+        set_no_address(why, fault);
         return HF_RESOLVER_FAILED;
     }
     request->name = name;

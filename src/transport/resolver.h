@@ -5,7 +5,9 @@
  * freed meanwhile, the thread discards its result.
  *
  * The last known addresses of a name are used if it does not resolve any more,
- * and if lookups hang.
+ * and if lookups hang.  A name is looked up at most once in
+ * HF_RESOLVER_INTERVAL_MS: until then the result of its last lookup stands, so
+ * that clients that try again and again do not flood the name service.
  *
  * Everything here is used with the client's lock held.
  */
@@ -26,6 +28,8 @@
 #define HF_RESOLVER_ADDRESSES_MAX 16
 /* Lookups in progress at a time, at most one for each name. */
 #define HF_RESOLVER_THREADS_MAX 8
+/* The least time from the start of a lookup to the next one of that name. */
+#define HF_RESOLVER_INTERVAL_MS 1000
 /* Length of a text that says why a name has no address. */
 #define HF_RESOLVER_TEXT_BYTES 160
 
@@ -38,11 +42,13 @@ union hf_address {
 
 struct hf_resolver;
 
-/* Where log lines go, as .log and .host of struct hf_engine_host. */
-struct hf_resolver_log {
-    void (*write)(void *arg, enum hf_log_level level, const char *format, ...)
+/* Where log lines go, and CLOCK_BOOTTIME in milliseconds: the fields of struct
+ * hf_engine_host with these names. */
+struct hf_resolver_host {
+    void *host;
+    void (*log)(void *host, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-    void *arg;
+    uint64_t (*now_ms)(void *host);
 };
 
 /* A request for an address.  Zero it, then set .fn and .arg. */
@@ -68,7 +74,7 @@ enum hf_resolver_result {
 /* Make a resolver.  NULL if the loop takes no more handles, or for lack of
  * memory. */
 struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
-                                    const struct hf_resolver_log *log);
+                                    const struct hf_resolver_host *host);
 
 /* Free the resolver.  No request may be waiting.  Its handle is closed by the
  * loop. */
@@ -76,7 +82,8 @@ void hf_resolver_free(struct hf_resolver *resolver);
 
 /* Find an address of ${host}, a name or a numeric address, which is always
  * known.  If there are several addresses, they are used in turn; see
- * hf_resolver_address_failed(). */
+ * hf_resolver_address_failed().  A name that was looked up a moment ago is
+ * FOUND or has FAILED at once, as that lookup ended. */
 enum hf_resolver_result hf_resolver_find(struct hf_resolver *resolver,
                                          const char *host,
                                          struct hf_resolver_request *request,

@@ -390,7 +390,8 @@ void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
 /* Create what needs the loop. */
 static hf_status open_loop(struct hf_zk_io *io, struct hf_error *error)
 {
-    const struct hf_resolver_log log = {io->host->log, io->host->host};
+    const struct hf_resolver_host host = {io->host->host, io->host->log,
+                                          io->host->now_ms};
     hf_status status;
 
     if ((io->loop = io->host->loop(io->host->host)) == NULL)
@@ -400,7 +401,7 @@ static hf_status open_loop(struct hf_zk_io *io, struct hf_error *error)
     if ((status = hf_engine_loop_open(&io->engine_loop, io->loop, error)) !=
         HF_OK)
         return status;
-    if ((io->resolver = hf_resolver_new(io->loop, &log)) == NULL)
+    if ((io->resolver = hf_resolver_new(io->loop, &host)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for looking up names");
     return HF_OK;
 }

@@ -5,7 +5,8 @@
  *
  *     NAME ADDRESS    it has that address
  *     NAME gone       it does not resolve
- *     NAME hangs      the call waits until the line changes
+ *     NAME hangs      the call makes the file HF_NAMES.hangs, and waits until
+ *                     the line changes
  *
  * Names that are not in the file, and all without HF_NAMES, are resolved by the
  * real one.
@@ -38,6 +39,17 @@ static void look_up(const char *name, char answer[WORD_BYTES])
     (void)fclose(file);
 }
 
+/* Show that a call hangs now. */
+static void make_hangs_file(void)
+{
+    char path[4096];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s.hangs", getenv("HF_NAMES"));
+    if ((file = fopen(path, "we")) != NULL)
+        (void)fclose(file);
+}
+
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *hints, struct addrinfo **found)
 {
@@ -47,8 +59,10 @@ int getaddrinfo(const char *name, const char *service,
     } real = {dlsym(RTLD_NEXT, "getaddrinfo")};
     char answer[WORD_BYTES];
 
-    for (look_up(name, answer); strcmp(answer, "hangs") == 0;
-         look_up(name, answer))
+    look_up(name, answer);
+    if (strcmp(answer, "hangs") == 0)
+        make_hangs_file();
+    for (; strcmp(answer, "hangs") == 0; look_up(name, answer))
         (void)poll(NULL, 0, 20);
     if (strcmp(answer, "gone") == 0)
         return EAI_NONAME;

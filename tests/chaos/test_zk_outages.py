@@ -326,14 +326,21 @@ class Names(Case):
             file.write("zk.test %s\n" % what)
         os.replace(self.file + ".new", self.file)
 
+    def cut_until(self, what, condition):
+        """Cut the connections again and again, because a name is not looked up
+        twice within a second, until condition() is true."""
+        def is_true_after_a_cut():
+            self.proxy.cut()
+            return condition()
+        waiting.eventually(what, is_true_after_a_cut, of=[self.driver])
+
     def here(self):
         return self.url(10000, "zk.test:%d" % self.proxy.port)
 
     def test_stops_resolving(self):
         self.contend(self.here())
         self.name_is("gone")
-        self.proxy.cut()
-        self.driver.until("a word of the name", lambda: [
+        self.cut_until("a word of the name", lambda: [
             log for log in self.driver.logs(self.holder)
             if "zk.test" in log and "last known" in log])
         for session in [self.holder, *self.others]:
@@ -347,7 +354,8 @@ class Names(Case):
     def test_hangs_while_it_is_looked_up_again(self):
         self.contend(self.here())
         self.name_is("hangs")
-        self.proxy.cut()
+        self.cut_until("a lookup that hangs",
+                       lambda: os.path.exists(self.file + ".hangs"))
         for session in [self.holder, *self.others]:
             self.driver.until_state(session, "CONNECTED", 10 + LATE_S)
             self.assertNotIn("LOST", self.driver.states(session))

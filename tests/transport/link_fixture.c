@@ -287,14 +287,19 @@ static void on_log(void *arg, enum hf_log_level level, const char *format, ...)
     va_end(args);
 }
 
+/* The clock of the resolver stands still until a test moves it. */
+static uint64_t resolver_now_ms(void *arg)
+{
+    return ((const struct link_fixture *)arg)->resolver_ms;
+}
+
 void link_fixture_start(struct link_fixture *fixture)
 {
-    struct hf_resolver_log log = {.write = on_log};
+    const struct hf_resolver_host host = {fixture, on_log, resolver_now_ms};
 
     memset(fixture, 0, sizeof(*fixture));
-    log.arg = fixture;
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
-    fixture->resolver = hf_resolver_new(&fixture->loop, &log);
+    fixture->resolver = hf_resolver_new(&fixture->loop, &host);
     assert_non_null(fixture->resolver);
     fixture->way.loop = &fixture->loop;
     fixture->way.resolver = fixture->resolver;

@@ -66,11 +66,12 @@ struct link_fixture {
     bool writable;
     hf_status status; /* of on_down or of an open that failed, with .why */
     char why[HF_CONNECTION_TEXT_BYTES];
-    size_t received;    /* bytes so far */
-    char bytes[4096];   /* the first bytes of the last callback */
-    char last[16];      /* the last bytes of all */
-    unsigned callbacks; /* of any kind */
-    unsigned logged;    /* lines */
+    size_t received;      /* bytes so far */
+    char bytes[4096];     /* the first bytes of the last callback */
+    char last[16];        /* the last bytes of all */
+    unsigned callbacks;   /* of any kind */
+    uint64_t resolver_ms; /* what the clock of .resolver shows */
+    unsigned logged;      /* lines */
     char log[HF_CONNECTION_TEXT_BYTES]; /* the last one */
     /* Close the link from inside that callback. */
     bool close_when_up;

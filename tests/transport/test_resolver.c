@@ -171,10 +171,17 @@ static bool has_asked_again(void *arg)
     return ((const struct asker *)arg)->again == NULL;
 }
 
-/* Ask and wait. */
+/* Let the results of earlier lookups become too old to be used again. */
+static void pass_interval(struct link_fixture *fixture)
+{
+    fixture->resolver_ms += HF_RESOLVER_INTERVAL_MS;
+}
+
+/* Ask, when it is time for another lookup, and wait. */
 static void resolve(struct link_fixture *fixture, const char *host,
                     struct asker *asker)
 {
+    pass_interval(fixture);
     assert_int_equal(find(fixture->resolver, host, asker), HF_RESOLVER_PENDING);
     assert_false(asker->answered);
     loop_run_until(&fixture->loop, is_answered, asker);
@@ -219,9 +226,68 @@ static void a_name_is_looked_up_on_a_thread_without_signals(void **state)
     assert_string_equal(asker.address, "127.0.0.1");
     assert_int_equal(count_calls(), 1);
     assert_int_equal(signals, 0);
-    /* A name is looked up each time, because addresses change. */
+    /* A name is looked up again, because addresses change. */
     resolve(&fixture, "one.test", &asker);
     assert_int_equal(count_calls(), 2);
+    link_fixture_stop(&fixture);
+}
+
+static void a_name_is_looked_up_at_most_once_a_second(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct link_fixture fixture;
+
+    (void)state;
+    set_service(false, 0);
+    link_fixture_start(&fixture);
+    resolve(&fixture, "two.test", &asker);
+    fixture.resolver_ms += HF_RESOLVER_INTERVAL_MS - 1;
+    assert_int_equal(find(fixture.resolver, "two.test", &asker),
+                     HF_RESOLVER_FOUND);
+    assert_string_equal(asker.address, "127.0.0.1");
+    /* The other address has its turn without a lookup. */
+    hf_resolver_address_failed(fixture.resolver, "two.test");
+    assert_int_equal(find(fixture.resolver, "two.test", &asker),
+                     HF_RESOLVER_FOUND);
+    assert_string_equal(asker.address, "127.0.0.2");
+    assert_int_equal(count_calls(), 1);
+    /* Another name has a second of its own. */
+    assert_int_equal(find(fixture.resolver, "one.test", &asker),
+                     HF_RESOLVER_PENDING);
+    loop_run_until(&fixture.loop, is_answered, &asker);
+    assert_int_equal(count_calls(), 2);
+    fixture.resolver_ms++;
+    assert_int_equal(find(fixture.resolver, "two.test", &asker),
+                     HF_RESOLVER_PENDING);
+    loop_run_until(&fixture.loop, is_answered, &asker);
+    assert_int_equal(count_calls(), 3);
+    link_fixture_stop(&fixture);
+}
+
+static void a_lookup_that_failed_is_repeated_after_a_second(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct link_fixture fixture;
+
+    (void)state;
+    set_service(false, EAI_NONAME);
+    link_fixture_start(&fixture);
+    resolve(&fixture, "one.test", &asker);
+    assert_int_equal(find(fixture.resolver, "one.test", &asker),
+                     HF_RESOLVER_FAILED);
+    assert_string_equal(asker.why, "no address: Name or service not known");
+    assert_int_equal(count_calls(), 1);
+    set_service(false, 0);
+    resolve(&fixture, "one.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.1");
+    /* From now on a failure leaves it the address that it had. */
+    set_service(false, EAI_AGAIN);
+    resolve(&fixture, "one.test", &asker);
+    assert_int_equal(find(fixture.resolver, "one.test", &asker),
+                     HF_RESOLVER_FOUND);
+    assert_string_equal(asker.address, "127.0.0.1");
+    assert_int_equal(count_calls(), 1);
+    assert_int_equal(fixture.logged, 1);
     link_fixture_stop(&fixture);
 }
 
@@ -304,6 +370,7 @@ static void what_was_known_is_used_when_lookups_hang(void **state)
     resolve(&fixture, "two.test", &other);
     await_threads(threads);
     set_service(true, 0);
+    pass_interval(&fixture);
     /* The first one waits and is taken back. */
     assert_int_equal(find(fixture.resolver, "one.test", &asker),
                      HF_RESOLVER_PENDING);
@@ -365,13 +432,15 @@ static void an_answer_may_ask_and_forget(void **state)
     set_service(false, EAI_NONAME);
     loop_run_until(&fixture.loop, is_either_answered, both);
     assert_true(first.answered != second.answered);
-    /* A resolve from inside the callback is another lookup. */
+    /* A resolve from inside the callback, a second later, is another lookup. */
     first.forget = NULL;
     set_service(true, 0);
+    pass_interval(&fixture);
     assert_int_equal(find(fixture.resolver, "one.test", &first),
                      HF_RESOLVER_PENDING);
     first.again = fixture.resolver;
     await_inside(1);
+    pass_interval(&fixture);
     set_service(false, 0);
     loop_run_until(&fixture.loop, has_asked_again, &first);
     loop_run_until(&fixture.loop, is_answered, &first);
@@ -503,6 +572,8 @@ TEST_FILE(resolver)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_is_not_looked_up),
         cmocka_unit_test(a_name_is_looked_up_on_a_thread_without_signals),
+        cmocka_unit_test(a_name_is_looked_up_at_most_once_a_second),
+        cmocka_unit_test(a_lookup_that_failed_is_repeated_after_a_second),
         cmocka_unit_test(a_name_that_does_not_resolve_says_why),
         cmocka_unit_test(addresses_take_turns_when_they_fail),
         cmocka_unit_test(what_was_known_is_used_when_a_name_stops_resolving),

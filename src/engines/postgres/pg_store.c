@@ -238,7 +238,8 @@ static const struct hf_store_ops ops = {
 static struct hf_store *new_store(struct hf_engine *engine,
                                   struct hf_pg_config *config)
 {
-    const struct hf_resolver_log log = {engine->host.log, engine->host.host};
+    const struct hf_resolver_host host = {engine->host.host, engine->host.log,
+                                          engine->host.now_ms};
     struct hf_store *store = hf_alloc(sizeof *store);
 
     if (store == NULL) {
@@ -251,7 +252,7 @@ static struct hf_store *new_store(struct hf_engine *engine,
     store->config = *config;
     (void)uv_idle_init(engine->loop, &store->later);
     store->later.data = store;
-    store->resolver = hf_resolver_new(engine->loop, &log);
+    store->resolver = hf_resolver_new(engine->loop, &host);
     if (store->resolver == NULL) {
         free_store(store);
         return NULL;

@@ -10,7 +10,8 @@ hf_status hf_redis_link_shared_init(struct hf_redis_link_shared *shared,
                                     const struct hf_redis_config *config,
                                     struct hf_error *error)
 {
-    const struct hf_resolver_log log = {engine->host.log, engine->host.host};
+    const struct hf_resolver_host host = {engine->host.host, engine->host.log,
+                                          engine->host.now_ms};
     hf_status status = HF_OK;
 
     *shared = (struct hf_redis_link_shared){.engine = engine};
@@ -19,7 +20,7 @@ hf_status hf_redis_link_shared_init(struct hf_redis_link_shared *shared,
                                     &shared->tls, &shared->context, error);
     if (status != HF_OK)
         return status;
-    shared->resolver = hf_resolver_new(engine->loop, &log);
+    shared->resolver = hf_resolver_new(engine->loop, &host);
     if (shared->resolver != NULL)
         return HF_OK;
     hf_redis_link_shared_free(shared);
