@@ -48,10 +48,8 @@ static void ask(struct hf_zookeeper_call *call)
     hf_monitor_unlock(monitor);
     status = change.fn(change.arg, now, &new_data);
     hf_monitor_lock(monitor);
-    if (hf_fork_is_child(&monitor->fork))
-        return;
-    if (!update->retry.asking) {
-        /* It has ended meanwhile. */
+    if (hf_fork_is_child(&monitor->fork) || !update->retry.asking) {
+        /* The child of a fork, or it has ended meanwhile. */
         hf_zookeeper_result_free(now);
         return;
     }
