@@ -76,6 +76,11 @@ class Case(unittest.TestCase):
             "session %d to be %s" % (session, state),
             lambda: self.driver.states(session).count(state) >= count)
 
+    def await_starts(self, session):
+        """Wait until all operations that were said are begun."""
+        self.driver.say("session", session)
+        self.driver.await_line("session", session, "is")
+
     def ends(self, *operations):
         return [self.driver.result(number).status for number in operations]
 
@@ -133,8 +138,7 @@ class Outages(Case):
         session = self.opened()
         self.proxy.hold(DOWN)
         sent = [self.driver.start(session, "get", "/") for _ in range(10)]
-        self.driver.say("session", session)
-        self.driver.await_line("session", session, "is")
+        self.await_starts(session)
         self.suspend(session)
         waits = [self.driver.start(session, "get", "/") for _ in range(10)]
         self.resume(session)
@@ -147,6 +151,7 @@ class Outages(Case):
         bulk, normal, urgent = (
             [self.driver.start(session, "get", "/", priority=priority)
              for _ in range(10)] for priority in ("bulk", "normal", "urgent"))
+        self.await_starts(session)
         self.resume(session)
         self.assertEqual(self.order(*bulk, *normal, *urgent),
                          urgent + normal + bulk)
