@@ -790,6 +790,20 @@ HF_API hf_status hf_zookeeper_watch_open(struct hf_zookeeper *zookeeper,
  */
 HF_API void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch);
 
+/**
+ * hf_zookeeper_unreadable(zookeeper):
+ * How many watches of ${zookeeper} may be silent, because their node may not be
+ * read: they are set, and the last GET or CHILDREN of their path, or an EXISTS
+ * after it, was refused for want of the permission.  Servers from 3.8.4 and
+ * 3.9.2 on send no events of such a node, and say nothing in place of them.  A
+ * node that was not read is not counted, and of a recursive watch only its own
+ * node is.  Watches of caches and registrations are among these; of the nodes
+ * of a cache see hf_zookeeper_cache_unreadable().
+ *   Thread    any.  0 in a child of a fork.
+ */
+HF_API size_t hf_zookeeper_unreadable(const struct hf_zookeeper *zookeeper)
+    HF_NONNULL(1);
+
 #ifdef __cplusplus
 }
 #endif

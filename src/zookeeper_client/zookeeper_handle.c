@@ -125,6 +125,19 @@ bool hf_zookeeper_is_read_only(const struct hf_zookeeper *zookeeper)
     return read_only;
 }
 
+size_t hf_zookeeper_unreadable(const struct hf_zookeeper *zookeeper)
+{
+    struct hf_error error;
+    size_t unreadable;
+
+    if (hf_fork_check(&zookeeper->monitor->fork, &error) != HF_OK)
+        return 0;
+    hf_monitor_lock(zookeeper->monitor);
+    unreadable = zookeeper->unreadable;
+    pthread_mutex_unlock(&zookeeper->monitor->lock);
+    return unreadable;
+}
+
 int hf_zookeeper_fd(const struct hf_zookeeper *zookeeper)
 {
     return hf_monitor_dispatch_fd(zookeeper->monitor);

@@ -71,6 +71,7 @@ struct hf_zookeeper {
     struct hf_zk_listeners parts;
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;
+    size_t unreadable;     /* watches whose .unreadable is set */
     struct hf_heap timers; /* see zookeeper_timer.h */
     struct hf_zookeeper_registration *registrations;
     uint64_t connect_ms;

@@ -30,6 +30,26 @@ static struct hf_zookeeper_operation *of_call(struct hf_zookeeper_call *call)
 
 /* ------------------------------------------------------------------- end -- */
 
+/* If ${operation} has read a node, ${result} says whether the handle may read
+ * it: remember that for the watches there.  An EXISTS says so only where it was
+ * refused, because servers before 3.7.3 do not ask for the permission.  A node
+ * that is not there is nothing that cannot be read. */
+static void note_permission(const struct hf_zookeeper_operation *operation,
+                            const struct hf_zookeeper_result *result)
+{
+    struct hf_zookeeper *zookeeper = operation->call.zookeeper;
+    enum hf_zookeeper_op_kind kind = operation->zk_op.kind;
+    bool denied = result->error == HF_ZK_NO_AUTH;
+
+    if (kind != HF_ZOOKEEPER_GET && kind != HF_ZOOKEEPER_CHILDREN &&
+        kind != HF_ZOOKEEPER_EXISTS)
+        return;
+    if (denied || (zookeeper->unreadable > 0 &&
+                   (result->error == HF_ZK_NO_NODE ||
+                    (result->status == HF_OK && kind != HF_ZOOKEEPER_EXISTS))))
+        hf_zookeeper_watches_put_unreadable(zookeeper, operation->path, denied);
+}
+
 /* The queue says how it ended: notify the part of the library that has begun
  * it, or the user. */
 static void ended(struct hf_zk_op *op, hf_status status,
@@ -38,6 +58,7 @@ static void ended(struct hf_zk_op *op, hf_status status,
     struct hf_zookeeper_operation *operation = of_zk_op(op);
     const struct hf_zookeeper_on_end on_end = operation->on_end;
 
+    note_permission(operation, result);
     if (operation->watch != NULL)
         hf_zookeeper_watch_operation_ended(operation);
     if (on_end.fn == NULL) {
@@ -102,8 +123,9 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
 {
     const char *path = op->path != NULL ? op->path : "";
     size_t bytes = strlen(path) + 1;
+    size_t chroot_bytes = strlen(zookeeper->context.chroot);
     struct hf_zookeeper_operation *operation =
-        hf_alloc(sizeof *operation + bytes);
+        hf_alloc(sizeof *operation + chroot_bytes + bytes);
     struct hf_zookeeper_result *reserved = hf_zk_op_reserve();
     struct hf_zk_op *zk_op;
     uint64_t now_ms = hf_now_ms();
@@ -115,14 +137,15 @@ new_operation(struct hf_zookeeper *zookeeper, const struct hf_zookeeper_op *op,
     }
     hf_zookeeper_reference(zookeeper);
     hf_zookeeper_call_init(&operation->call, zookeeper, &call_ops, 2);
-    memcpy(operation->path, path, bytes);
+    memcpy(operation->path, zookeeper->context.chroot, chroot_bytes);
+    memcpy(operation->path + chroot_bytes, path, bytes);
     zk_op = &operation->zk_op;
     zk_op->callbacks = &op_callbacks;
     zk_op->reserved = reserved;
     zk_op->kind = op->kind;
     zk_op->priority = op->priority;
     zk_op->opcode = hf_zk_op_opcode(op);
-    zk_op->path = operation->path;
+    zk_op->path = operation->path + chroot_bytes;
     zk_op->only_try = wait_ms == 0;
     zk_op->deadline_at_ms =
         zk_op->only_try ? HF_FOREVER : hf_deadline_ms(now_ms, wait_ms);

@@ -26,7 +26,8 @@ struct hf_zookeeper_operation {
     struct hf_zookeeper_on_end on_end;   /* .fn is NULL for those of users */
     struct hf_zookeeper_watch *watch;    /* to be set; NULL: none */
     struct hf_zookeeper_operation *next; /* of the same watch */
-    char path[];                         /* of the user; "" if there is none */
+    char path[]; /* as servers know it, but the chroot ends with "/"; the
+                    chroot alone if there is none */
 };
 
 /* Carry out ${op} for ${call}, which errors name: wait for the end, or start

@@ -76,6 +76,20 @@ static void dereference_in_callback(struct hf_zookeeper_watch *watch)
     hf_monitor_dereference(monitor);
 }
 
+/* ------------------------------------------------------------ permission -- */
+
+/* Set .unreadable of ${watch}, and count it. */
+static void put_unreadable(struct hf_zookeeper_watch *watch, bool unreadable)
+{
+    if (watch->unreadable == unreadable)
+        return;
+    watch->unreadable = unreadable;
+    if (unreadable)
+        watch->zookeeper->unreadable++;
+    else
+        watch->zookeeper->unreadable--;
+}
+
 /* ---------------------------------------------------------------- events -- */
 
 /* Call .fn of ${watch} with ${event}, unless it was freed.  Releases the lock
@@ -197,6 +211,8 @@ static void fired(struct hf_zk_watcher *watcher,
     struct hf_zookeeper_watch *watch = watcher->user;
 
     watch->zookeeper->monitor->events++;
+    if (!watcher->armed)
+        put_unreadable(watch, false); /* a one-shot one, which is not set now */
     if (event->type != HF_ZK_RESYNC)
         hf_zk_op_queue_event(&watch->zookeeper->queue);
     if (watch->on_fired.fn != NULL)
@@ -279,6 +295,26 @@ of_watcher(const struct hf_zookeeper *zookeeper, struct hf_zk_watcher *watcher)
         return NULL;
     watch = watcher->user;
     return watch->zookeeper == zookeeper ? watch : NULL;
+}
+
+/* A path of the chroot itself ends with a "/" that the watches there lack. */
+void hf_zookeeper_watches_put_unreadable(struct hf_zookeeper *zookeeper,
+                                         const char *path, bool unreadable)
+{
+    const struct hf_zk_watch_set *set = &zookeeper->session->watches;
+    struct hf_zookeeper_watch *watch;
+    struct hf_zk_watcher *at;
+    size_t bytes = strlen(path);
+
+    if (bytes > 1 && path[bytes - 1] == '/')
+        bytes--;
+    for (enum hf_zk_watch_mode mode = 0; mode < HF_ZK_WATCH_MODES; mode++) {
+        at = hf_zk_watch_set_find(set, mode, path, bytes);
+        for (; at != NULL; at = at->next_at_path) {
+            if ((watch = of_watcher(zookeeper, at)) != NULL)
+                put_unreadable(watch, unreadable && at->armed);
+        }
+    }
 }
 
 void hf_zookeeper_watches_set_again(struct hf_zookeeper *zookeeper)
@@ -562,6 +598,7 @@ static void leave_session(struct hf_zookeeper_watch *watch)
         cancel(watch->zookeeper, &watch->set_again);
     if (!watch->watcher.in_set)
         return;
+    put_unreadable(watch, false);
     hf_zk_watch_set_remove(&session->watches, &watch->watcher);
     if (!hf_zk_session_usable(session))
         return;

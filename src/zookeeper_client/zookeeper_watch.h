@@ -41,6 +41,8 @@ struct hf_zookeeper_watch {
     size_t events;                 /* that wait to be reported */
     bool freed;                    /* by the user, perhaps while .notifying */
     bool notifying;                /* .on_event.fn runs */
+    bool unreadable;               /* it is set, and the handle was not allowed
+                                      to read its node when it last tried */
     struct hf_waiter *free_waiter; /* the free that waits until .fn returned */
     /* Operations under way that are to set it. */
     struct hf_zookeeper_operation *operations;
@@ -75,6 +77,11 @@ void hf_zookeeper_watch_use(struct hf_zookeeper_watch *watch,
  * the lock. */
 void hf_zookeeper_watch_operation_ended(
     struct hf_zookeeper_operation *operation);
+
+/* A read of ${path}, which is that of a struct hf_zookeeper_operation, was
+ * answered: ${zookeeper} may not read the node, or may.  With the lock. */
+void hf_zookeeper_watches_put_unreadable(struct hf_zookeeper *zookeeper,
+                                         const char *path, bool unreadable);
 
 /* Take all watches of ${zookeeper} out of the session.  With the lock. */
 void hf_zookeeper_watches_leave(struct hf_zookeeper *zookeeper);

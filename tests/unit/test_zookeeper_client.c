@@ -8,7 +8,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <holdfast/zookeeper_registration.h>
 #include <holdfast/zookeeper_retry.h>
@@ -882,6 +884,46 @@ static void a_watch_is_freed_in_the_callback_of_another(void **state)
     wait_until(is_released, NULL);
 }
 
+/* The event ends a one-shot watch, which is not counted any more.  In the child
+ * of a fork nothing is. */
+static void a_one_shot_watch_counts_until_its_event(void **state)
+{
+    struct client_fixture f;
+    struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EXISTS, .path = "/a"};
+    struct hf_zookeeper_watch *watch;
+    pid_t child;
+    int how;
+
+    (void)state;
+    assert_true(begin(&f));
+    assert_int_equal(hf_zookeeper_watch_open(f.zookeeper, "/a",
+                                             HF_ZOOKEEPER_WATCH_DATA,
+                                             to_events(&f), &watch),
+                     HF_OK);
+    op.watch = watch;
+    assert_int_equal(hf_zookeeper_run(f.zookeeper, &op, 5000, NULL), HF_OK);
+    op.watch = NULL;
+    server.refused_opcode = HF_ZK_EXISTS;
+    server.refusal = HF_ZK_NO_AUTH;
+    server.refusals = 1;
+    assert_int_equal(hf_zookeeper_run(f.zookeeper, &op, 5000, NULL),
+                     HF_EDENIED);
+    assert_int_equal(hf_zookeeper_unreadable(f.zookeeper), 1);
+    /* An older server does not ask for the permission. */
+    assert_int_equal(hf_zookeeper_run(f.zookeeper, &op, 5000, NULL), HF_OK);
+    assert_int_equal(hf_zookeeper_unreadable(f.zookeeper), 1);
+    if ((child = test_fork()) == 0)
+        _exit(hf_zookeeper_unreadable(f.zookeeper) == 0 ? 0 : 1);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    zookeeper_fake_fire(&server, CHANGED, "/a");
+    assert_int_equal(hf_zookeeper_sync(f.zookeeper, "/", 5000), HF_OK);
+    assert_int_equal(hf_zookeeper_unreadable(f.zookeeper), 0);
+    hf_zookeeper_watch_free(watch);
+    end(&f);
+    wait_until(is_released, NULL);
+}
+
 static void *free_watch(void *arg)
 {
     struct watch_fixture *w = arg;
@@ -1082,6 +1124,7 @@ TEST_FILE(zookeeper_client)
         cmocka_unit_test(a_shared_handle_leaves_what_is_unanswered),
         cmocka_unit_test(a_watch_is_freed_in_its_own_callback),
         cmocka_unit_test(a_watch_is_freed_in_the_callback_of_another),
+        cmocka_unit_test(a_one_shot_watch_counts_until_its_event),
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
         cmocka_unit_test(a_watch_is_freed_while_it_is_set_again),
         cmocka_unit_test(a_watch_outlives_its_handle),

@@ -506,6 +506,67 @@ static void a_watch_that_does_not_fit_is_refused(void **state)
     assert_int_equal(hf_zookeeper_close(other), HF_OK);
 }
 
+/* Let everybody do everything with ${path}, or all but read it. */
+static void put_readable(struct zookeeper_fixture *f, const char *path,
+                         bool readable)
+{
+    const struct hf_zookeeper_acl acl = {readable ? HF_ZOOKEEPER_PERM_ALL
+                                                  : HF_ZOOKEEPER_PERM_ALL &
+                                                        ~HF_ZOOKEEPER_PERM_READ,
+                                         "world", "anyone"};
+
+    assert_int_equal(
+        hf_zookeeper_set_acl(f->zookeeper, path, &acl, 1, -1, WAIT_MS), HF_OK);
+}
+
+/* Read ${path} by ${kind}; after that ${count} watches may be silent. */
+static void read_and_count(struct zookeeper_fixture *f,
+                           enum hf_zookeeper_op_kind kind, const char *path,
+                           hf_status wanted, size_t count)
+{
+    const struct hf_zookeeper_op op = {.kind = kind, .path = path};
+
+    zookeeper_expect(f->zookeeper, &op, wanted);
+    assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), count);
+}
+
+static void watches_of_what_may_not_be_read_are_counted(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "w"};
+    struct hf_zookeeper_watch *one_shot, *persistent, *top;
+
+    zookeeper_make(f->zookeeper, "/a", "");
+    zookeeper_make(f->zookeeper, "/b", "");
+    one_shot = open_watch(f->zookeeper, "/a", HF_ZOOKEEPER_WATCH_DATA, &name);
+    persistent =
+        open_watch(f->zookeeper, "/a", HF_ZOOKEEPER_WATCH_PERSISTENT, &name);
+    top = open_watch(f->zookeeper, "/", HF_ZOOKEEPER_WATCH_RECURSIVE, &name);
+    put_readable(f, "/a", false);
+    put_readable(f, "/b", false);
+    add_watch(f->zookeeper, persistent);
+    add_watch(f->zookeeper, top);
+    assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), 0);
+    read_and_count(f, HF_ZOOKEEPER_GET, "/b", HF_EDENIED, 0);
+    read_and_count(f, HF_ZOOKEEPER_GET, "/a", HF_EDENIED, 1);
+    read_and_count(f, HF_ZOOKEEPER_CHILDREN, "/a", HF_EDENIED, 1);
+    put_readable(f, "/a", true);
+    set_watch(f->zookeeper, HF_ZOOKEEPER_GET, "/a", one_shot);
+    assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), 0);
+    put_readable(f, "/a", false);
+    put_readable(f, "/", false);
+    read_and_count(f, HF_ZOOKEEPER_CHILDREN, "/a", HF_EDENIED, 2);
+    read_and_count(f, HF_ZOOKEEPER_CHILDREN, "/", HF_EDENIED, 3);
+    hf_zookeeper_watch_free(one_shot);
+    assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), 2);
+    put_readable(f, "/", true);
+    read_and_count(f, HF_ZOOKEEPER_GET, "/", HF_OK, 1);
+    delete (f->zookeeper, "/a");
+    read_and_count(f, HF_ZOOKEEPER_EXISTS, "/a", HF_EGONE, 0);
+    hf_zookeeper_watch_free(persistent);
+    hf_zookeeper_watch_free(top);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
 
@@ -526,6 +587,7 @@ TEST_FILE(watches)
         TEST(a_free_waits_for_the_callback_that_runs),
         TEST(an_event_closes_its_handle),
         TEST(a_watch_that_does_not_fit_is_refused),
+        TEST(watches_of_what_may_not_be_read_are_counted),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
