@@ -130,20 +130,25 @@ HF_API hf_status hf_zookeeper_registration_set(
     size_t bytes) HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
- * hf_zookeeper_registration_wait(registration, wait_ms):
+ * hf_zookeeper_registration_wait(registration, wait_ms),
+ * hf_zookeeper_registration_wait_start(registration, wait_ms, done):
  * Wait until the node is there and has the data that were set last.  HF_OK
  * means that this was so at some moment since this call.  A wait survives a
  * lost session.
- *   Time      at most ${wait_ms}; 0: it only looks.
+ *   Time      at most ${wait_ms}, or HF_FOREVER; 0: it only looks.
+ *   Callback  ${done}, once.
  *   Fails     HF_ETIMEDOUT, with a text that says what is in the way;
  *             HF_EUNREACHABLE if the client has given up to connect (retry= of
  *             the URL); HF_ECANCELLED if ${registration} was freed meanwhile;
  *             HF_ECLOSED HF_ELIMIT HF_EREENTRANT HF_EFORKED; as the
- *             registration has FAILED.
+ *             registration has FAILED; the call with _start HF_ENOMEM.
  */
 HF_API hf_status hf_zookeeper_registration_wait(
     struct hf_zookeeper_registration *registration, uint64_t wait_ms)
     HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_zookeeper_registration_wait_start(
+    struct hf_zookeeper_registration *registration, uint64_t wait_ms,
+    struct hf_done done) HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
  * hf_zookeeper_registration_close(registration, wait_ms):

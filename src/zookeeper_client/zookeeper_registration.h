@@ -60,13 +60,22 @@ struct hf_registration_step {
     uint64_t data_number;          /* of the data that were sent */
 };
 
-/* A call that waits for a registration, on the stack of its caller. */
+/* A call that waits for a registration, on the stack of its caller, or one that
+ * was started, in memory of its own. */
 struct hf_registration_wait {
-    struct hf_waiter waiter;
+    struct hf_zookeeper *zookeeper; /* of a started one a reference, too */
+    struct hf_zookeeper_registration *registration; /* until it has ended */
+    uint64_t wait_ms;
     struct hf_zookeeper_timer deadline;
-    struct hf_zookeeper *zookeeper;
-    struct hf_error outcome; /* HF_OK: it was registered */
+    bool ended;
+    struct hf_error outcome; /* then; HF_OK: it was registered */
+    struct hf_waiter waiter; /* of the caller */
+    bool started;            /* there is none, but these: */
+    struct hf_done done;
+    struct hf_callback callback;
+    /* In .waits; .link is NULL if it is not, or not any more. */
     struct hf_registration_wait *next;
+    struct hf_registration_wait **link;
 };
 
 /* All fields under the monitor's lock. */
@@ -146,11 +155,17 @@ void hf_registration_notify(struct hf_zookeeper_registration *r);
  * returned; otherwise the caller does. */
 void hf_registration_discard_events(struct hf_zookeeper_registration *r);
 
-/* Begin ${wait}, until it is ended or ${wait_ms} are over. */
+/* Begin ${wait}, which is zeroed, until it is ended or ${wait_ms} are over:
+ * then it ends with HF_ETIMEDOUT, and a text for those in .waits. */
 void hf_registration_wait_begin(struct hf_zookeeper_registration *r,
                                 struct hf_registration_wait *wait,
                                 uint64_t wait_ms);
-/* End ${wait} with ${why}. */
+/* Put ${wait} into .waits. */
+void hf_registration_wait_add(struct hf_registration_wait *wait);
+/* The caller does not wait any more, whether ${wait} has ended or not. */
+void hf_registration_wait_leave(struct hf_registration_wait *wait);
+/* End ${wait} with ${why}, unless it has ended: answer its caller, or have
+ * .done called. */
 void hf_registration_wait_end(struct hf_registration_wait *wait,
                               const struct hf_error *why);
 /* End all in .waits. */

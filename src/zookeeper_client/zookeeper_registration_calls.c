@@ -215,10 +215,11 @@ hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
 
 /* ----------------------------------------------------------------- wait -- */
 
-/* Is the wait over before it begins?  HF_ETIMEDOUT: it is not. */
+/* Is a wait over before it begins?  HF_ETIMEDOUT: it is not. */
 static hf_status state_of(const struct hf_zookeeper_registration *r,
                           struct hf_error *error)
 {
+    *error = (struct hf_error){.status = HF_OK};
     if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
         return hf_error_set(error, HF_ECLOSED, "the handle was closed");
     if (r->failed) {
@@ -228,16 +229,6 @@ static hf_status state_of(const struct hf_zookeeper_registration *r,
     return r->registered && r->written == r->data_number ? HF_OK : HF_ETIMEDOUT;
 }
 
-/* Why a wait of ${wait_ms} ended without success. */
-static hf_status explain_timeout(const struct hf_zookeeper_registration *r,
-                                 uint64_t wait_ms, struct hf_error *error)
-{
-    return hf_error_set(error, HF_ETIMEDOUT,
-                        "%.200s was not registered within %llu ms%s%s", r->path,
-                        (unsigned long long)wait_ms,
-                        r->why.text[0] != '\0' ? ": " : "", r->why.text);
-}
-
 /* Have the client connect again, if it has given up. */
 static void connect_again(struct hf_zookeeper_registration *r)
 {
@@ -245,31 +236,37 @@ static void connect_again(struct hf_zookeeper_registration *r)
         hf_registration_resume(r);
 }
 
+/* Begin ${wait}, which is zeroed but for how it ends.  It may end at once. */
+static void begin_wait(struct hf_zookeeper_registration *r,
+                       struct hf_registration_wait *wait, uint64_t wait_ms)
+{
+    struct hf_error known;
+    hf_status status = state_of(r, &known);
+
+    hf_registration_wait_begin(r, wait, wait_ms);
+    if (status != HF_ETIMEDOUT) {
+        hf_registration_wait_end(wait, &known);
+        return;
+    }
+    hf_registration_wait_add(wait);
+    if (wait_ms == 0)
+        wait->deadline.fn(wait);
+    else
+        connect_again(r);
+}
+
 /* Wait for ${r}.  With the lock. */
 static hf_status wait_for(struct hf_zookeeper_registration *r, uint64_t wait_ms,
                           struct hf_error *error)
 {
-    struct hf_registration_wait **link = &r->waits;
-    struct hf_registration_wait wait;
-    hf_status status = state_of(r, error);
+    struct hf_registration_wait wait = {.started = false};
+    hf_status status;
 
-    if (status != HF_ETIMEDOUT)
-        return status;
-    if (wait_ms == 0)
-        return explain_timeout(r, wait_ms, error);
-    hf_registration_wait_begin(r, &wait, wait_ms);
-    wait.next = r->waits;
-    r->waits = &wait;
-    connect_again(r);
+    begin_wait(r, &wait, wait_ms);
     status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
-    hf_zookeeper_timer_stop(&wait.deadline);
-    while (*link != &wait)
-        link = &(*link)->next;
-    *link = wait.next;
-    if (wait.waiter.done)
+    hf_registration_wait_leave(&wait);
+    if (wait.ended)
         *error = wait.outcome;
-    if (status == HF_ETIMEDOUT)
-        (void)explain_timeout(r, wait_ms, error);
     return status;
 }
 
@@ -295,6 +292,44 @@ hf_zookeeper_registration_wait(struct hf_zookeeper_registration *registration,
     hf_registration_dereference(registration);
     hf_monitor_leave(monitor);
     hf_monitor_release(monitor);
+    return status;
+}
+
+/* Begin a wait that ${done} ends.  With the lock. */
+static hf_status start_wait(struct hf_zookeeper_registration *r,
+                            uint64_t wait_ms, struct hf_done done,
+                            struct hf_error *error)
+{
+    struct hf_registration_wait *wait;
+
+    if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
+        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+    if ((wait = hf_alloc(sizeof *wait)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    wait->started = true;
+    wait->done = done;
+    hf_zookeeper_reference(r->zookeeper);
+    begin_wait(r, wait, wait_ms);
+    return HF_OK;
+}
+
+hf_status hf_zookeeper_registration_wait_start(
+    struct hf_zookeeper_registration *registration, uint64_t wait_ms,
+    struct hf_done done)
+{
+    struct hf_zookeeper *zookeeper = registration->zookeeper;
+    hf_status status = hf_monitor_enter(zookeeper->monitor);
+    struct hf_error error;
+
+    if (status == HF_OK) {
+        status = start_wait(registration, wait_ms, done, &error);
+        if (status != HF_OK)
+            (void)hf_zookeeper_fail(
+                zookeeper, "hf_zookeeper_registration_wait_start", &error);
+        hf_monitor_leave(zookeeper->monitor);
+    }
+    if (status != HF_OK && done.drop != NULL)
+        done.drop(done.arg);
     return status;
 }
 
@@ -362,7 +397,7 @@ void hf_zookeeper_registration_free(
 static hf_status close_and_wait(struct hf_zookeeper_registration *r,
                                 uint64_t wait_ms, struct hf_error *error)
 {
-    struct hf_registration_wait wait;
+    struct hf_registration_wait wait = {.started = false};
     hf_status status;
 
     hf_registration_wait_begin(r, &wait, wait_ms);
@@ -370,9 +405,9 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
     end_use(r);
     connect_again(r);
     status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
-    hf_zookeeper_timer_stop(&wait.deadline);
+    hf_registration_wait_leave(&wait);
     r->removal_wait = NULL;
-    if (wait.waiter.done)
+    if (wait.ended)
         *error = wait.outcome;
     if (status == HF_ETIMEDOUT)
         return hf_error_set(error, status,

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
+#include "host/done.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
 /* -------------------------------------------------------------- lifetime -- */
@@ -155,35 +156,88 @@ void hf_registration_events_init(struct hf_zookeeper_registration *r)
 /* The .fn of a deadline. */
 static void expire(void *arg)
 {
-    const struct hf_error why = {.status = HF_ETIMEDOUT};
+    struct hf_registration_wait *wait = arg;
+    const struct hf_zookeeper_registration *r = wait->registration;
+    struct hf_error why;
 
-    hf_registration_wait_end(arg, &why);
+    (void)hf_error_set(&why, HF_ETIMEDOUT,
+                       "%.200s was not registered within %llu ms%s%s", r->path,
+                       (unsigned long long)wait->wait_ms,
+                       r->why.text[0] != '\0' ? ": " : "", r->why.text);
+    hf_registration_wait_end(wait, &why);
+}
+
+/* The .run of the callback of one that was started: report the end. */
+static void run_done(void *arg)
+{
+    struct hf_registration_wait *wait = arg;
+    struct hf_zookeeper *zookeeper = wait->zookeeper;
+    struct hf_monitor *monitor = zookeeper->monitor;
+    const struct hf_result result = {.status = wait->outcome.status,
+                                     .text = wait->outcome.text};
+
+    hf_done_call(monitor, &wait->done, &result);
+    if (hf_fork_is_child(&monitor->fork))
+        return;
+    hf_free(wait);
+    hf_zookeeper_dereference(zookeeper);
 }
 
 void hf_registration_wait_begin(struct hf_zookeeper_registration *r,
                                 struct hf_registration_wait *wait,
                                 uint64_t wait_ms)
 {
-    *wait = (struct hf_registration_wait){
-        .zookeeper = r->zookeeper, .deadline = {.fn = expire, .arg = wait}};
+    wait->zookeeper = r->zookeeper;
+    wait->registration = r;
+    wait->wait_ms = wait_ms;
+    wait->deadline.fn = expire;
+    wait->deadline.arg = wait;
+    wait->callback = (struct hf_callback){.run = run_done, .arg = wait};
     hf_zookeeper_timer_set(r->zookeeper, &wait->deadline,
                            hf_deadline_ms(hf_now_ms(), wait_ms));
+}
+
+void hf_registration_wait_add(struct hf_registration_wait *wait)
+{
+    struct hf_zookeeper_registration *r = wait->registration;
+
+    wait->link = &r->waits;
+    wait->next = r->waits;
+    if (wait->next != NULL)
+        wait->next->link = &wait->next;
+    r->waits = wait;
+}
+
+void hf_registration_wait_leave(struct hf_registration_wait *wait)
+{
+    hf_zookeeper_timer_stop(&wait->deadline);
+    if (wait->link == NULL)
+        return;
+    *wait->link = wait->next;
+    if (wait->next != NULL)
+        wait->next->link = wait->link;
+    wait->link = NULL;
 }
 
 void hf_registration_wait_end(struct hf_registration_wait *wait,
                               const struct hf_error *why)
 {
-    if (wait->waiter.done)
+    struct hf_monitor *monitor = wait->zookeeper->monitor;
+
+    if (wait->ended)
         return;
-    hf_zookeeper_timer_stop(&wait->deadline);
+    hf_registration_wait_leave(wait);
+    wait->ended = true;
     wait->outcome = *why;
-    hf_waiter_answer(wait->zookeeper->monitor, &wait->waiter, why->status);
+    if (wait->started)
+        hf_monitor_queue(monitor, &wait->callback);
+    else
+        hf_waiter_answer(monitor, &wait->waiter, why->status);
 }
 
 void hf_registration_waits_end(struct hf_zookeeper_registration *r,
                                const struct hf_error *why)
 {
-    for (struct hf_registration_wait *wait = r->waits; wait != NULL;
-         wait = wait->next)
-        hf_registration_wait_end(wait, why);
+    while (r->waits != NULL)
+        hf_registration_wait_end(r->waits, why);
 }

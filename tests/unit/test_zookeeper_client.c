@@ -570,6 +570,24 @@ static bool is_registered(hf_status status)
     return status == HF_OK;
 }
 
+/* How a wait ended. */
+static void on_waited(void *arg, const struct hf_result *result)
+{
+    struct client_fixture *f = arg;
+
+    (void)is_registered(result->status);
+    atomic_fetch_add(&f->ended, 1);
+}
+
+/* Start a wait of ${r}, which ends once. */
+static void start_wait(struct client_fixture *f,
+                       struct hf_zookeeper_registration *r)
+{
+    f->passed++;
+    (void)is_expected(hf_zookeeper_registration_wait_start(
+        r, wait_ms(), (struct hf_done){on_waited, f, on_drop}));
+}
+
 /* The node is made, gets other data, is deleted by somebody and made again, and
  * is deleted in the end. */
 static void registering(void)
@@ -589,9 +607,12 @@ static void registering(void)
         if (!is_expected(hf_zookeeper_registration_open(f.zookeeper, "/a", "x",
                                                         1, &opts, &r)))
             assert_null(r);
-        else if (is_registered(hf_zookeeper_registration_wait(r, wait_ms())) &&
-                 is_expected(hf_zookeeper_registration_set(r, "yz", 2)) &&
-                 is_registered(hf_zookeeper_registration_wait(r, wait_ms()))) {
+        else
+            start_wait(&f, r);
+        if (r != NULL &&
+            is_registered(hf_zookeeper_registration_wait(r, wait_ms())) &&
+            is_expected(hf_zookeeper_registration_set(r, "yz", 2)) &&
+            is_registered(hf_zookeeper_registration_wait(r, wait_ms()))) {
             zookeeper_fake_fire(&server, DELETED, "/a");
             (void)is_expected(hf_zookeeper_sync(f.zookeeper, "/", wait_ms()));
             (void)is_registered(hf_zookeeper_registration_wait(r, wait_ms()));

@@ -891,12 +891,106 @@ static void it_goes_on_without_dispatch(void **state)
     close_registration(r);
 }
 
+static void on_waited(void *arg, const struct hf_result *result)
+{
+    assert_int_equal(result->text[0] == '\0', result->status == HF_OK);
+    log_add(arg, "waited %s", hf_status_name(result->status));
+}
+
+static void on_wait_dropped(void *arg)
+{
+    log_add(arg, "wait dropped");
+}
+
+/* Begin a wait of ${r}, whose end is recorded. */
+static void start_wait(struct zookeeper_fixture *f,
+                       struct hf_zookeeper_registration *r, uint64_t wait_ms)
+{
+    assert_int_equal(
+        hf_zookeeper_registration_wait_start(
+            r, wait_ms, (struct hf_done){on_waited, &f->log, on_wait_dropped}),
+        HF_OK);
+}
+
+/* The record is that of one wait, which ended with ${line}; it begins anew. */
+static void expect_waited(struct zookeeper_fixture *f, const char *line)
+{
+    log_await(&f->log, 2);
+    log_expect(&f->log, 0, (const char *[]){line, "wait dropped", NULL});
+    f->log.count = 0;
+}
+
+static void waits_call_back(void **state)
+{
+    const struct hf_done nobody = {NULL, NULL, NULL};
+    const struct hf_done done = {on_waited, NULL, on_wait_dropped};
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper *other = open_other(f);
+    struct hf_zookeeper_registration *r;
+    struct hf_done late = done;
+
+    make_ephemeral(other, "/r");
+    assert_int_equal(
+        hf_zookeeper_registration_open(f->zookeeper, "/r", "x", 1, NULL, &r),
+        HF_OK);
+    start_wait(f, r, 0);
+    expect_waited(f, "waited HF_ETIMEDOUT");
+    start_wait(f, r, 20);
+    expect_waited(f, "waited HF_ETIMEDOUT");
+    start_wait(f, r, HF_FOREVER);
+    assert_int_equal(
+        hf_zookeeper_registration_wait_start(r, HF_FOREVER, nobody), HF_OK);
+    assert_int_equal(hf_zookeeper_delete(other, "/r", -1, WAIT_MS), HF_OK);
+    expect_waited(f, "waited HF_OK");
+    start_wait(f, r, 0);
+    expect_waited(f, "waited HF_OK");
+    close_registration(r);
+    make_ephemeral(other, "/r");
+    assert_int_equal(
+        hf_zookeeper_registration_open(f->zookeeper, "/r", "x", 1, NULL, &r),
+        HF_OK);
+    start_wait(f, r, HF_FOREVER);
+    hf_zookeeper_registration_free(r);
+    expect_waited(f, "waited HF_ECANCELLED");
+    assert_int_equal(
+        hf_zookeeper_registration_open(other, "/s", "x", 1, NULL, &r), HF_OK);
+    await_registered(r);
+    assert_int_equal(hf_zookeeper_delete(f->zookeeper, "/s", -1, WAIT_MS),
+                     HF_OK);
+    close_handle(other);
+    late.arg = &f->log;
+    assert_int_equal(hf_zookeeper_registration_wait_start(r, 1, late),
+                     HF_ECLOSED);
+    log_expect(&f->log, 0, (const char *[]){"wait dropped", NULL});
+    hf_zookeeper_registration_free(r);
+}
+
+/* Waits that were started end, and are reported, before their handle is gone.
+ */
+static void waits_end_with_their_handle(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper_registration *r;
+    struct hf_zookeeper *unreachable;
+
+    assert_int_equal(
+        hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable, NULL), HF_OK);
+    assert_int_equal(
+        hf_zookeeper_registration_open(unreachable, "/r", "x", 1, NULL, &r),
+        HF_OK);
+    start_wait(f, r, HF_FOREVER);
+    assert_int_equal(hf_zookeeper_close(unreachable), HF_OK);
+    expect_waited(f, "waited HF_ECLOSED");
+    hf_zookeeper_registration_free(r);
+}
+
 static void a_child_of_a_fork_disturbs_nothing(void **state)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
     struct hf_zookeeper_registration *r =
         registered(f->zookeeper, "/r", "x", &name);
+    const struct hf_done nobody = {NULL, NULL, NULL};
     struct hf_zookeeper_registration *child_r;
     int status;
     pid_t child = fork();
@@ -905,6 +999,7 @@ static void a_child_of_a_fork_disturbs_nothing(void **state)
         bool refused =
             hf_zookeeper_registration_set(r, "y", 1) == HF_EFORKED &&
             hf_zookeeper_registration_wait(r, 10) == HF_EFORKED &&
+            hf_zookeeper_registration_wait_start(r, 10, nobody) == HF_EFORKED &&
             hf_zookeeper_registration_close(r, 10) == HF_EFORKED &&
             hf_zookeeper_registration_open(f->zookeeper, "/s", "x", 1, NULL,
                                            &child_r) == HF_EFORKED;
@@ -951,6 +1046,8 @@ TEST_FILE(registration)
         TEST(a_registration_outlives_its_handle),
         TEST(a_hundred_are_in_one_session),
         TEST(it_goes_on_without_dispatch),
+        TEST(waits_call_back),
+        TEST(waits_end_with_their_handle),
         TEST(a_child_of_a_fork_disturbs_nothing),
     };
 
