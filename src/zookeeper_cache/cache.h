@@ -43,7 +43,8 @@ struct hf_zookeeper_cache {
     bool listening;
     struct hf_zookeeper_watch *watch; /* NULL: none, or each node has its own */
     struct hf_zookeeper_operation *watch_op; /* that sets it; NULL: none */
-    bool follows; /* the watch is set, or each node has its own */
+    unsigned cut_watches; /* how often it was given up, see cache_reader.c */
+    bool follows;         /* the watch is set, or each node has its own */
     struct hf_zookeeper_operation *sync; /* after a new connection, or NULL */
     bool sync_due;
     struct hf_cache_read reads[HF_CACHE_READS_MAX];

@@ -30,6 +30,11 @@
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 10000
 
+/* How often connections may end again and again while the watch is being set,
+ * before that counts as a server that does not know it.  Each time is as many
+ * connections as HF_EUNSUPPORTED takes (op_queue.c). */
+#define CUT_WATCHES_MAX 4
+
 static void go_on(struct hf_zookeeper_cache *cache);
 
 /* -------------------------------------------------------------- failures -- */
@@ -290,7 +295,21 @@ static void follow(struct hf_zookeeper_cache *cache, bool recursive)
     cache->watch = NULL;
 }
 
-/* The AddWatch has ended.  A server that refuses it does not know it. */
+/* Did connections end while the AddWatch travelled?  A server that does not
+ * know it says so, and is remembered for that; it ends the connection, too. */
+static bool is_cut(const struct hf_zookeeper_cache *cache, hf_status status,
+                   const struct hf_zookeeper_result *result)
+{
+    const struct hf_zk_op_queue *queue = &cache->zookeeper->queue;
+
+    return status == HF_EUNSUPPORTED && result->error == 0 &&
+           !hf_zk_op_support_lacks(&queue->support, queue->session->server,
+                                   HF_ZK_ADD_WATCH);
+}
+
+/* The AddWatch has ended.  A server that refuses it does not know it.  A cache
+ * that goes on without it does so for good, so the connections of a bad network
+ * must not be taken for that. */
 static void watch_ended(void *arg, hf_status status,
                         struct hf_zookeeper_result *result)
 {
@@ -299,6 +318,9 @@ static void watch_ended(void *arg, hf_status status,
     cache->watch_op = NULL;
     if (is_unanswered(status, result))
         unanswered(cache, status, result);
+    else if (is_cut(cache, status, result) &&
+             ++cache->cut_watches < CUT_WATCHES_MAX)
+        pause_reads(cache);
     else
         follow(cache, status == HF_OK);
     hf_zookeeper_result_free(result);

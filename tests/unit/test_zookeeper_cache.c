@@ -14,6 +14,7 @@
 
 #include "cmocka/runner.h"
 #include "heap/heap.h"
+#include "zookeeper_cache/cache.h"
 #include "zookeeper_fake_server.h"
 
 /* An end that a test that passes never reaches. */
@@ -246,7 +247,7 @@ static void all_allocations_fail_for_a_while(void **state)
 
 /* --------------------------------------------------------------- servers -- */
 
-/* It ends the connection on an AddWatch, and is not asked again. */
+/* It refuses an AddWatch, ends the connection, and is not asked again. */
 static void a_server_without_recursive_watches(void **state)
 {
     struct cache_fixture f;
@@ -264,6 +265,32 @@ static void a_server_without_recursive_watches(void **state)
     assert_int_equal(f.changed, 1);
     end(&f);
     server.old = false;
+}
+
+/* The connection ends ${cuts} times in a row while the watch is being set. */
+static void cut_watches(int cuts, bool recursive)
+{
+    struct cache_fixture f;
+
+    server.children = 2;
+    server.more_losses = cuts - 1;
+    server.loses = HF_ZK_ADD_WATCH;
+    begin(&f);
+    wait_until(is_initialised, &f);
+    assert_int_equal(server.loses, 0);
+    assert_int_equal(f.cache->tree.recursive, recursive);
+    end(&f);
+}
+
+/* A network that cuts some connections makes no server old; but one that never
+ * answers has no recursive watches. */
+static void a_network_that_cuts_the_watch(void **state)
+{
+    (void)state;
+    cut_watches(1, true);
+    cut_watches(2, true);
+    cut_watches(7, true);
+    cut_watches(8, false);
 }
 
 /* After a cut Stats are asked for, and no data come. */
@@ -409,6 +436,7 @@ TEST_FILE(zookeeper_cache)
         cmocka_unit_test(each_allocation_fails_with_one_shot_watches),
         cmocka_unit_test(all_allocations_fail_for_a_while),
         cmocka_unit_test(a_server_without_recursive_watches),
+        cmocka_unit_test(a_network_that_cuts_the_watch),
         cmocka_unit_test(an_outage_costs_no_data),
         cmocka_unit_test(a_cache_is_freed_in_its_own_callback),
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),

@@ -178,22 +178,27 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
         xid > 0 && opcode != HF_ZK_CLOSE_SESSION && opcode != HF_ZK_SASL;
     struct frame frame = {.used = 0};
     int32_t error;
+    bool unknown;
 
     server->calls += counts;
-    if (server->old && opcode == HF_ZK_ADD_WATCH)
-        zookeeper_fake_cut(server);
     if (server->silent)
         return;
     if (counts && opcode == server->loses) {
-        server->loses = 0;
+        if (server->more_losses > 0)
+            server->more_losses--;
+        else
+            server->loses = 0;
         zookeeper_fake_cut(server);
         return;
     }
-    error = refusal_of(server, opcode);
+    unknown = server->old && opcode == HF_ZK_ADD_WATCH;
+    error = unknown ? HF_ZK_UNIMPLEMENTED : refusal_of(server, opcode);
     put_header(&frame, xid, error);
     if (xid > 0 && error == 0)
         put_record(server, &frame, opcode, request + 8);
     send_frame(server, &frame);
+    if (unknown)
+        zookeeper_fake_cut(server);
     server->answers += counts;
 }
 

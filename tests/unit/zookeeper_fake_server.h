@@ -36,9 +36,10 @@ struct zookeeper_fake_server {
     atomic_int refused_opcode;
     atomic_int refusal;
     atomic_int refusals;
-    atomic_bool old;       /* it does not know AddWatch, and hangs up */
-    atomic_int mzxid;      /* in each Stat */
-    atomic_int children;   /* in each Stat: 0, or 2 as in each list */
+    atomic_int more_losses; /* after that one, of the same opcode */
+    atomic_bool old;     /* it does not know AddWatch: says so, and hangs up */
+    atomic_int mzxid;    /* in each Stat */
+    atomic_int children; /* in each Stat: 0, or 2 as in each list */
     atomic_uint data_sent; /* answers with data */
     atomic_uint calls;     /* that it has got, but SASL and the end of a
                               session */
