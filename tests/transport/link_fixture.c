@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define TIMEOUT_MS 10000
+#define TIMEOUT_MS 60000
 #define TURNS_MAX 64
 
 /* ThreadSanitizer calls this at the start.  Two uses of one descriptor are a
@@ -295,9 +295,10 @@ static uint64_t resolver_now_ms(void *arg)
 
 void link_fixture_start(struct link_fixture *fixture)
 {
-    const struct hf_resolver_host host = {fixture, on_log, resolver_now_ms};
+    struct hf_resolver_host host = {NULL, on_log, resolver_now_ms};
 
     memset(fixture, 0, sizeof(*fixture));
+    host.host = fixture;
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     fixture->resolver = hf_resolver_new(&fixture->loop, &host);
     assert_non_null(fixture->resolver);

@@ -17,7 +17,7 @@
 void loop_turn(uv_loop_t *loop);
 
 /* Run the loop, and wait on its descriptor, until ${condition} is true.  Fails
- * the test after ten seconds. */
+ * the test after a minute. */
 void loop_run_until(uv_loop_t *loop, bool (*condition)(void *arg), void *arg);
 
 /* Close the loop.  Fails the test if a handle is open. */
@@ -26,13 +26,13 @@ void loop_end(uv_loop_t *loop);
 /* How many descriptors and threads this process has. */
 int count_fds(void);
 int count_threads(void);
-/* Wait until there are ${count} threads; fails the test after ten seconds. */
+/* Wait until there are ${count} threads; fails the test after a minute. */
 void await_threads(int count);
 
 /* ---------------------------------------------------------------- server -- */
 
 /* A server that does what the test says, one call at a time.  Calls block, and
- * fail the test after ten seconds. */
+ * fail the test after a minute. */
 struct fake_server {
     int listener; /* -1: none */
     uint16_t port;
