@@ -3,7 +3,8 @@
 """Eight processes use a few nodes through the public ZooKeeper client in every
 possible way, while connections are cut, held, slow and lose bytes, and servers
 are killed and frozen.  zk_history.py then checks what they were asked and what
-came, for the order of writes, of answers and of events.
+came, for the order of writes, of answers and of events, and what the caches,
+the registrations and the retried writes of the processes did.
 
     test_zk_client_storm.py ZK_CLIENT_STORM [CLASS]
 
@@ -15,6 +16,7 @@ those of every pass.
 """
 
 import collections
+import itertools
 import os
 import random
 import shutil
@@ -46,6 +48,10 @@ HANDLES = 2
 # Short, so that some sessions outlive a fault and some do not.
 TIMEOUT_MS = 4000
 
+# For how long nodes may be left that go with a session, or that a lost create
+# makes late.
+REMAINS_S = 20
+
 # Passes in which the servers lose something, before the test fails.
 TRIES = 3
 
@@ -70,9 +76,20 @@ class Pass:
         process = machine.Process(
             [STORM, self.urls[client % len(self.urls)], path,
              str(self.seed * CLIENTS + client), name, str(HANDLES), step],
-            stdin=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.processes.append(process)
         return process
+
+    def ask(self, processes, word, answer):
+        """Write a word to all of them, and wait for what each prints."""
+        for process in processes:
+            process.popen.stdin.write(word + b"\n")
+            process.popen.stdin.flush()
+        for process in processes:
+            waiting.read_line(process, answer, seconds=2 * waiting.LIMIT_S)
+
+    def list_nodes(self, name):
+        self.end(self.begin(name, "walk"))
 
     def end(self, process):
         """Let it end, and see that it does."""
@@ -89,6 +106,7 @@ class Pass:
         for process in self.processes:
             process.kill()
             process.popen.stdin.close()
+            process.popen.stdout.close()
 
 
 class Storm(unittest.TestCase):
@@ -234,10 +252,26 @@ class Storm(unittest.TestCase):
         self.clients = [one.begin("c%d" % i, "storm", i)
                         for i in range(CLIENTS)]
         self.inject_faults()
+        self.check_quiet(one)
         for client in self.clients:
             one.end(client)
         one.end(one.begin("f", "final"))
         return self.judge(one)
+
+    def check_quiet(self, one):
+        """Nothing is under way: have the clients write down what they have, and
+        wait until the servers have no node too many or too few."""
+        one.ask(self.clients, b"quiet", b"quiet")
+        one.list_nodes("m1")
+        one.ask(self.clients, b"check", b"checked")
+        end = time.monotonic() + REMAINS_S
+        for number in itertools.count(2):
+            name = "m%d" % number
+            one.list_nodes(name)
+            if not zk_history.remains(one.files, name) or \
+                    time.monotonic() > end:
+                break
+            time.sleep(0.5)  # sessions end, and nothing says when
 
     def keep_logs(self, one):
         for i, server in enumerate(self.servers):
@@ -280,7 +314,9 @@ class Storm(unittest.TestCase):
                 ", ".join("%s %d" % item for item in sorted(
                     self.faults.items()))), flush=True)
         for wanted in ("HF_OK", "HF_EUNSURE", "HF_EVERSION", "events",
-                       "SUSPENDED"):
+                       "SUSPENDED", "cache events", "cache queries",
+                       "registered", "create HF_OK", "delete HF_OK",
+                       "update HF_OK"):
             self.assertGreater(self.counts[wanted], 0, "no " + wanted)
 
 

@@ -18,6 +18,14 @@ PREPARED = """
     c 0 16 0 0 0 0
 """
 
+# The list of all nodes.
+NODES = """
+    n 0 / 1 1 0 0 -
+    n 0 /r0 1 1 0 0 p0
+    n 0 /r1 2 2 0 0 p1
+    n 0 /d 3 3 0 0 p2
+"""
+
 
 class Lines:
     """Writes the history of one handle; operations are numbered from 1."""
@@ -74,16 +82,20 @@ def node(mzxid, version, data="-", czxid=1, pzxid=1, children="-"):
                                         children)
 
 
+def strip(text):
+    return [line.strip() for line in text.strip().splitlines()]
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.lines = Lines()
         self.others = {}
 
     def rules(self):
-        if not self.lines.lines[-1].startswith("c "):
+        if not self.lines.lines or self.lines.lines[-1][0] != "c":
             self.lines.close()
         violations, self.lost, _ = zk_history.check({
-            "p": PREPARED.strip().splitlines(), "c": self.lines.lines,
+            "p": strip(PREPARED), "c": self.lines.lines,
             **{name: lines.lines for name, lines in self.others.items()}})
         self.violations = violations
         return {text.partition(":")[0] for text in violations}
@@ -478,6 +490,440 @@ class Watches(Case):
         self.lines.do("get /r0 0 -", 5, node(5, 1, "a"))
         self.lines.do("set /r0 -1 b", 6, node(6, 2))
         self.breaks("missed")
+
+
+class Built(Case):
+    """What is built on operations."""
+
+    def add(self, text):
+        for line in strip(text):
+            self.lines.add("%s", line)
+
+    def list_nodes(self, more="", names=("m1", "m2", "f")):
+        """All nodes as PREPARED made them, and more."""
+        for name in names:
+            self.others[name] = Lines()
+            for line in strip(NODES + more):
+                self.others[name].add("%s", line)
+            self.others[name].close()
+
+
+class Caches(Built):
+    def open(self, path="/", depth=-1, without_data=0):
+        self.add("k 0 1 recursive %d %d %s" % (depth, without_data, path))
+
+    def fill(self):
+        self.open()
+        self.add("""
+            j 0 1 added / 0 0 0 - 1 1 0 -
+            j 0 1 added /r0 0 0 0 - 1 1 0 p0
+            j 0 1 added /r1 0 0 0 - 2 2 0 p1
+            j 0 1 added /d 0 0 0 - 3 3 0 p2
+            j 0 1 initialised / 0 0 0 - 0 0 0 -""")
+
+    def change(self):
+        """A set, and its event."""
+        self.lines.do("set /r0 -1 a", 5, node(5, 1))
+        self.add("j 0 1 changed /r0 1 1 0 p0 1 5 1 a")
+
+    def ends_with(self, *nodes):
+        """The wait in the end, what the cache has then, and the servers."""
+        self.add("K 0 1 HF_OK 0")
+        for text in nodes:
+            self.add("i 0 1 " + text)
+        self.list_nodes()
+
+    ALL = "/ 1 1 0 -", "/r0 1 1 0 p0", "/r1 2 2 0 p1", "/d 3 3 0 p2"
+
+    def test_nothing_is_wrong(self):
+        self.fill()
+        self.add("j 0 1 resynced / 0 0 0 - 0 0 0 -")
+        self.ends_with(*self.ALL)
+        self.is_right()
+
+    def test_a_change(self):
+        self.fill()
+        self.change()
+        self.is_right()
+
+    def test_an_event_after_the_free(self):
+        self.fill()
+        self.add("z 0 1")
+        self.add("j 0 1 resynced / 0 0 0 - 0 0 0 -")
+        self.breaks("cache")
+
+    def test_another_old_node(self):
+        self.fill()
+        self.lines.do("set /r0 -1 a", 5, node(5, 1))
+        self.lines.do("set /r0 -1 b", 6, node(6, 2))
+        self.add("j 0 1 changed /r0 1 5 1 a 1 6 2 b")
+        self.breaks("cache")
+
+    def test_a_node_that_is_added_twice(self):
+        self.fill()
+        self.lines.do("set /r0 -1 a", 5, node(5, 1))
+        self.add("j 0 1 added /r0 0 0 0 - 1 5 1 a")
+        self.breaks("cache")
+
+    def test_a_node_that_goes_back(self):
+        self.fill()
+        self.change()
+        self.add("j 0 1 changed /r0 1 5 1 a 1 1 0 p0")
+        self.breaks("cache")
+
+    def test_a_removed_node_that_comes_back(self):
+        self.fill()
+        self.add("""
+            j 0 1 removed /r0 1 1 0 p0 0 0 0 -
+            j 0 1 added /r0 0 0 0 - 1 1 0 p0""")
+        self.breaks("cache")
+
+    def test_another_node_that_is_a_change(self):
+        self.fill()
+        self.lines.do("create /d/n0 0 a", 5, node(5, 0, czxid=5, pzxid=5))
+        self.lines.do("delete /d/n0 -1 -", 6, "HF_OK")
+        self.lines.do("create /d/n0 0 b", 7, node(7, 0, czxid=7, pzxid=7))
+        self.add("""
+            j 0 1 added /d/n0 0 0 0 - 5 5 0 a
+            j 0 1 changed /d/n0 5 5 0 a 7 7 0 b""")
+        self.breaks("cache")
+
+    def test_a_node_before_the_one_above_it(self):
+        self.open()
+        self.add("j 0 1 added /r0 0 0 0 - 1 1 0 p0")
+        self.breaks("cache")
+
+    def test_two_initialisations(self):
+        self.fill()
+        self.add("j 0 1 initialised / 0 0 0 - 0 0 0 -")
+        self.breaks("cache")
+
+    def test_a_resync_before_the_initialisation(self):
+        self.open()
+        self.add("j 0 1 resynced / 0 0 0 - 0 0 0 -")
+        self.breaks("cache")
+
+    def test_no_initialisation(self):
+        self.open("/r0", depth=0)
+        self.add("j 0 1 added /r0 0 0 0 - 1 1 0 p0")
+        self.ends_with("/r0 1 1 0 p0")
+        self.breaks("cache")
+
+    def test_data_that_nobody_wrote(self):
+        self.fill()
+        self.add("j 0 1 changed /r0 1 1 0 p0 1 5 1 a")
+        self.breaks("data")
+
+    def ask(self, path, mzxid, answer):
+        self.add("Q 0 1 7 %d %s" % (mzxid, path))
+        self.add("A 0 1 7 " + answer)
+
+    def test_a_query_that_is_right(self):
+        self.fill()
+        self.change()
+        self.ask("/r0", 5, "HF_OK 1 5 1 a")
+        self.is_right()
+
+    def test_a_query_that_shows_less_than_an_event(self):
+        self.fill()
+        self.change()
+        self.ask("/r0", 0, "HF_OK 1 1 0 p0")
+        self.breaks("query")
+
+    def test_a_query_that_was_asked_before_the_event(self):
+        self.fill()
+        self.add("Q 0 1 7 0 /r0")
+        self.change()
+        self.add("A 0 1 7 HF_OK 1 1 0 p0")
+        self.is_right()
+
+    def test_a_query_that_shows_less_than_another(self):
+        self.fill()
+        self.lines.do("set /r0 -1 a", 5, node(5, 1))
+        self.ask("/r0", 0, "HF_OK 1 5 1 a")
+        self.ask("/r0", 0, "HF_OK 1 1 0 p0")
+        self.breaks("query")
+
+    def test_a_query_that_shows_a_removed_node(self):
+        self.fill()
+        self.add("j 0 1 removed /r0 1 1 0 p0 0 0 0 -")
+        self.ask("/r0", 0, "HF_OK 1 1 0 p0")
+        self.breaks("query")
+
+    def test_a_query_that_shows_less_than_what_was_waited_for(self):
+        self.fill()
+        self.lines.do("set /r0 -1 a", 5, node(5, 1))
+        self.ask("/r0", 5, "HF_OK 1 1 0 p0")
+        self.breaks("query")
+
+    def test_a_query_that_lacks_what_was_waited_for(self):
+        self.fill()
+        self.ask("/r0", 1, "HF_EGONE 0 0 0 -")
+        self.breaks("query")
+
+    def test_a_query_that_lacks_what_was_deleted_meanwhile(self):
+        self.fill()
+        self.ask("/d/n0", 5, "HF_EGONE 0 0 0 -")
+        self.is_right()
+
+    def test_a_query_that_is_refused_after_the_initialisation(self):
+        self.fill()
+        self.ask("/r0", 0, "HF_ESTATE 0 0 0 -")
+        self.breaks("query")
+
+    def test_a_query_that_is_refused_before_it(self):
+        self.open()
+        self.ask("/r0", 0, "HF_ESTATE 0 0 0 -")
+        self.is_right()
+
+    def test_an_end_with_less(self):
+        self.fill()
+        self.ends_with(*self.ALL[:-1])
+        self.breaks("contents")
+
+    def test_an_end_with_more(self):
+        self.fill()
+        self.ends_with(*self.ALL, "/d/n0 5 5 0 a")
+        self.breaks("contents")
+
+    def test_an_end_with_something_older(self):
+        self.fill()
+        self.lines.do("set /r1 -1 a", 5, node(5, 1, czxid=2, pzxid=2))
+        self.ends_with(*self.ALL)
+        for name in "m1", "m2":
+            lines = self.others[name].lines
+            lines[2] = "n 0 /r1 2 5 1 0 a"
+        self.breaks("contents")
+
+    def test_an_end_without_what_was_still_removed(self):
+        self.fill()
+        self.ends_with(*self.ALL)
+        self.list_nodes("n 0 /d/n0 5 5 0 0 a", names=("m1",))
+        self.is_right()
+
+    def test_an_end_that_was_not_reported(self):
+        self.open()
+        self.add("j 0 1 initialised / 0 0 0 - 0 0 0 -")
+        self.ends_with(*self.ALL)
+        self.breaks("contents")
+
+    def test_an_end_that_does_not_come(self):
+        self.fill()
+        self.add("K 0 1 HF_ETIMEDOUT 0")
+        self.breaks("contents")
+
+    def test_unreadable_nodes(self):
+        self.fill()
+        self.add("K 0 1 HF_OK 1")
+        self.breaks("contents")
+
+    def test_what_a_cache_does_not_cover(self):
+        self.open("/d", depth=0, without_data=1)
+        self.add("""
+            j 0 1 added /d 0 0 0 - 3 3 0 -
+            j 0 1 initialised /d 0 0 0 - 0 0 0 -""")
+        self.ends_with("/d 3 3 0 -")
+        self.list_nodes("n 0 /d/n0 5 5 0 0 a")
+        self.is_right()
+
+
+class Registrations(Built):
+    NODE = "n 0 /g/c.0 5 5 0 77 c.0.g1"
+
+    def ends_with(self, *nodes, status="HF_OK", closed=()):
+        """The registration, and the nodes of its session."""
+        self.add("r 0 registered HF_OK 5 77")
+        self.add("G 0 %s 77 /g/c.0 c.0.g1" % status)
+        for text in closed:
+            self.add(text)
+        self.list_nodes("\n".join(nodes))
+
+    def test_nothing_is_wrong(self):
+        self.ends_with(self.NODE)
+        self.is_right()
+
+    def test_none(self):
+        self.ends_with()
+        self.breaks("registration")
+
+    def test_one_of_another_session(self):
+        self.ends_with("n 0 /g/c.0 5 5 0 78 c.0.g1")
+        self.breaks("registration")
+
+    def test_two(self):
+        self.ends_with(self.NODE, "n 0 /g/c.1 6 6 0 77 c.0.g1")
+        self.breaks("registration")
+
+    def test_other_data(self):
+        self.ends_with("n 0 /g/c.0 5 5 0 77 c.0.g0")
+        self.breaks("registration")
+
+    def test_a_wait_that_fails(self):
+        self.ends_with(self.NODE, status="HF_ETIMEDOUT")
+        self.breaks("registration")
+
+    def test_a_session_that_is_lost_afterwards(self):
+        self.add("G 0 HF_OK 77 /g/c.0 c.0.g1")
+        self.lines.state("LOST")
+        self.list_nodes()
+        self.is_right()
+
+    def test_a_node_after_the_close(self):
+        self.ends_with(self.NODE, closed=["h 0 HF_OK /g/c.0"])
+        self.breaks("registration")
+
+    def test_an_event_twice(self):
+        self.add("r 0 registered HF_OK 5 77")
+        self.add("r 0 registered HF_OK 6 77")
+        self.breaks("registration")
+
+    def test_an_older_node(self):
+        self.add("""
+            r 0 registered HF_OK 5 77
+            r 0 unregistered HF_EGONE 0 0
+            r 0 registered HF_OK 4 77""")
+        self.breaks("registration")
+
+    def test_a_failure(self):
+        self.add("r 0 failed HF_EDENIED 0 0")
+        self.breaks("registration")
+
+
+class RetriedWrites(Built):
+    MADE = "n 0 /p/_c_u-s-0 5 5 0 0 c.0.1"
+
+    def create(self, end, mode=2, path="/p/s-"):
+        self.add("o 0 1 b 0 create %d %s c.0.1" % (mode, path))
+        if end:
+            self.add("p 0 1 " + end)
+
+    def succeed(self):
+        self.create("HF_OK 5 5 0 0 /p/_c_u-s-0")
+
+    def test_a_create_that_is_right(self):
+        self.succeed()
+        self.list_nodes(self.MADE)
+        self.is_right()
+
+    def test_a_create_that_made_two(self):
+        self.succeed()
+        self.list_nodes(self.MADE + "\nn 0 /p/_c_v-s-1 6 6 0 0 c.0.1")
+        self.breaks("protected")
+
+    def test_a_create_that_made_none(self):
+        self.succeed()
+        self.list_nodes()
+        self.breaks("protected")
+
+    def test_a_create_that_made_another(self):
+        self.succeed()
+        self.list_nodes("n 0 /p/_c_v-s-1 5 5 0 0 c.0.1")
+        self.breaks("protected")
+
+    def test_a_create_that_failed_and_made_one(self):
+        self.create("HF_ETIMEDOUT 0 0 0 0 -")
+        self.list_nodes(self.MADE)
+        self.breaks("protected")
+
+    def test_a_create_that_was_refused_and_made_one(self):
+        self.create(None)
+        self.add("x 0 1 HF_ELIMIT")
+        self.list_nodes(self.MADE)
+        self.breaks("protected")
+
+    def test_an_unsure_create(self):
+        self.create("HF_EUNSURE 0 0 0 0 -")
+        self.list_nodes(self.MADE)
+        self.is_right()
+
+    def test_what_nobody_created(self):
+        self.list_nodes(self.MADE)
+        self.breaks("protected")
+
+    def create_ephemeral(self, session, mode=3, nodes=""):
+        self.create("HF_OK 5 5 0 77 /p/_c_u-e-0", mode, "/p/e-")
+        self.add("G 0 HF_OK %d - -" % session)
+        self.list_nodes(nodes)
+
+    def test_an_ephemeral_node(self):
+        self.create_ephemeral(77, nodes="n 0 /p/_c_u-e-0 5 5 0 77 c.0.1")
+        self.is_right()
+
+    def test_an_ephemeral_node_that_is_gone(self):
+        self.create_ephemeral(77)
+        self.breaks("protected")
+
+    def test_an_ephemeral_node_that_went_with_its_session(self):
+        self.create_ephemeral(78)
+        self.is_right()
+
+    def test_an_ephemeral_node_that_stays(self):
+        self.create_ephemeral(78, nodes="n 0 /p/_c_u-e-0 5 5 0 77 c.0.1")
+        self.breaks("protected")
+
+    def test_an_ephemeral_node_that_another_deleted(self):
+        self.create_ephemeral(77, mode=1)
+        self.is_right()
+
+    def delete(self, status, nodes):
+        self.succeed()
+        self.add("o 0 2 b 0 delete 0 /p/_c_u-s-0 c.0.1")
+        self.add("p 0 2 %s 0 0 0 0 -" % status)
+        self.list_nodes(nodes)
+
+    def test_a_delete_that_is_right(self):
+        self.delete("HF_OK", "")
+        self.is_right()
+
+    def test_a_delete_that_leaves_the_node(self):
+        self.delete("HF_OK", self.MADE)
+        self.breaks("guaranteed")
+
+    def test_a_delete_in_the_background_that_leaves_it(self):
+        self.delete("HF_ETIMEDOUT", self.MADE)
+        self.breaks("guaranteed")
+
+    def test_a_delete_that_was_cancelled(self):
+        self.delete("HF_ECANCELLED", self.MADE)
+        self.is_right()
+
+    def update(self, *ends, count):
+        """Updates that made the versions 1, 2 and so on, and the counter."""
+        for i, end in enumerate(ends, 1):
+            self.add("o 0 %d b 0 update 0 /c0 c.0.%d" % (i, i))
+            self.add("p 0 %d %s" % (i, end))
+        self.list_nodes("n 0 /c0 4 9 %d 0 %d:c.0.1" % (count, count))
+
+    def test_updates_that_are_right(self):
+        self.update("HF_OK 4 5 1 0 -", "HF_EUNSURE 0 0 0 0 -",
+                    "HF_ETIMEDOUT 0 0 0 0 -", count=2)
+        self.is_right()
+
+    def test_an_update_that_was_forgotten(self):
+        self.update("HF_OK 4 5 1 0 -", "HF_OK 4 6 2 0 -", count=1)
+        self.breaks("update")
+
+    def test_an_update_that_counted_twice(self):
+        self.update("HF_OK 4 5 1 0 -", count=2)
+        self.breaks("update")
+
+    def test_a_failed_update_that_counted(self):
+        self.update("HF_ETIMEDOUT 0 0 0 0 -", count=1)
+        self.breaks("update")
+
+    def test_two_updates_of_one_version(self):
+        self.update("HF_OK 4 5 1 0 -", "HF_OK 4 5 1 0 -", count=2)
+        self.breaks("update")
+
+    def test_a_counter_that_is_gone(self):
+        self.update("HF_OK 4 5 1 0 -", count=1)
+        self.list_nodes()
+        self.breaks("update")
+
+    def test_a_count_that_is_not_that_of_the_version(self):
+        self.add("k 0 1 recursive 0 0 /c0")
+        self.add("j 0 1 added /c0 0 0 0 - 4 6 2 1:c.0.1")
+        self.breaks("update")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,24 @@
  * zk_client_storm URL HISTORY SEED NAME HANDLES STEP: use the public ZooKeeper
  * client in every possible way, and write down what was asked and what came.
  *
- * STEP is "prepare": create the nodes; "storm": operations on HANDLES handles
- * until standard input ends; or "final": read every node.  All handles of a
- * process, and of all processes of a storm, use the same few nodes:
+ * STEP is "prepare": create the nodes; "storm": operations on HANDLES handles;
+ * "walk": list all nodes; or "final": read every node, and list all.  All
+ * handles of a process, and of all processes of a storm, use the same few
+ * nodes:
  *
  *     /r0 ... /r3      registers, which are set and read and never deleted
  *     /d               a node whose children are created and deleted
  *     /d/n0 ... /d/n3  these
+ *     /c0, /c1         counters (zk_storm_retries.c)
+ *     /p               what protected creates make (the same)
+ *     /g               registrations (zk_storm_registrations.c)
  *
  * Every write has data that no other write has: NAME.HANDLE.NUMBER.
+ *
+ * A storm begins to end with a line "quiet" of standard input: everything that
+ * was started ends, and "quiet" is printed.  After "check" the process writes
+ * down what its caches and registrations have, and prints "checked".  At the
+ * end of standard input it closes its handles.
  *
  * One thread of a handle starts operations, up to 100 under way, and one makes
  * calls that wait.  One in three handles is quiet: it asks for little, so that
@@ -37,6 +46,24 @@
  *     w H W US KIND PATH  its event
  *     f H W             it was freed
  *     t H US STATE
+ *     k H C MODE DEPTH WITHOUT_DATA PATH   a cache was opened; DEPTH is -1 for
+ *                         a tree, MODE recursive or one-shot
+ *     j H C KIND PATH BEFORE AFTER  its event.  BEFORE and AFTER are
+ *                         CZXID MZXID VERSION DATA, or 0 0 0 - without a node
+ *     Q H C N MZXID PATH  it is asked what it has of PATH, which has MZXID or a
+ *                         later one
+ *     A H C N STATUS CZXID MZXID VERSION DATA   and answers
+ *     z H C             it was freed
+ *     K H C STATUS UNREADABLE   it was waited for in the end, and has
+ *     i H C PATH CZXID MZXID VERSION DATA   these nodes
+ *     r H KIND STATUS CZXID OWNER   an event of the registration
+ *     G H STATUS SESSION PATH DATA  the registration was waited for in the end,
+ *                         and has to be like this; - without one
+ *     h H STATUS PATH   it was closed
+ *     o H N HOW WAIT_MS KIND MODE PATH DATA   a write that is retried begins;
+ *                         DATA is unique, and of a delete that of the node
+ *     p H N STATUS CZXID MZXID VERSION OWNER PATH   it ended; - without a path
+ *     n H PATH CZXID MZXID VERSION OWNER DATA   a node, in a list of all
  *     c H US STARTED REFUSED ENDED DROPPED   it was closed; counts of what had
  *                         a callback, and of the calls of .fn and .drop
  */
@@ -50,9 +77,6 @@
 
 #define HANDLES_MAX 8
 #define UNDER_WAY_MAX 100
-
-/* Long enough for everything to end after the last fault. */
-#define LAST_WAIT_MS 60000
 
 static const char *url;
 static atomic_bool over;
@@ -367,17 +391,21 @@ static unsigned draw_count(struct storm_handle *handle)
 static void *start_operations(void *arg)
 {
     struct storm_handle *handle = arg;
-    struct hf_op *kept = NULL;
+    struct hf_op *kept = NULL, *kept_retried = NULL;
 
     while (!atomic_load(&over)) {
         see_to_watches(handle);
         for (unsigned i = draw_count(handle);
              i > 0 && atomic_load(&handle->under_way) < UNDER_WAY_MAX; i--)
             start_any(handle, &kept);
+        use_registration(handle);
+        if (chance(&handle->random, 25))
+            start_retried(handle, &kept_retried);
         pass_ms(handle->quiet ? 300 + draw(&handle->random, 1200)
                               : 20 + draw(&handle->random, 100));
     }
     hf_op_free(kept);
+    hf_op_free(kept_retried);
     return NULL;
 }
 
@@ -396,6 +424,8 @@ static hf_status run(struct storm_handle *handle, const struct request *request,
     else
         write_line("x %u %u %s", handle->number, number,
                    hf_status_name(status));
+    if (status == HF_OK && request->op.kind == HF_ZOOKEEPER_SET)
+        await_in_caches(handle, request->op.path, result->stat.mzxid);
     hf_zookeeper_result_free(result);
     return status;
 }
@@ -411,6 +441,9 @@ static void *call_operations(void *arg)
         number = atomic_fetch_add(&handle->next, 1);
         plan_any(handle, &request, number, &handle->caller_random);
         (void)run(handle, &request, number);
+        use_caches(handle);
+        if (chance(&handle->caller_random, 15))
+            run_retried(handle);
         pass_ms(handle->quiet ? 2000 + draw(&handle->caller_random, 4000)
                               : 20 + draw(&handle->caller_random, 150));
     }
@@ -457,6 +490,7 @@ static void open_handle(struct storm_handle *handle, unsigned number,
     handle->next = 1;
     handle->dispatches = number % 2 == 1;
     handle->quiet = chance(&handle->random, 35);
+    handle->one_shot = chance(&handle->random, 30);
     if (pthread_mutex_init(&handle->lock, NULL) != 0)
         fail("no mutex");
     opts.on_state = (struct hf_on_state){state_changed, handle, NULL};
@@ -469,8 +503,11 @@ static void open_handle(struct storm_handle *handle, unsigned number,
 static void begin_storm(struct storm_handle *handle)
 {
     for (size_t plan = 0; plan < PLANS; plan++)
-        if (chance(&handle->random, plans[plan].chance))
+        if (chance(&handle->random, plans[plan].chance) &&
+            (is_one_shot(plan) || !handle->one_shot))
             open_watch(handle, plan);
+    open_caches(handle);
+    open_registration(handle);
     begin_thread(&handle->starter, start_operations, handle);
     begin_thread(&handle->caller, call_operations, handle);
     if (handle->dispatches)
@@ -505,20 +542,28 @@ static void start_last(struct storm_handle *handle)
     for (unsigned i = 0; i < UNDER_WAY_MAX; i++)
         start_any(handle, &kept);
     hf_op_free(kept);
+    start_update(handle);
 }
 
-/* One in two is closed while operations are under way.  Some watches are freed
- * before, and the others afterwards. */
-static void end_storm(struct storm_handle *handle)
+/* Its threads have ended, and everything that they have started. */
+static void be_quiet(struct storm_handle *handle)
 {
     (void)pthread_join(handle->starter, NULL);
     (void)pthread_join(handle->caller, NULL);
+    await_operations(handle);
+}
+
+/* One in two is closed while operations are under way.  Some of what there is
+ * on it is freed before, and the rest afterwards. */
+static void end_storm(struct storm_handle *handle)
+{
     if (chance(&handle->random, 50))
-        await_operations(handle);
-    else
         start_last(handle);
     for (size_t plan = 0; plan < PLANS; plan += 2)
         free_watch(handle, plan);
+    free_caches(handle, 0, 2);
+    if (chance(&handle->random, 70))
+        free_registration(handle, chance(&handle->random, 70));
     if (handle->dispatches) {
         atomic_store(&handle->dispatched, true);
         (void)pthread_join(handle->dispatcher, NULL);
@@ -526,14 +571,17 @@ static void end_storm(struct storm_handle *handle)
     close_handle(handle);
     for (size_t plan = 1; plan < PLANS; plan += 2)
         free_watch(handle, plan);
+    free_caches(handle, 1, 2);
+    free_registration(handle, false);
 }
 
 /* ------------------------------------------------------------------ steps --
  */
 
 /* One operation that must end in one of two ways. */
-static void run_one(struct storm_handle *handle, enum hf_zookeeper_op_kind kind,
-                    const char *path, hf_status other)
+static hf_status run_one(struct storm_handle *handle,
+                         enum hf_zookeeper_op_kind kind, const char *path,
+                         hf_status other)
 {
     struct request request = {.wait_ms = LAST_WAIT_MS};
     unsigned number = atomic_fetch_add(&handle->next, 1);
@@ -543,37 +591,115 @@ static void run_one(struct storm_handle *handle, enum hf_zookeeper_op_kind kind,
     status = run(handle, &request, number);
     if (status != HF_OK && status != other)
         fail(hf_status_name(status));
+    return status;
+}
+
+/* Have what is read after this be at least as new as now.  The session may have
+ * to be replaced first. */
+static void sync_all(struct storm_handle *handle)
+{
+    while (run_one(handle, HF_ZOOKEEPER_SYNC, "/", HF_ELOST) != HF_OK)
+        ;
+}
+
+/* Write down ${path}, and what is below it.  ${path} has room for more. */
+static void walk(struct storm_handle *handle, char *path, size_t bytes)
+{
+    struct hf_zookeeper_result *node, *list;
+    hf_status status =
+        hf_zookeeper_get(handle->zookeeper, path, LAST_WAIT_MS, &node);
+    size_t used = path[1] == '\0' ? 0 : strlen(path);
+
+    if (status == HF_OK)
+        write_line("n %u %s %" PRId64 " %" PRId64 " %d %" PRId64 " %.*s",
+                   handle->number, path, node->stat.czxid, node->stat.mzxid,
+                   (int)node->stat.version, node->stat.ephemeral_owner,
+                   node->bytes > 0 ? (int)node->bytes : 1,
+                   node->bytes > 0 ? (const char *)node->data : "-");
+    hf_zookeeper_result_free(node);
+    status =
+        hf_zookeeper_children(handle->zookeeper, path, LAST_WAIT_MS, &list);
+    for (size_t i = 0; status == HF_OK && i < list->child_count; i++) {
+        (void)snprintf(path + used, bytes - used, "/%s", list->children[i]);
+        walk(handle, path, bytes);
+        path[used] = '\0';
+    }
+    hf_zookeeper_result_free(list);
 }
 
 /* Create the nodes, or read them. */
-static void do_all(enum hf_zookeeper_op_kind kind)
+static void do_all(const char *step)
 {
-    static const char *const paths[] = {"/",     "/r0",  "/r1",   "/r2",
-                                        "/r3",   "/d",   "/d/n0", "/d/n1",
-                                        "/d/n2", "/d/n3"};
-    bool creates = kind == HF_ZOOKEEPER_CREATE;
+    static const char *const paths[] = {
+        "/",   "/r0", "/r1", "/r2",   "/r3",   "/d",    "/c0",
+        "/c1", "/p",  "/g",  "/d/n0", "/d/n1", "/d/n2", "/d/n3"};
+    bool creates = strcmp(step, "prepare") == 0;
+    bool reads = strcmp(step, "final") == 0;
+    char path[PROTECTED_PATH_BYTES] = "/";
     static struct storm_handle handle;
 
     open_handle(&handle, 0, 0);
     if (!creates)
-        run_one(&handle, HF_ZOOKEEPER_SYNC, "/", HF_OK);
-    for (size_t i = 0; i < (creates ? 6 : sizeof paths / sizeof paths[0]); i++)
-        run_one(&handle, kind, paths[i], creates ? HF_OK : HF_EGONE);
+        sync_all(&handle);
+    for (size_t i = 0; creates && i < 10; i++)
+        run_one(&handle, HF_ZOOKEEPER_CREATE, paths[i], HF_OK);
+    for (size_t i = 0; reads && i < sizeof paths / sizeof paths[0]; i++)
+        if (i < 6 || i >= 10)
+            run_one(&handle, HF_ZOOKEEPER_GET, paths[i], HF_EGONE);
+    if (!creates)
+        walk(&handle, path, sizeof path);
     close_handle(&handle);
+}
+
+/* Wait until the callbacks have run that are queued: that of another operation
+ * comes after them. */
+static void await_callbacks(struct storm_handle *handle)
+{
+    struct request request = {.wait_ms = LAST_WAIT_MS};
+    unsigned number = atomic_fetch_add(&handle->next, 1);
+
+    plan_one(handle, &request, HF_ZOOKEEPER_SYNC, "/", number);
+    start(handle, &request, number, PLANS, NULL);
+    await_operations(handle);
+}
+
+/* Write down what caches and registrations have in the end. */
+static void check(struct storm_handle *handle)
+{
+    sync_all(handle);
+    await_caches(handle);
+    await_callbacks(handle);
+    list_caches(handle);
+    check_registration(handle);
+}
+
+static void say(const char *word)
+{
+    if (puts(word) == EOF || fflush(stdout) == EOF)
+        fail("standard output is closed");
 }
 
 static void storm(uint64_t seed, unsigned count)
 {
     static struct storm_handle handles[HANDLES_MAX];
-    char byte;
+    char line[16];
 
     for (unsigned i = 0; i < count; i++) {
         open_handle(&handles[i], i, seed);
         begin_storm(&handles[i]);
     }
-    while (read(STDIN_FILENO, &byte, 1) > 0)
-        ;
-    atomic_store(&over, true);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        bool quiet = strcmp(line, "quiet\n") == 0;
+
+        atomic_store(&over, true);
+        for (unsigned i = 0; i < count; i++)
+            if (quiet)
+                be_quiet(&handles[i]);
+            else
+                check(&handles[i]);
+        history_flush();
+        say(quiet ? "quiet" : "checked");
+    }
     for (unsigned i = 0; i < count; i++)
         end_storm(&handles[i]);
 }
@@ -592,8 +718,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[6], "storm") == 0)
         storm(strtoull(argv[3], NULL, 10), (unsigned)count);
     else
-        do_all(strcmp(argv[6], "prepare") == 0 ? HF_ZOOKEEPER_CREATE
-                                               : HF_ZOOKEEPER_GET);
+        do_all(argv[6]);
     history_close();
     return 0;
 }

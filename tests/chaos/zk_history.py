@@ -25,10 +25,16 @@ The rules, by the word that a violation begins with:
     old         after an event, no answer shows what was before it
     unset       a watch that is not set brings no event
     kind        an event fits what the watch was set on
+
+zk_history_caches.py and zk_history_nodes.py have those of what is built on
+operations.
 """
 
 import bisect
 import collections
+
+import zk_history_caches
+import zk_history_nodes
 
 ONE_SHOT = "data", "children"
 WRITES = "create", "delete", "set"
@@ -263,7 +269,7 @@ def read(name, lines):
             op = handle.ops[int(words[0])]
             op.end(words[1:])
             handle.log.append(("end", op))
-        elif kind == "x":
+        elif kind == "x" and int(words[0]) in handle.ops:
             op = handle.ops[int(words[0])]
             op.refused = True
             op.status = words[1]
@@ -278,6 +284,8 @@ def read(name, lines):
             handle.log.append(("state", int(words[0]), words[1]))
         elif kind == "c":
             handle.closed = tuple(map(int, words[1:]))
+        else:
+            handle.log.append((kind, *words))
     return list(handles.values())
 
 
@@ -306,13 +314,25 @@ class Checker:
             self.check_calls(handle)
             self.check_watches(handle)
         self.check_real_time()
+        self.caches = zk_history_caches.Checker(self.handles)
+        self.nodes_left = zk_history_nodes.Checker(self.handles)
         self.collect()
         self.find_lost()
         self.check_data()
         self.check_gaps()
         self.check_states()
         self.check_failures()
+        self.check_built()
         return self.violations
+
+    def check_built(self):
+        """What is built on operations."""
+        opened = self.nodes_left.check(self.caches.seen)
+        if len(opened) > 1:
+            self.caches.check_contents(*(
+                {path: node for path, (node, _) in
+                 self.nodes_left.lists[name].items()} for name in opened[:2]))
+        self.violations += self.caches.violations + self.nodes_left.violations
 
     # ---- one handle
 
@@ -475,6 +495,11 @@ class Checker:
                 self.shown[shown.path].append((op, shown))
                 if shown.there:
                     self.learn(op, shown)
+        for cache, path, node in self.caches.seen:
+            if path.startswith(("/r", "/d/")):
+                self.learn(cache, Shown(path, (node.czxid, node.mzxid), None,
+                                        node.version, node.data, None))
+        for op in self.ops:
             if op.is_write() and op.may_have_been_done():
                 for sub in op.subs:
                     if op.status != "HF_OK":
@@ -665,6 +690,16 @@ def check(histories):
                     for entry in handle.log))
     for op in checker.ops:
         counts[op.status] += 1
+    for write in checker.nodes_left.writes:
+        counts["%s %s" % (write.kind, write.status)] += 1
+    counts["caches"] = len(checker.caches.caches)
+    counts["cache events"] = checker.caches.events
+    counts["cache queries"] = checker.caches.queries
+    counts["registrations"] = sum(
+        wanted.path != "-" for wanted in checker.nodes_left.registrations)
+    counts["registered"] = sum(
+        entry[:2] == ("r", "registered") for handle in handles
+        for entry in handle.log)
     for handle in handles:
         for kind, *entry in handle.log:
             if kind == "event":
@@ -674,11 +709,26 @@ def check(histories):
     return checker.violations, checker.lost, counts
 
 
-def check_files(paths):
-    """The same of files."""
+def lines_of(paths, kinds=""):
+    """The whole lines of each file, by its name: all, or those of kinds."""
     histories = {}
     for path in paths:
         with open(path) as file:
-            histories[path.rpartition("/")[2].partition(".")[0]] = \
-                file.readlines()
-    return check(histories)
+            histories[path.rpartition("/")[2].partition(".")[0]] = [
+                line for line in file
+                if line[-1] == "\n" and (not kinds or line[0] in kinds)]
+    return histories
+
+
+def check_files(paths):
+    """check() of files."""
+    return check(lines_of(paths))
+
+
+def remains(paths, name):
+    """What is wrong in the list of all nodes that the file of this name has."""
+    handles = [handle for one, lines in lines_of(
+        paths, zk_history_nodes.KINDS_OF_END).items()
+        for handle in read(one, lines)]
+    checker = zk_history_nodes.Checker(handles)
+    return list(checker.remains(checker.lists[name]))

@@ -12,7 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <holdfast/zookeeper.h>
+#include <holdfast/zookeeper_cache.h>
+#include <holdfast/zookeeper_registration.h>
+#include <holdfast/zookeeper_retry.h>
 
 #define REGISTERS 4
 #define NODES 4
@@ -20,12 +22,34 @@
 #define SUBS_MAX 4
 #define PATH_BYTES 16
 #define DATA_BYTES 64
+#define CACHES 5   /* caches that a handle may have */
+#define CREATED 16 /* protected creates of a handle that are deleted later */
+#define PROTECTED_PATH_BYTES 96
+#define PROCESSES 8 /* and two handles of each may have a registration */
+
+/* Long enough for everything to end after the last fault. */
+#define LAST_WAIT_MS 60000
 
 /* A watch of a handle. */
 struct storm_watch {
     struct hf_zookeeper_watch *watch; /* NULL: not open */
     unsigned number;
     bool is_set; /* or is being set */
+};
+
+/* A cache of a handle, and the argument of its callback. */
+struct storm_cache {
+    struct storm_handle *handle;
+    _Atomic(struct hf_zookeeper_cache *) cache; /* NULL: not set yet */
+    unsigned number;
+    uint64_t random;  /* of its callbacks */
+    hf_status waited; /* the end of the last wait */
+};
+
+/* A node that a protected create has made. */
+struct created {
+    char path[PROTECTED_PATH_BYTES]; /* "": none */
+    char data[DATA_BYTES];
 };
 
 /* A handle, with the threads that use it. */
@@ -48,6 +72,16 @@ struct storm_handle {
     pthread_mutex_t lock;
     struct storm_watch watches[PLANS];
     unsigned next_watch;
+    struct created created[CREATED];
+    /* Of the thread that makes calls, and after its end of the main one. */
+    bool one_shot; /* it takes the servers for ones without AddWatch */
+    struct storm_cache *caches[CACHES]; /* NULL: not open */
+    unsigned next_cache;
+    /* The registration, of the thread that starts, and then of the main one. */
+    struct hf_zookeeper_registration *registration; /* NULL: none */
+    char registered_path[PATH_BYTES];
+    char registered_data[DATA_BYTES];
+    unsigned next_registered;
 };
 
 /* A request with the memory that it points to. */
@@ -78,10 +112,57 @@ void plan_one(const struct storm_handle *handle, struct request *request,
 void plan_any(const struct storm_handle *handle, struct request *request,
               unsigned number, uint64_t *random);
 
+/* ------------------------------------------------- zk_storm_caches.c -- */
+
+/* Open some of the caches that ${handle} may have. */
+void open_caches(struct storm_handle *handle);
+
+/* Free some cache and open another one in its place, now and then, and ask the
+ * others what they have. */
+void use_caches(struct storm_handle *handle);
+
+/* ${handle} has written ${path}, whose Stat has ${mzxid} since: see that a
+ * cache has it after a wait. */
+void await_in_caches(struct storm_handle *handle, const char *path,
+                     int64_t mzxid);
+
+/* Wait until the caches have read everything, and write down all that they
+ * have. */
+void await_caches(struct storm_handle *handle);
+void list_caches(struct storm_handle *handle);
+
+/* Free those from number ${first} on, in steps of ${step}. */
+void free_caches(struct storm_handle *handle, size_t first, size_t step);
+
+/* ------------------------------------------ zk_storm_registrations.c -- */
+
+/* Open the registration of ${handle}, or none. */
+void open_registration(struct storm_handle *handle);
+
+/* Give the node other data, now and then. */
+void use_registration(struct storm_handle *handle);
+
+/* Wait until the node is there, and write down what it has to be. */
+void check_registration(struct storm_handle *handle);
+
+/* Free it.  ${closes}: with a close that waits. */
+void free_registration(struct storm_handle *handle, bool closes);
+
+/* ------------------------------------------------ zk_storm_retries.c -- */
+
+/* Carry out a write that is retried, and wait for it, or start it.  ${kept} is
+ * set to what cancels it. */
+void run_retried(struct storm_handle *handle);
+void start_retried(struct storm_handle *handle, struct hf_op **kept);
+
+/* Start an update of a counter. */
+void start_update(struct storm_handle *handle);
+
 /* ------------------------------------------------ zk_storm_history.c -- */
 
 /* Write the lines to ${path} from now on. */
 void history_open(const char *path);
+void history_flush(void);
 void history_close(void);
 
 /* Print what is wrong, and abort. */

@@ -156,6 +156,12 @@ void history_open(const char *path)
         fail("the history cannot be opened");
 }
 
+void history_flush(void)
+{
+    if (fflush(history) != 0)
+        fail("the history cannot be written");
+}
+
 void history_close(void)
 {
     if (fclose(history) != 0)

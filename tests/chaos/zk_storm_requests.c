@@ -141,6 +141,17 @@ static void plan_on_register(const struct storm_handle *handle,
     }
 }
 
+/* Delete the node of some registration. */
+static void plan_delete_registered(const struct storm_handle *handle,
+                                   struct request *request, unsigned number,
+                                   uint64_t *random)
+{
+    (void)snprintf(request->paths[0], PATH_BYTES, "/g/c%u.%u",
+                   draw(random, PROCESSES), draw(random, 2));
+    request->op = *fill(handle, request, 0, HF_ZOOKEEPER_DELETE, number);
+    request->op.version = HF_ZOOKEEPER_ANY_VERSION;
+}
+
 void plan_any(const struct storm_handle *handle, struct request *request,
               unsigned number, uint64_t *random)
 {
@@ -148,7 +159,9 @@ void plan_any(const struct storm_handle *handle, struct request *request,
     unsigned kind = draw(random, 100);
     unsigned priority = draw(random, 100);
 
-    if (kind < 10)
+    if (kind < 1)
+        plan_delete_registered(handle, request, number, random);
+    else if (kind < 10)
         plan_multi(handle, request, number, random);
     else if (kind < 45)
         plan_on_node(handle, request, number, random);
