@@ -887,6 +887,11 @@ class RetriedWrites(Built):
         self.delete("HF_ECANCELLED", self.MADE)
         self.is_right()
 
+    def test_a_delete_in_the_background_that_was_cancelled(self):
+        self.delete("HF_ETIMEDOUT", self.MADE)
+        self.add("X 0 2")
+        self.is_right()
+
     def update(self, *ends, count):
         """Updates that made the versions 1, 2 and so on, and the counter."""
         for i, end in enumerate(ends, 1):

@@ -63,6 +63,7 @@
  *     o H N HOW WAIT_MS KIND MODE PATH DATA   a write that is retried begins;
  *                         DATA is unique, and of a delete that of the node
  *     p H N STATUS CZXID MZXID VERSION OWNER PATH   it ended; - without a path
+ *     X H N             it is cancelled
  *     n H PATH CZXID MZXID VERSION OWNER DATA   a node, in a list of all
  *     c H US STARTED REFUSED ENDED DROPPED   it was closed; counts of what had
  *                         a callback, and of the calls of .fn and .drop

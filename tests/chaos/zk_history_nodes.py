@@ -21,9 +21,8 @@ import collections
 
 from zk_history_caches import Node, node_of
 
-# Those that remains() needs, and all.
-KINDS_OF_END = "orpxGtn"
-KINDS = "rGhopn"
+# Those that remains() needs.
+KINDS_OF_END = "orpxXGtn"
 
 # Ends of a guaranteed delete after which the node is gone, or will be.
 GONE = "HF_OK", "HF_EGONE", "HF_ETIMEDOUT"
@@ -56,6 +55,7 @@ class Write:
         self.node = None  # after it
         self.owner = 0
         self.made = None  # the path of the new node
+        self.cancelled = False  # perhaps when it had ended
 
     def end(self, words):
         self.status = words[0]
@@ -93,6 +93,8 @@ class Checker:
                 writes[words[0]] = Write(handle, words)
             elif kind == "p" or kind == "x" and words[0] in writes:
                 writes[words[0]].end(words[1:])
+            elif kind == "X":
+                writes[words[0]].cancelled = True
             elif kind == "r":
                 events.append(words)
             elif kind == "G":
@@ -194,7 +196,9 @@ class Checker:
         left = {node.data: path for path, (node, _) in nodes.items()
                 if path.startswith("/p/")}
         for write in self.writes:
+            in_background = write.status == "HF_ETIMEDOUT"
             if write.kind == "delete" and write.status in GONE and \
+                    not (in_background and write.cancelled) and \
                     write.data in left:
                 yield "%s leaves %s" % (write, left[write.data])
 

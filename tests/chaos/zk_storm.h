@@ -73,6 +73,9 @@ struct storm_handle {
     struct storm_watch watches[PLANS];
     unsigned next_watch;
     struct created created[CREATED];
+    /* Of the thread that starts. */
+    unsigned
+        kept_number; /* of the write that is retried and may be cancelled */
     /* Of the thread that makes calls, and after its end of the main one. */
     bool one_shot; /* it takes the servers for ones without AddWatch */
     struct storm_cache *caches[CACHES]; /* NULL: not open */

@@ -275,13 +275,18 @@ static void start(struct retried *retried, struct hf_op **op)
 void start_retried(struct storm_handle *handle, struct hf_op **kept)
 {
     bool keep = chance(&handle->random, 10);
+    struct retried *retried;
 
     if (keep && *kept != NULL) {
+        write_line("X %u %u", handle->number, handle->kept_number);
         hf_op_cancel(*kept);
         hf_op_free(*kept);
         *kept = NULL;
     }
-    start(plan_retried(handle, &handle->random), keep ? kept : NULL);
+    retried = plan_retried(handle, &handle->random);
+    if (keep)
+        handle->kept_number = retried->number;
+    start(retried, keep ? kept : NULL);
 }
 
 void start_update(struct storm_handle *handle)
