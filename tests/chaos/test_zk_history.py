@@ -160,16 +160,20 @@ class Writes(Case):
         self.others["d"].close()
         self.breaks("real-time")
 
-    def syncs_at(self, zxid):
+    def syncs_at(self, zxid, after_us=zk_history.SYNC_LAG_US):
         self.lines.do("set /r0 -1 a", 9, node(9, 1))
         self.others["d"] = Lines()
-        self.others["d"].us = self.lines.us
+        self.others["d"].us = self.lines.us + after_us
         self.others["d"].do("sync /r0 0 -", zxid, "HF_OK")
         self.others["d"].close()
 
     def test_a_sync_that_is_behind(self):
         self.syncs_at(8)
         self.breaks("sync")
+
+    def test_a_sync_that_a_leader_answers(self):
+        self.syncs_at(8, after_us=0)
+        self.is_right()
 
     def test_a_sync_that_is_not_behind(self):
         self.syncs_at(9)
