@@ -321,6 +321,26 @@ static void an_outage_costs_no_data(void **state)
     end(&f);
 }
 
+/* The server of the next connection does not have the last change yet. */
+static void a_server_that_is_behind(void **state)
+{
+    struct cache_fixture f;
+
+    (void)state;
+    server.mzxid = 0;
+    server.children = 2;
+    server.behind = true;
+    begin(&f);
+    wait_until(is_initialised, &f);
+    server.mzxid = 1;
+    f.wanted = 1;
+    zookeeper_fake_cut(&server);
+    wait_until(is_resynced, &f);
+    assert_int_equal(f.changed, 3);
+    end(&f);
+    server.behind = false;
+}
+
 /* ------------------------------------------------------------------ free -- */
 
 static void free_in_callback(void *arg,
@@ -438,6 +458,7 @@ TEST_FILE(zookeeper_cache)
         cmocka_unit_test(a_server_without_recursive_watches),
         cmocka_unit_test(a_network_that_cuts_the_watch),
         cmocka_unit_test(an_outage_costs_no_data),
+        cmocka_unit_test(a_server_that_is_behind),
         cmocka_unit_test(a_cache_is_freed_in_its_own_callback),
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
         cmocka_unit_test(a_cache_is_freed_at_any_time),

@@ -49,7 +49,8 @@ static void put_stat(struct frame *frame,
     static const size_t times_and_versions = 28; /* 2 of 8, 3 of 4 bytes */
 
     put(frame, 0, 8);
-    put(frame, (uint64_t)server->mzxid, 8);
+    put(frame, server->behind && !server->synced ? 0 : (uint64_t)server->mzxid,
+        8);
     for (size_t i = 0; i < times_and_versions; i++)
         put(frame, 0, 1);
     put(frame, SESSION, 8);
@@ -141,6 +142,7 @@ static void put_record(struct zookeeper_fake_server *server,
         put_stat(frame, server);
         break;
     case HF_ZK_SYNC:
+        server->synced = true;
         put_text(frame, record + 4, (size_t)get(record));
         break;
     case HF_ZK_SASL: /* the token comes back, unless it is "last" */
@@ -233,6 +235,7 @@ static void hang_up(struct zookeeper_fake_server *server)
     server->fd = -1;
     (void)pthread_mutex_unlock(&server->lock);
     server->accepted = false;
+    server->synced = false;
     server->used = 0;
 }
 
