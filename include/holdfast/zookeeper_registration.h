@@ -165,10 +165,10 @@ HF_API hf_status hf_zookeeper_registration_wait_start(
  *             runs on another thread has returned.
  *   Fails     HF_EREENTRANT HF_EFORKED: ${registration} is then not closed.
  *             HF_ETIMEDOUT.  HF_EDENIED: the session may not delete the node.
- *             HF_ELOST: the session has ended first, and the node goes when the
- *             servers notice.  HF_ECLOSED: the handle was closed first.
- *             HF_ECANCELLED: ${path} was registered again first.  HF_ELIMIT
- *             HF_ENOMEM.
+ *             HF_ELOST: the session that has made the node has ended, and the
+ *             node goes when the servers notice.  HF_ECLOSED: the handle was
+ *             closed first.  HF_ECANCELLED: ${path} was registered again first.
+ *             HF_ELIMIT HF_ENOMEM.
  */
 HF_API hf_status hf_zookeeper_registration_close(
     struct hf_zookeeper_registration *registration, uint64_t wait_ms);

@@ -197,6 +197,7 @@ static void see_own(struct hf_zookeeper_registration *r)
                    "session");
     r->is_made = true;
     r->may_exist = true;
+    r->may_be_left = false;
     r->made_in = step->stat.ephemeral_owner;
     r->stat = step->stat;
     if (r->written == r->data_number)
@@ -215,6 +216,7 @@ static void see_other(struct hf_zookeeper_registration *r)
     unregister(r, HF_EGONE, "it was deleted, and made again by another");
     r->stat = r->step.stat;
     r->at_rest = true;
+    r->may_be_left &= owner == r->made_in;
     if (owner == 0)
         (void)hf_error_set(&r->why, HF_EEXISTS,
                            "%.200s: there is a node that is not ephemeral; "
@@ -348,16 +350,18 @@ void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
 }
 
 /* Operations of a session that only a server without a quorum knew have not
- * ended with it. */
+ * ended with it.  A node that was not seen yet is that of the session, too. */
 static void lose(struct hf_zookeeper_registration *r)
 {
-    if (r->removing) {
-        hf_registration_removal_end(r, HF_ELOST,
-                                    "the session has ended, and the node goes "
-                                    "when the servers notice");
-        return;
+    if (r->may_exist) {
+        r->may_be_left = true;
+        r->made_in = r->zookeeper->retries.session;
     }
     r->may_exist = false;
+    if (r->removing) {
+        hf_registration_removal_next(r);
+        return;
+    }
     if (r->failed)
         return;
     r->at_rest = false;

@@ -104,6 +104,9 @@ struct hf_zookeeper_registration {
     int64_t made_in;  /* the session of the last node of ours */
     /* A node of this session may be there or come yet: a create was sent. */
     bool may_exist;
+    /* The same of .made_in, which has ended: the servers may not have noticed
+     * yet. */
+    bool may_be_left;
     bool at_rest;        /* nothing is to be done until the watch fires */
     bool failed;         /* for good; .why has the reason */
     bool removing;       /* freed: the node is to be deleted */

@@ -46,7 +46,11 @@ void hf_registration_removal_end(struct hf_zookeeper_registration *r,
 
 void hf_registration_removal_next(struct hf_zookeeper_registration *r)
 {
-    if (!r->may_exist)
+    if (!r->may_exist && r->may_be_left)
+        hf_registration_removal_end(r, HF_ELOST,
+                                    "the session has ended, and the node goes "
+                                    "when the servers notice");
+    else if (!r->may_exist)
         hf_registration_removal_end(r, HF_OK, "");
     else if (r->is_made)
         hf_registration_begin(r, HF_REGISTRATION_DELETE);
@@ -94,7 +98,7 @@ static void look_ended(struct hf_zookeeper_registration *r)
     if (r->is_made)
         r->stat = step->stat;
     else if (step->kind == HF_REGISTRATION_SYNC && step->write.status == HF_OK)
-        r->may_exist = false;
+        r->may_exist = r->may_be_left = false;
     hf_registration_removal_next(r);
 }
 

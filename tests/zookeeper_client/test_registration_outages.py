@@ -255,6 +255,28 @@ class Closing(Case):
         self.await_no_node()
         self.driver.end()
 
+    def test_the_session_has_ended_before(self):
+        """The node may be there until the server notices."""
+        session = self.opened(SHORT)
+        registration = self.registered(session)
+        self.suspend(session)
+        self.driver.await_line("session", session, "LOST")
+        self.assertEqual(self.driver.unregister(registration), "HF_ELOST")
+        self.resume()
+        self.await_no_node()
+        self.driver.end()
+
+    def test_the_session_has_ended_and_the_node_is_made_again(self):
+        session = self.opened(SHORT)
+        registration = self.registered(session)
+        self.suspend(session)
+        self.driver.await_line("session", session, "LOST")
+        self.resume()
+        self.await_event(registration, "REGISTERED HF_OK", after=1)
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.driver.end()
+
     def test_the_handle_is_closed_first(self):
         session = self.opened()
         registration = self.registered(session)
