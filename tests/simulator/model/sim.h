@@ -63,6 +63,9 @@ struct hf_sim_ensemble {
     /* Watch events carry the zxid of their transaction, as from ZooKeeper 3.9
      * on. */
     bool event_zxid;
+    /* An event, and the answer to exists, needs the permission to read the
+     * node, as from ZooKeeper 3.8.4 on. */
+    bool checks_readers;
     /* Calls of a client that may be under way at a time, 0: the default of the
      * client. */
     unsigned window;
@@ -294,7 +297,10 @@ enum hf_sim_node_change_kind {
     HF_SIM_NODE_CREATED = 1,
     HF_SIM_NODE_DELETED = 2,
     HF_SIM_NODE_WRITTEN = 3,
+    HF_SIM_NODE_ACL_SET = 0, /* brings no event */
 };
+
+struct zk_acl;
 
 /* A change of one node in the ZooKeeper model. */
 struct hf_sim_node_change {
@@ -304,6 +310,8 @@ struct hf_sim_node_change {
     const void *data;
     size_t bytes;
     int32_t version;
+    int32_t aversion;
+    const struct zk_acl *acl;
     /* The client that asked for it; NULL: it was no request, such as the end
      * of a session. */
     const struct hf_engine *engine;
@@ -324,6 +332,12 @@ struct hf_sim_observer {
     void (*deleted)(void *arg, const char *queue);
     /* May be NULL. */
     void (*node_changed)(void *arg, const struct hf_sim_node_change *change);
+    /* A server keeps an event of the transaction ${zxid} from the current
+     * connection of ${engine}, which may not read a node with the list ${acl}.
+     * ${path} lives as long as the run.  May be NULL. */
+    void (*event_kept_back)(void *arg, const struct hf_engine *engine,
+                            int32_t type, const char *path, int64_t zxid,
+                            const struct zk_acl *acl);
     /* A line for the trace.  ${engine} is NULL if the servers did it.  May be
      * NULL. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);

@@ -69,7 +69,7 @@ static void put_result(struct hf_jute_writer *out,
         opcode == HF_ZK_CREATE_CONTAINER)
         hf_jute_put_string(out, txn->path);
     if (opcode == HF_ZK_CREATE2 || opcode == HF_ZK_CREATE_CONTAINER ||
-        opcode == HF_ZK_SET_DATA)
+        opcode == HF_ZK_SET_DATA || opcode == HF_ZK_SET_ACL)
         zk_put_stat(out, node == NULL ? &gone : node);
 }
 
@@ -198,6 +198,10 @@ static void put_read(struct zk_request *request, struct hf_jute_writer *out,
     case HF_ZK_EXISTS:
         zk_put_stat(out, node);
         break;
+    case HF_ZK_GET_ACL:
+        zk_acl_put(out, node->acl, &request->who);
+        zk_put_stat(out, node);
+        break;
     case HF_ZK_GET_CHILDREN2:
         put_children(request->connection->sim, out, node);
         zk_put_stat(out, node);
@@ -207,6 +211,21 @@ static void put_read(struct zk_request *request, struct hf_jute_writer *out,
     }
 }
 
+/* May the read be answered?  ${node} NULL: there is none. */
+static bool may_read(const struct zk_request *request,
+                     const struct zk_node *node)
+{
+    int32_t permissions = request->opcode == HF_ZK_GET_ACL
+                              ? ZK_PERM_READ | ZK_PERM_ADMIN
+                              : ZK_PERM_READ;
+
+    if (node == NULL ||
+        (request->opcode == HF_ZK_EXISTS &&
+         !request->connection->sim->config.ensemble.checks_readers))
+        return true;
+    return zk_acl_permits(node->acl, permissions, &request->who);
+}
+
 /* The watch is set before the answer, at the state that the answer shows. */
 static void answer_read(struct zk_request *request)
 {
@@ -214,13 +233,17 @@ static void answer_read(struct zk_request *request)
     struct zk_server *server = connection->server;
     struct hf_jute_reader body = {request->body, request->bytes, false};
     const char *path = take_path(connection->sim, &body);
-    bool watch = hf_jute_get_bool(&body);
+    bool watch = request->opcode != HF_ZK_GET_ACL && hf_jute_get_bool(&body);
     bool child = request->opcode == HF_ZK_GET_CHILDREN ||
                  request->opcode == HF_ZK_GET_CHILDREN2;
     const struct zk_node *node = zk_find(&server->replica, path);
     struct hf_jute_writer out = {0};
     size_t frame;
 
+    if (!may_read(request, node)) {
+        zk_answer_error(connection, request->xid, HF_ZK_NO_AUTH);
+        return;
+    }
     /* A data or child watch of a node that does not exist is not set; only
      * exists watches are. */
     if (watch && (node != NULL || request->opcode == HF_ZK_EXISTS))
@@ -386,6 +409,7 @@ void zk_answer(struct zk_request *request)
     case HF_ZK_EXISTS:
     case HF_ZK_GET_CHILDREN:
     case HF_ZK_GET_CHILDREN2:
+    case HF_ZK_GET_ACL:
         answer_read(request);
         break;
     default:

@@ -222,6 +222,8 @@ void zk_committed_observe(struct hf_sim *sim, enum hf_sim_node_change_kind kind,
         .data = node->data,
         .bytes = node->bytes,
         .version = node->version,
+        .aversion = node->aversion,
+        .acl = node->acl,
         .engine = txn->request == NULL || txn->opcode == HF_ZK_CLOSE_SESSION
                       ? NULL
                       : txn->session->engine,

@@ -199,6 +199,7 @@ bool zk_needs_leader(const struct zk_request *request)
     case HF_ZK_MULTI:
     case HF_ZK_SYNC:
     case HF_ZK_SET_DATA:
+    case HF_ZK_SET_ACL:
         return !request->throttled;
     default:
         return false;
@@ -216,6 +217,8 @@ static bool known_opcode(const struct hf_sim *sim, int32_t opcode)
     case HF_ZK_EXISTS:
     case HF_ZK_GET_DATA:
     case HF_ZK_SET_DATA:
+    case HF_ZK_GET_ACL:
+    case HF_ZK_SET_ACL:
     case HF_ZK_GET_CHILDREN:
     case HF_ZK_SYNC:
     case HF_ZK_PING:
@@ -314,12 +317,36 @@ static struct zk_request *request_new(struct zk_connection *connection,
     request->opcode = opcode;
     request->body = copy;
     request->bytes = body->left;
+    request->who = connection->who;
     request->late = !connection->client_open;
     request->throttled =
         opcode != HF_ZK_PING && opcode != HF_ZK_CLOSE_SESSION &&
         opcode != HF_ZK_SET_WATCHES && opcode != HF_ZK_SET_WATCHES2 &&
         sim_happens(sim, sim->config.refuse_chance);
     return request;
+}
+
+/* A credential counts from now on.  The scheme digest takes any; servers end a
+ * connection after one of a scheme that they do not know. */
+static void authenticate(struct zk_connection *connection, int32_t xid,
+                         struct hf_jute_reader *frame)
+{
+    struct hf_jute_piece scheme, credential;
+    char *text;
+
+    (void)hf_jute_get_int(frame); /* type */
+    scheme = hf_jute_get_buffer(frame);
+    credential = hf_jute_get_buffer(frame);
+    if (frame->failed || scheme.count != 6 ||
+        memcmp(scheme.bytes, "digest", 6) != 0) {
+        zk_answer_error(connection, xid, HF_ZK_AUTH_FAILED);
+        zk_connection_close_server(connection);
+        return;
+    }
+    text = sim_alloc(connection->sim, credential.count + 1);
+    memcpy(text, credential.bytes, credential.count);
+    zk_identities_add(&connection->who, text);
+    zk_answer_error(connection, xid, 0);
 }
 
 /* Handle one frame of a connection whose session is accepted. */
@@ -337,7 +364,7 @@ static void serve(struct zk_connection *connection,
         zk_answer_error(connection, xid, HF_ZK_UNIMPLEMENTED);
         zk_connection_close_server(connection);
     } else if (opcode == HF_ZK_AUTH) {
-        zk_answer_error(connection, xid, 0);
+        authenticate(connection, xid, frame);
     } else if (touch(connection)) {
         submit(request_new(connection, xid, opcode, frame));
     }

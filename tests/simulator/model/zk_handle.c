@@ -6,6 +6,7 @@
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -353,6 +354,9 @@ static void start(struct hf_engine *engine)
         client->number = 0;
     }
     zk_drive_configure(engine->sim, &handle->config);
+    if (handle->credential != NULL)
+        snprintf(handle->config.session.auth,
+                 sizeof handle->config.session.auth, "%s", handle->credential);
     engine->armed_us = UINT64_MAX;
     begin_session(handle);
     zk_drive_begin(client);

@@ -36,6 +36,9 @@ struct zk_handle_callbacks {
 struct zk_handle {
     struct hf_engine *engine;
     struct zk_client *client;
+    /* The credential of its URL, set before hf_sim_client_set_clock(); NULL:
+     * none. */
+    const char *credential;
     struct hf_zk_session *session; /* its own, or that of a client of locks */
     struct hf_zk_url_config config;
     struct hf_zk_session own_session;

@@ -15,6 +15,7 @@
  *   zk_server.c      the life of a server, and elections
  *   zk_connection.c  a client's connection, both ends
  *   zk_answer.c      the answer to a request (FinalRequestProcessor)
+ *   zk_acl.c         access lists, and who a connection is
  *   zk_drive.c       drives a session on a simulated link
  *   zk_client.c      the engine: the real client of locks
  *   zk_handle.c      the real client for any user: operations and watches
@@ -31,6 +32,7 @@
 
 #include "engines/zookeeper/zk_machine.h"
 #include "simulator/model/sim_internal.h"
+#include "simulator/model/zk_acl.h"
 #include "zookeeper/jute.h"
 #include "zookeeper/protocol.h"
 #include "zookeeper/zk_url.h"
@@ -83,7 +85,9 @@ struct zk_node {
     int64_t mzxid;
     int64_t pzxid;
     int32_t version;
+    int32_t aversion;
     int32_t cversion; /* number of creates of children so far */
+    const struct zk_acl *acl;
     struct zk_session *owner;
     bool container;
     int32_t children;
@@ -119,10 +123,11 @@ struct zk_txn {
     size_t bytes;
     bool ephemeral;
     bool container;
-    int32_t version;         /* of SET_DATA */
-    int32_t parent_cversion; /* of a create: the new .cversion of the parent */
-    struct zk_txn *parts;    /* of MULTI: its operations */
-    struct zk_txn *next;     /* next of .parts */
+    const struct zk_acl *acl; /* of a create or SET_ACL */
+    int32_t version;          /* of SET_DATA; of SET_ACL that of the list */
+    int32_t parent_cversion;  /* of a create: the new .cversion of the parent */
+    struct zk_txn *parts;     /* of MULTI: its operations */
+    struct zk_txn *next;      /* next of .parts */
 };
 
 /* WatcherMode of ZooKeeper. */
@@ -160,6 +165,7 @@ struct zk_request {
     const uint8_t *body;
     size_t bytes;
     uint64_t timeout_ms; /* of CREATE_SESSION */
+    struct zk_identities who;
     bool throttled;
     bool late;          /* its connection had ended when it arrived */
     struct zk_txn *txn; /* NULL until it is committed */
@@ -254,6 +260,8 @@ struct zk_change_record {
     bool exists;
     bool container;
     struct zk_session *owner;
+    const struct zk_acl *acl;
+    int32_t aversion;
     int32_t cversion;
     int32_t version;
     int32_t children;
@@ -363,6 +371,7 @@ struct zk_connection {
     struct zk_session *session;     /* NULL until the server has accepted it */
     bool connect_received;          /* a ConnectRequest has arrived */
     bool accepted;
+    struct zk_identities who;
     uint64_t timeout_ms;
     struct zk_request *first; /* requests without an answer, in order */
     struct zk_request *last;
@@ -422,10 +431,12 @@ void zk_watch_set(struct zk_connection *connection, const char *path,
 bool zk_watch_unset(struct zk_connection *connection, const char *path,
                     bool child);
 /* Send the event to all that watch ${path}, but not to those that the call
- * numbered ${suppressed} has sent one; 0: to all.  Returns the number of this
- * call. */
+ * numbered ${suppressed} has sent one; 0: to all.  Servers from 3.8.4 on keep
+ * it from those that may not read a node with the list ${acl}.  Returns the
+ * number of this call. */
 uint64_t zk_watches_fire(struct zk_server *server, const char *path, bool child,
-                         int32_t type, uint64_t suppressed);
+                         int32_t type, const struct zk_acl *acl,
+                         uint64_t suppressed);
 /* Note that the connection is sent that event of the transaction ${zxid}. */
 void zk_event_sent(struct zk_connection *connection, int32_t type,
                    const char *path, int64_t zxid);

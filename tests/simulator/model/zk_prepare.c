@@ -21,6 +21,9 @@ struct op {
     struct hf_jute_piece data;
     int32_t flags;
     int32_t version;
+    const struct zk_identities *who; /* NULL: the servers themselves */
+    const struct zk_acl *acl;
+    int32_t acl_error; /* of .acl; 0: it can be used */
     bool malformed;
 };
 
@@ -52,6 +55,8 @@ static struct zk_change_record look_up(const struct zk_server *leader,
                                      .exists = true,
                                      .container = node->container,
                                      .owner = node->owner,
+                                     .acl = node->acl,
+                                     .aversion = node->aversion,
                                      .cversion = node->cversion,
                                      .version = node->version,
                                      .children = node->children};
@@ -111,13 +116,17 @@ static bool valid(const char *path)
 }
 
 /* 0, or the error that a create below ${parent} fails with. */
-static int32_t may_create(const struct zk_server *leader,
+static int32_t may_create(const struct zk_server *leader, const struct op *op,
                           const struct zk_change_record *parent)
 {
     struct hf_sim *sim = leader->sim;
 
+    if (op->acl_error != 0)
+        return op->acl_error;
     if (!parent->exists)
         return HF_ZK_NO_NODE;
+    if (!zk_acl_permits(parent->acl, ZK_PERM_CREATE, op->who))
+        return HF_ZK_NO_AUTH;
     if (parent->owner != NULL)
         return HF_ZK_NO_CHILDREN_FOR_EPHEMERALS;
     if (sim->zk->denied != NULL && strcmp(sim->zk->denied, parent->path) == 0)
@@ -147,7 +156,7 @@ static void create(struct zk_server *leader, struct zk_txn *txn, struct op *op,
 
     parent_of(op->path, parent_path);
     parent = look_up(leader, parent_path);
-    error = may_create(leader, &parent);
+    error = may_create(leader, op, &parent);
     if (error != 0) {
         fail(txn, error);
         return;
@@ -161,6 +170,7 @@ static void create(struct zk_server *leader, struct zk_txn *txn, struct op *op,
     txn->path = sim_strdup(leader->sim, op->path);
     txn->ephemeral = op->flags == 1 || op->flags == HF_ZK_EPHEMERAL_SEQUENTIAL;
     txn->container = op->opcode == HF_ZK_CREATE_CONTAINER;
+    txn->acl = op->acl;
     keep_data(leader->sim, txn, op->data);
     /* As in ZooKeeper, the counter becomes negative after 2^31 - 1. */
     txn->parent_cversion = (int32_t)((uint32_t)parent.cversion + 1);
@@ -170,6 +180,7 @@ static void create(struct zk_server *leader, struct zk_txn *txn, struct op *op,
     made.path = txn->path;
     made.owner = txn->ephemeral ? txn->session : NULL;
     made.container = txn->container;
+    made.acl = txn->acl;
     record_change(leader, made, zxid);
 }
 
@@ -180,7 +191,13 @@ static void delete (struct zk_server *leader, struct zk_txn *txn, struct op *op,
     char parent_path[PATH_BYTES];
     struct zk_change_record parent;
 
-    if (!node.exists)
+    parent_of(op->path, parent_path);
+    parent = look_up(leader, parent_path);
+    if (!parent.exists)
+        fail(txn, HF_ZK_NO_NODE);
+    else if (!zk_acl_permits(parent.acl, ZK_PERM_DELETE, op->who))
+        fail(txn, HF_ZK_NO_AUTH);
+    else if (!node.exists)
         fail(txn, HF_ZK_NO_NODE);
     else if (strcmp(op->path, "/") == 0 ||
              (op->opcode == ZK_DELETE_CONTAINER && !node.container))
@@ -194,8 +211,6 @@ static void delete (struct zk_server *leader, struct zk_txn *txn, struct op *op,
     txn->path = sim_strdup(leader->sim, op->path);
     node.exists = false;
     record_change(leader, node, zxid);
-    parent_of(op->path, parent_path);
-    parent = look_up(leader, parent_path);
     parent.children--;
     record_change(leader, parent, zxid);
 }
@@ -210,6 +225,12 @@ static void check(struct zk_server *leader, struct zk_txn *txn, struct op *op,
         fail(txn, HF_ZK_NO_NODE);
         return;
     }
+    if (!zk_acl_permits(
+            node.acl, op->opcode == HF_ZK_CHECK ? ZK_PERM_READ : ZK_PERM_WRITE,
+            op->who)) {
+        fail(txn, HF_ZK_NO_AUTH);
+        return;
+    }
     if (op->version != -1 && op->version != node.version) {
         fail(txn, HF_ZK_BAD_VERSION);
         return;
@@ -219,6 +240,27 @@ static void check(struct zk_server *leader, struct zk_txn *txn, struct op *op,
         return;
     keep_data(leader->sim, txn, op->data);
     txn->version = ++node.version;
+    record_change(leader, node, zxid);
+}
+
+static void set_acl(struct zk_server *leader, struct zk_txn *txn, struct op *op,
+                    int64_t zxid)
+{
+    struct zk_change_record node = look_up(leader, op->path);
+
+    if (op->acl_error != 0)
+        fail(txn, op->acl_error);
+    else if (!node.exists)
+        fail(txn, HF_ZK_NO_NODE);
+    else if (!zk_acl_permits(node.acl, ZK_PERM_ADMIN, op->who))
+        fail(txn, HF_ZK_NO_AUTH);
+    else if (op->version != -1 && op->version != node.aversion)
+        fail(txn, HF_ZK_BAD_VERSION);
+    if (txn->opcode == HF_ZK_ERROR_RESULT)
+        return;
+    txn->path = sim_strdup(leader->sim, op->path);
+    txn->acl = node.acl = op->acl;
+    txn->version = ++node.aversion;
     record_change(leader, node, zxid);
 }
 
@@ -283,6 +325,9 @@ static void apply_op(struct zk_server *leader, struct zk_txn *txn,
     case HF_ZK_SET_DATA:
         check(leader, txn, op, zxid);
         break;
+    case HF_ZK_SET_ACL:
+        set_acl(leader, txn, op, zxid);
+        break;
     default:
         fail(txn, HF_ZK_UNIMPLEMENTED);
     }
@@ -300,10 +345,12 @@ static void read_path(struct hf_jute_reader *body, struct op *op)
         memcpy(op->path, path.bytes, path.count);
 }
 
-/* Decode one operation of a request. */
-static void read_op(struct hf_jute_reader *body, int32_t opcode, struct op *op)
+/* Decode one operation of ${request}. */
+static void read_op(struct hf_sim *sim, const struct zk_request *request,
+                    struct hf_jute_reader *body, int32_t opcode, struct op *op)
 {
     memset(op, 0, sizeof *op);
+    op->who = &request->who;
     op->opcode = opcode;
     op->version = -1;
     read_path(body, op);
@@ -312,15 +359,15 @@ static void read_op(struct hf_jute_reader *body, int32_t opcode, struct op *op)
     case HF_ZK_CREATE2:
     case HF_ZK_CREATE_CONTAINER:
         op->data = hf_jute_get_buffer(body);
-        for (size_t n = hf_jute_get_count(body, 12); n > 0; n--) {
-            (void)hf_jute_get_int(body);
-            (void)hf_jute_get_buffer(body);
-            (void)hf_jute_get_buffer(body);
-        }
+        op->acl_error = zk_acl_read(sim, body, op->who, &op->acl);
         op->flags = hf_jute_get_int(body);
         break;
     case HF_ZK_SET_DATA:
         op->data = hf_jute_get_buffer(body);
+        op->version = hf_jute_get_int(body);
+        break;
+    case HF_ZK_SET_ACL:
+        op->acl_error = zk_acl_read(sim, body, op->who, &op->acl);
         op->version = hf_jute_get_int(body);
         break;
     default:
@@ -365,7 +412,7 @@ static void multi(struct zk_server *leader, struct zk_txn *txn,
         (void)hf_jute_get_int(body);
         if (last || body->failed)
             break;
-        read_op(body, opcode, &op);
+        read_op(leader->sim, txn->request, body, opcode, &op);
         *end = txn_new(leader->sim, opcode);
         (*end)->session = txn->session;
         if (error != 0 && !failed)
@@ -412,7 +459,7 @@ struct zk_txn *zk_prepare(struct zk_server *leader, struct zk_request *request,
     } else if (error != 0) {
         fail(txn, error);
     } else {
-        read_op(&body, request->opcode, &op);
+        read_op(leader->sim, request, &body, request->opcode, &op);
         if (request->opcode != HF_ZK_DELETE && denies(leader->sim))
             fail(txn, HF_ZK_NO_AUTH);
         else

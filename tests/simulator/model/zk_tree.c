@@ -98,7 +98,7 @@ void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
     hf_jute_put_long(out, 0);
     hf_jute_put_int(out, node->version);
     hf_jute_put_int(out, (int32_t)both);
-    hf_jute_put_int(out, 0);
+    hf_jute_put_int(out, node->aversion);
     /* A container has an ephemeralOwner of -2^63 in ZooKeeper, which clients
      * are not shown either. */
     hf_jute_put_long(out, node->owner == NULL ? 0 : node->owner->id);
@@ -109,37 +109,34 @@ void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
 
 /* ---------------------------------------------------------- transactions -- */
 
-static void fire(struct zk_replica *replica, const char *path, int32_t type)
+static void fire(struct zk_replica *replica, const struct zk_node *node,
+                 int32_t type)
 {
     if (replica->server != NULL)
-        zk_watches_fire(replica->server, path, false, type, 0);
+        zk_watches_fire(replica->server, node->path, false, type, node->acl, 0);
 }
 
 /* The watches of both managers fire, and a connection gets one event. */
-static void fire_deleted(struct zk_replica *replica, const char *path)
+static void fire_deleted(struct zk_replica *replica, const struct zk_node *node)
 {
     struct zk_server *server = replica->server;
     uint64_t number;
 
     if (server == NULL)
         return;
-    number = zk_watches_fire(server, path, false, HF_ZK_NODE_DELETED, 0);
-    zk_watches_fire(server, path, true, HF_ZK_NODE_DELETED, number);
+    number = zk_watches_fire(server, node->path, false, HF_ZK_NODE_DELETED,
+                             node->acl, 0);
+    zk_watches_fire(server, node->path, true, HF_ZK_NODE_DELETED, node->acl,
+                    number);
 }
 
 /* A child was created or deleted: the parent's child watches fire. */
-static void fire_parent(struct zk_replica *replica, const char *path)
+static void fire_parent(struct zk_replica *replica,
+                        const struct zk_node *parent)
 {
-    char parent[2048];
-    size_t bytes = zk_parent_bytes(path);
-
-    if (replica->server == NULL || replica->server->watches == NULL)
-        return;
-    assert(bytes + 2 < sizeof parent);
-    memcpy(parent, path, bytes == 0 ? 1 : bytes);
-    parent[bytes == 0 ? 1 : bytes] = '\0';
-    zk_watches_fire(replica->server, parent, true, HF_ZK_NODE_CHILDREN_CHANGED,
-                    0);
+    if (replica->server != NULL)
+        zk_watches_fire(replica->server, parent->path, true,
+                        HF_ZK_NODE_CHILDREN_CHANGED, parent->acl, 0);
 }
 
 /* The counter of the parent comes from the transaction, because only the leader
@@ -159,6 +156,7 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
     node->czxid = node->mzxid = node->pzxid = zxid;
     node->owner = txn->ephemeral ? txn->session : NULL;
     node->container = txn->container;
+    node->acl = txn->acl;
     node->parent = parent;
     node->next = parent->first;
     parent->first = node;
@@ -173,8 +171,8 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
         zk_committed_create(replica->sim, node, txn->next);
         zk_committed_observe(replica->sim, HF_SIM_NODE_CREATED, node);
     }
-    fire(replica, txn->path, HF_ZK_NODE_CREATED);
-    fire_parent(replica, txn->path);
+    fire(replica, node, HF_ZK_NODE_CREATED);
+    fire_parent(replica, parent);
 }
 
 /* The node has no children.  Data and child watches of it fire, and child
@@ -195,8 +193,8 @@ static void delete_node(struct zk_replica *replica, struct zk_node *node,
         zk_committed_delete(replica->sim, node);
         zk_committed_observe(replica->sim, HF_SIM_NODE_DELETED, node);
     }
-    fire_deleted(replica, node->path);
-    fire_parent(replica, node->path);
+    fire_deleted(replica, node);
+    fire_parent(replica, parent);
     node_free(replica->sim, node);
 }
 
@@ -228,7 +226,19 @@ static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
         zk_committed_write(replica->sim, node);
         zk_committed_observe(replica->sim, HF_SIM_NODE_WRITTEN, node);
     }
-    fire(replica, txn->path, HF_ZK_NODE_DATA_CHANGED);
+    fire(replica, node, HF_ZK_NODE_DATA_CHANGED);
+}
+
+/* No watch is notified of this. */
+static void set_acl(struct zk_replica *replica, const struct zk_txn *txn)
+{
+    struct zk_node *node = zk_find(replica, txn->path);
+
+    assert(node != NULL);
+    node->acl = txn->acl;
+    node->aversion = txn->version;
+    if (replica->server == NULL)
+        zk_committed_observe(replica->sim, HF_SIM_NODE_ACL_SET, node);
 }
 
 /* Apply one operation.  It cannot fail, because the leader has checked it. */
@@ -258,6 +268,9 @@ static void carry_out(struct zk_replica *replica, const struct zk_txn *txn,
         break;
     case HF_ZK_SET_DATA:
         set_data(replica, txn, zxid);
+        break;
+    case HF_ZK_SET_ACL:
+        set_acl(replica, txn);
         break;
     case HF_ZK_MULTI:
         for (const struct zk_txn *p = txn->parts; p != NULL; p = p->next)

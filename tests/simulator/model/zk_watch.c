@@ -110,6 +110,21 @@ static void notify(struct zk_connection *connection, const char *path,
         zk_connection_end_after_output(connection);
 }
 
+/* The connection may not read the node, and is not notified
+ * (NIOServerCnxn.process()). */
+static void keep_back(const struct zk_connection *connection, const char *path,
+                      int32_t type, const struct zk_acl *acl)
+{
+    const struct hf_sim *sim = connection->sim;
+    const struct hf_engine *engine = connection->engine;
+
+    if (sim->observer.event_kept_back != NULL && !engine->gone &&
+        engine->zk->connection == connection)
+        sim->observer.event_kept_back(
+            sim->observer.arg, engine, type, path,
+            zk_replica_zxid(&connection->server->replica), acl);
+}
+
 /* Is ${path} below ${ancestor}? */
 static bool is_below(const char *path, const char *ancestor)
 {
@@ -136,7 +151,8 @@ static bool concerns(const struct zk_watch *watch, const char *path,
 /* One-shot watches are removed before their event is sent.  A connection that
  * has several watches gets one event (WatchManager.triggerWatch()). */
 uint64_t zk_watches_fire(struct zk_server *server, const char *path, bool child,
-                         int32_t type, uint64_t suppressed)
+                         int32_t type, const struct zk_acl *acl,
+                         uint64_t suppressed)
 {
     uint64_t number = ++server->sim->zk->triggers;
     struct zk_watch **at = &server->watches;
@@ -157,7 +173,11 @@ uint64_t zk_watches_fire(struct zk_server *server, const char *path, bool child,
         if (!due)
             continue;
         connection->notified_by = number;
-        notify(connection, path, type);
+        if (!server->sim->config.ensemble.checks_readers ||
+            zk_acl_permits(acl, ZK_PERM_READ, &connection->who))
+            notify(connection, path, type);
+        else
+            keep_back(connection, path, type, acl);
     }
     return number;
 }

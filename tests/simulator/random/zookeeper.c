@@ -59,12 +59,14 @@ static void start_process(void *arg)
     zookeeper.processes = process;
     zookeeper.clients[client] = process;
     process->engine = hf_sim_engine_new(zookeeper.sim, &host);
+    process->handle = zk_handle_of(process->engine);
+    zookeeper_access_choose(process);
     hf_sim_client_set_clock(process->engine, 1000 + zookeeper_below(1000000),
                             decisions_without_drift() ? 0 : ppm);
-    process->handle = zk_handle_of(process->engine);
     process->handle->user = process;
     process->handle->callbacks = &zookeeper_callbacks;
     zookeeper_trace(process, "starts");
+    zookeeper_access_begin(process);
 }
 
 static void restart_later(struct zookeeper_process *process)
@@ -285,6 +287,8 @@ static void choose_ensemble(struct hf_sim_ensemble *ensemble)
     ensemble->answers_moved = zookeeper_below(2) == 0;
     ensemble->event_zxid = zookeeper_below(2) == 0;
     ensemble->lacks_containers = zookeeper_below(4) == 0;
+    ensemble->checks_readers = zookeeper_below(2) == 0;
+    zookeeper.checks_readers = ensemble->checks_readers;
     ensemble->window = (unsigned)zookeeper_below(4);
 }
 
@@ -303,6 +307,7 @@ static void begin(uint64_t seed, struct zookeeper_result *end,
     hf_random_seed(zookeeper.random, seed);
     zookeeper.count = 2 + (unsigned)zookeeper_below(ZOOKEEPER_CLIENTS_MAX - 1);
     zookeeper.path_count = 1 + (unsigned)zookeeper_below(ZOOKEEPER_PATHS_MAX);
+    zookeeper.user_count = (unsigned)zookeeper_below(ZOOKEEPER_USERS_MAX + 1);
     choose_ensemble(&config.ensemble);
     config.timeout_ms = config.least_timeout_ms =
         config.ensemble.tick_ms * (200 + zookeeper_below(400)) / 100;
@@ -310,7 +315,8 @@ static void begin(uint64_t seed, struct zookeeper_result *end,
     config.delay_max_us = (uint32_t)(200 + zookeeper_below(5000));
     config.refuse_chance =
         (uint32_t)zookeeper_below(zookeeper_below(4) == 0 ? 200000 : 20000);
-    config.deny_chance = (uint32_t)zookeeper_below(20000);
+    if (zookeeper.user_count == 0)
+        config.deny_chance = (uint32_t)zookeeper_below(20000);
     config.lose_chance = (uint32_t)zookeeper_below(10000);
     config.slow_chance = (uint32_t)zookeeper_below(10000);
     config.late_chance = (uint32_t)zookeeper_below(500000);

@@ -20,6 +20,8 @@
  *   4  after the last fault every operation ends, and every client is
  *      connected
  *   5  at the end servers keep no watch that nobody wants
+ *   6  an operation ends with HF_EDENIED if and only if the access list of the
+ *      node did not permit it to the credentials of the session
  */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_H
 #define HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_H

@@ -65,7 +65,7 @@ void zookeeper_check(bool holds, int invariant, const char *check,
 
 /* --------------------------------------------------------------- history -- */
 
-static struct zookeeper_process *process_of(const struct hf_engine *engine)
+struct zookeeper_process *zookeeper_process_of(const struct hf_engine *engine)
 {
     struct zookeeper_process *process = zookeeper.processes;
 
@@ -125,11 +125,18 @@ static void check_commit(const struct zookeeper_change *change)
     part->version = change->change.version;
 }
 
+static const char *const change_names[] = {
+    [HF_SIM_NODE_CREATED] = "created",
+    [HF_SIM_NODE_DELETED] = "deleted",
+    [HF_SIM_NODE_WRITTEN] = "written",
+    [HF_SIM_NODE_ACL_SET] = "access list set",
+};
+
 static void on_change(void *arg, const struct hf_sim_node_change *change)
 {
     struct zookeeper_change *kept;
     char *value = zookeeper_alloc(change->bytes + 1);
-    struct zookeeper_process *process = process_of(change->engine);
+    struct zookeeper_process *process = zookeeper_process_of(change->engine);
 
     (void)arg;
     if (change->bytes > 0)
@@ -145,14 +152,13 @@ static void on_change(void *arg, const struct hf_sim_node_change *change)
     kept = &zookeeper.history[zookeeper.change_count++];
     *kept = (struct zookeeper_change){*change, value};
     zookeeper_trace(process, "COMMIT  %" PRIx64 " %s %s %s", change->zxid,
-                    change->kind == HF_SIM_NODE_CREATED   ? "created"
-                    : change->kind == HF_SIM_NODE_DELETED ? "deleted"
-                                                          : "written",
-                    change->path, value);
+                    change_names[change->kind], change->path, value);
     if (process == NULL || !zookeeper_user_writes(change->path))
         return;
     if (change->kind == HF_SIM_NODE_DELETED)
-        process->deletes_committed++;
+        process->deletes.committed++;
+    else if (change->kind == HF_SIM_NODE_ACL_SET)
+        process->acls_set.committed++;
     else
         check_commit(kept);
 }
@@ -160,15 +166,29 @@ static void on_change(void *arg, const struct hf_sim_node_change *change)
 static void on_line(void *arg, const struct hf_engine *engine, const char *text)
 {
     (void)arg;
-    zookeeper_trace(process_of(engine), "%s", text);
+    zookeeper_trace(zookeeper_process_of(engine), "%s", text);
 }
 
 struct hf_sim_observer zookeeper_observer(void)
 {
     return (struct hf_sim_observer){
         .node_changed = on_change,
+        .event_kept_back = zookeeper_access_kept_back,
         .line = zookeeper.line == NULL ? NULL : on_line,
     };
+}
+
+const struct zookeeper_change *zookeeper_last_change(const char *path,
+                                                     int64_t zxid)
+{
+    for (size_t i = zookeeper.change_count; i > 0; i--) {
+        const struct zookeeper_change *change = &zookeeper.history[i - 1];
+
+        if (change->change.zxid <= zxid &&
+            strcmp(change->change.path, path) == 0)
+            return change;
+    }
+    return NULL;
 }
 
 const struct zookeeper_change *zookeeper_node_at(const char *path, int64_t zxid)
@@ -177,6 +197,7 @@ const struct zookeeper_change *zookeeper_node_at(const char *path, int64_t zxid)
         const struct zookeeper_change *change = &zookeeper.history[i - 1];
 
         if (change->change.zxid > zxid ||
+            change->change.kind == HF_SIM_NODE_ACL_SET ||
             strcmp(change->change.path, path) != 0)
             continue;
         return change->change.kind == HF_SIM_NODE_DELETED ? NULL : change;
@@ -189,20 +210,21 @@ const struct zookeeper_change *zookeeper_node_at(const char *path, int64_t zxid)
 static bool is_write(enum hf_zookeeper_op_kind kind)
 {
     return kind == HF_ZOOKEEPER_CREATE || kind == HF_ZOOKEEPER_DELETE ||
-           kind == HF_ZOOKEEPER_SET || kind == HF_ZOOKEEPER_MULTI;
+           kind == HF_ZOOKEEPER_SET || kind == HF_ZOOKEEPER_SET_ACL ||
+           kind == HF_ZOOKEEPER_MULTI;
 }
 
-/* Did a request of the process delete the node in that transaction? */
-static bool has_deleted(const struct zookeeper_process *process,
-                        const char *path, int64_t zxid)
+/* Did a request of the process change the node so in that transaction? */
+static bool has_changed(const struct zookeeper_process *process,
+                        enum hf_sim_node_change_kind kind, const char *path,
+                        int64_t zxid)
 {
     for (size_t i = zookeeper.change_count; i > 0; i--) {
         const struct hf_sim_node_change *change =
             &zookeeper.history[i - 1].change;
 
         if (change->zxid == zxid && change->engine == process->engine &&
-            change->kind == HF_SIM_NODE_DELETED &&
-            strcmp(change->path, path) == 0)
+            change->kind == kind && strcmp(change->path, path) == 0)
             return true;
     }
     return false;
@@ -215,11 +237,17 @@ static void check_part_done(const struct zookeeper_operation *operation,
                             const struct hf_zookeeper_result *result)
 {
     if (part->kind == HF_ZOOKEEPER_DELETE) {
-        zookeeper_check(has_deleted(operation->process, part->path, all->zxid),
+        zookeeper_check(has_changed(operation->process, HF_SIM_NODE_DELETED,
+                                    part->path, all->zxid),
                         1, "a delete that succeeded is not in the history",
                         "%u: %s", operation->number, part->path);
         return;
     }
+    if (part->kind == HF_ZOOKEEPER_SET_ACL)
+        zookeeper_check(has_changed(operation->process, HF_SIM_NODE_ACL_SET,
+                                    part->path, all->zxid),
+                        1, "a list that was set is not in the history",
+                        "%u: %s", operation->number, part->path);
     /* A node of locks is not changed by the same transaction. */
     if (part->kind == HF_ZOOKEEPER_CHECK && !zookeeper_user_writes(part->path))
         zookeeper_check(zookeeper_node_at(part->path, all->zxid) != NULL, 1,
@@ -245,6 +273,12 @@ static void check_part_done(const struct zookeeper_operation *operation,
                         part->value);
 }
 
+static void count(struct zookeeper_count *count, hf_status status)
+{
+    count->ok += status == HF_OK;
+    count->unsure += status == HF_EUNSURE;
+}
+
 /* 1: a write has ended. */
 static void check_write(struct zookeeper_operation *operation, hf_status status,
                         const struct hf_zookeeper_result *result)
@@ -254,10 +288,16 @@ static void check_write(struct zookeeper_operation *operation, hf_status status,
 
     for (unsigned i = 0; i < operation->part_count; i++) {
         const struct zookeeper_part *part = &operation->parts[i];
-        bool deletes = part->kind == HF_ZOOKEEPER_DELETE;
 
-        process->deletes_ok += deletes && status == HF_OK;
-        process->deletes_unsure += deletes && status == HF_EUNSURE;
+        if (part->kind == HF_ZOOKEEPER_DELETE)
+            count(&process->deletes, status);
+        if (part->kind == HF_ZOOKEEPER_SET_ACL)
+            count(&process->acls_set, status);
+        if (!multi)
+            zookeeper_access_check(operation, part, status, result->zxid);
+        else if (i < result->result_count)
+            zookeeper_access_check(operation, part, result->results[i]->status,
+                                   result->zxid);
         if (status == HF_OK)
             check_part_done(operation, part, result,
                             multi ? result->results[i] : result);
@@ -313,7 +353,7 @@ static void check_content(const struct zookeeper_operation *operation,
 
     if (operation->kind == HF_ZOOKEEPER_SYNC)
         return;
-    zookeeper_check((status == HF_OK) == (node != NULL), 2,
+    zookeeper_check((status == HF_EGONE) == (node == NULL), 2,
                     "a read shows a node that is not there, or none",
                     "%s at %" PRIx64, path, result->zxid);
     if (status != HF_OK || node == NULL)
@@ -322,11 +362,18 @@ static void check_content(const struct zookeeper_operation *operation,
                         result->stat.version == node->change.version,
                     2, "a read shows another version", "%s: %d instead of %d",
                     path, result->stat.version, node->change.version);
+    node = zookeeper_last_change(path, result->zxid);
+    zookeeper_check(result->stat.aversion == node->change.aversion, 2,
+                    "a read shows another version of the access list",
+                    "%s: %d instead of %d", path, result->stat.aversion,
+                    node->change.aversion);
     if (operation->kind == HF_ZOOKEEPER_GET)
         zookeeper_check(
             result->bytes == node->change.bytes &&
                 memcmp(result->data, node->value, result->bytes) == 0,
             2, "a read shows another value", "%s: not %s", path, node->value);
+    if (operation->kind == HF_ZOOKEEPER_GET_ACL)
+        zookeeper_access_check_list(operation, result);
     if (operation->kind == HF_ZOOKEEPER_CHILDREN)
         check_children(path, result->zxid, result);
 }
@@ -348,6 +395,8 @@ static void check_read(const struct zookeeper_operation *operation,
                     "%u: %" PRIx64 " after %" PRIx64, operation->number,
                     result->zxid, operation->least_zxid);
     process->read_zxid = result->zxid;
+    zookeeper_access_check(operation, &operation->parts[0], status,
+                           result->zxid);
     check_content(operation, status, result);
     zookeeper_check_watches(process, result->zxid);
 }
@@ -372,8 +421,9 @@ void zookeeper_check_end(struct zookeeper_operation *operation,
     zookeeper.end->operations++;
     if (is_write(kind))
         check_write(operation, status, result);
-    else if (kind != HF_ZOOKEEPER_ADD_WATCH && result->zxid != 0 &&
-             (status == HF_OK || status == HF_EGONE))
+    else if (kind != HF_ZOOKEEPER_ADD_WATCH && kind != HF_ZOOKEEPER_ADD_AUTH &&
+             result->zxid != 0 &&
+             (status == HF_OK || status == HF_EGONE || status == HF_EDENIED))
         check_read(operation, status, result);
     if (result->watching && operation->watch != NULL)
         zookeeper_watch_set(operation->watch, result->zxid);
@@ -438,7 +488,17 @@ static void check_operations(void)
     }
 }
 
-/* 1: deletes have no value, so they are counted. */
+/* 1: no more writes were carried out than may have been, and no fewer than
+ * succeeded. */
+static void check_count(const struct zookeeper_count *count)
+{
+    zookeeper_check(count->committed >= count->ok &&
+                        count->committed <= count->ok + count->unsure,
+                    1, "writes were carried out that ended otherwise",
+                    "%" PRIu64 " of %" PRIu64 " and %" PRIu64 " unsure",
+                    count->committed, count->ok, count->unsure);
+}
+
 void zookeeper_check_processes(void)
 {
     check_operations();
@@ -446,11 +506,7 @@ void zookeeper_check_processes(void)
          p = p->next) {
         if (p->gone)
             continue;
-        zookeeper_check(p->deletes_committed >= p->deletes_ok &&
-                            p->deletes_committed <=
-                                p->deletes_ok + p->deletes_unsure,
-                        1, "deletes were carried out that ended otherwise",
-                        "%" PRIu64 " of %" PRIu64 " and %" PRIu64 " unsure",
-                        p->deletes_committed, p->deletes_ok, p->deletes_unsure);
+        check_count(&p->deletes);
+        check_count(&p->acls_set);
     }
 }

@@ -2,12 +2,14 @@
 /* A run of the public client of ZooKeeper: zookeeper.c has the processes and
  * faults, or shared_session.c if these are clients of locks, zookeeper_user.c
  * what their users do, zookeeper_check.c the checks against the committed
- * history, zookeeper_watch_check.c those of watches. */
+ * history, zookeeper_watch_check.c those of watches, and zookeeper_access.c
+ * what is about access lists and credentials. */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
 #define HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
 
 #include "core/random.h"
 #include "simulator/model/sim.h"
+#include "simulator/model/zk_acl.h"
 #include "simulator/model/zk_handle.h"
 #include "simulator/random/decision.h"
 #include "simulator/random/zookeeper.h"
@@ -17,6 +19,8 @@
 #define ZOOKEEPER_PATHS_MAX 6
 #define ZOOKEEPER_PATH_BYTES 128
 #define ZOOKEEPER_EVENTS_MAX 512
+#define ZOOKEEPER_USERS_MAX 3 /* who have a credential each */
+#define ZOOKEEPER_ACLS_MAX 3
 
 struct zookeeper_process;
 
@@ -24,7 +28,8 @@ struct zookeeper_process;
 struct zookeeper_part {
     enum hf_zookeeper_op_kind kind;
     char path[ZOOKEEPER_PATH_BYTES];
-    char value[24];   /* of a create or a set: unique */
+    char value[24]; /* of a create or a set: unique */
+    struct hf_zookeeper_acl acls[ZOOKEEPER_ACLS_MAX]; /* if it sets a list */
     unsigned commits; /* how often that value was committed */
     int64_t zxid;     /* by which transaction */
     const char *made; /* the path at which it was */
@@ -44,6 +49,7 @@ struct zookeeper_operation {
     hf_status status;
     unsigned session;   /* .session of the process when it was started */
     int64_t least_zxid; /* an event of that session was of this transaction */
+    struct zk_identities who; /* .who of the process then */
     struct zookeeper_operation *next;
 };
 
@@ -51,6 +57,23 @@ struct zookeeper_operation {
 struct zookeeper_event {
     int32_t type;
     const char *path; /* lives as long as the run */
+    bool optional;    /* of one that is due: it may have been kept back */
+};
+
+/* An event that a server has kept back, because the session may not read. */
+struct zookeeper_kept_event {
+    int32_t type;
+    const char *path;
+    int64_t zxid;
+    unsigned connection; /* of the process */
+    struct zookeeper_kept_event *next;
+};
+
+/* Writes without a value, which are counted. */
+struct zookeeper_count {
+    uint64_t committed;
+    uint64_t ok;
+    uint64_t unsure;
 };
 
 struct zookeeper_watch {
@@ -64,6 +87,8 @@ struct zookeeper_watch {
     int64_t armed_zxid;        /* of the answer that armed it */
     unsigned armed_connection; /* .connection of the process then */
     bool missing;              /* that answer showed no node */
+    bool used_up; /* of a one-shot one: its event was kept back, so that it
+                     need not fire any more */
     bool resync_due;
     /* Of a persistent one: it is known what it was notified of since
      * .base_zxid. */
@@ -91,9 +116,13 @@ struct zookeeper_process {
     int64_t read_zxid;   /* the latest that a read of the session has shown */
     int64_t event_zxid;  /* ... or an event has announced */
     struct zookeeper_watch *watches;
-    uint64_t deletes_committed;
-    uint64_t deletes_ok;
-    uint64_t deletes_unsure;
+    struct zookeeper_count deletes;
+    struct zookeeper_count acls_set;
+    /* The credentials of the session, and .connection when each was added:
+     * later connections have begun with it. */
+    struct zk_identities who;
+    unsigned added[ZK_IDENTITIES_MAX];
+    struct zookeeper_kept_event *kept_events; /* newest first */
     struct zookeeper_process *next;
 };
 
@@ -117,6 +146,8 @@ struct zookeeper_run {
     uint64_t timeout_ms;
     unsigned count;      /* of clients */
     unsigned path_count; /* of nodes with fixed names */
+    unsigned user_count; /* with a credential; 0: no access lists are set */
+    bool checks_readers; /* as in the model */
     struct zookeeper_process *clients[ZOOKEEPER_CLIENTS_MAX]; /* NULL: none */
     struct zookeeper_process *processes; /* all of the run, newest first */
     unsigned process_count;
@@ -153,6 +184,42 @@ void zookeeper_user_free_watch(struct zookeeper_watch *watch);
 /* Is ${path} one that users write? */
 bool zookeeper_user_writes(const char *path);
 
+/* Prepare ${operation}, which is to be started, and start it. */
+struct zookeeper_operation *
+zookeeper_new_operation(struct zookeeper_process *process);
+/* Add a part to ${operation}, and set ${op} to it. */
+struct zookeeper_part *zookeeper_add_part(struct zookeeper_operation *operation,
+                                          enum hf_zookeeper_op_kind kind,
+                                          const char *path,
+                                          struct hf_zookeeper_op *op);
+void zookeeper_start(struct zookeeper_operation *operation,
+                     struct hf_zookeeper_op *op);
+/* One of the paths that the users of this run write. */
+const char *zookeeper_any_path(void);
+
+/* ---------------------------------------------------- zookeeper_access.c -- */
+
+/* The process is about to start: give it a credential or none, and, when it has
+ * started, perhaps one more. */
+void zookeeper_access_choose(struct zookeeper_process *process);
+void zookeeper_access_begin(struct zookeeper_process *process);
+/* Perhaps give ${op}, a create, an access list. */
+void zookeeper_access_draw_list(struct zookeeper_part *part,
+                                struct hf_zookeeper_op *op);
+/* Set a list, read one, or add a credential. */
+void zookeeper_access_step(struct zookeeper_process *process);
+/* 6: ${part} of ${operation} was answered with ${status} at ${zxid}. */
+void zookeeper_access_check(const struct zookeeper_operation *operation,
+                            const struct zookeeper_part *part, hf_status status,
+                            int64_t zxid);
+/* 2: ${result} is the access list of the node at its zxid. */
+void zookeeper_access_check_list(const struct zookeeper_operation *operation,
+                                 const struct hf_zookeeper_result *result);
+/* A server has kept back an event. */
+void zookeeper_access_kept_back(void *arg, const struct hf_engine *engine,
+                                int32_t type, const char *path, int64_t zxid,
+                                const struct zk_acl *acl);
+
 /* ----------------------------------------------------- zookeeper_check.c -- */
 
 /* If ${holds} is false, record a violation, if it is the first.  ${detail} is
@@ -169,6 +236,10 @@ struct hf_sim_observer zookeeper_observer(void);
  * was no such node then. */
 const struct zookeeper_change *zookeeper_node_at(const char *path,
                                                  int64_t zxid);
+/* The last change of any kind up to ${zxid} of that node; NULL: none. */
+const struct zookeeper_change *zookeeper_last_change(const char *path,
+                                                     int64_t zxid);
+struct zookeeper_process *zookeeper_process_of(const struct hf_engine *engine);
 /* The operation has ended. */
 void zookeeper_check_end(struct zookeeper_operation *operation,
                          hf_status status,

@@ -17,7 +17,7 @@
 static const char *const paths[ZOOKEEPER_PATHS_MAX] = {
     "/a", "/a/b", "/ab", "/a/b/c", "/e", "/e/f"};
 
-static const char *any_path(void)
+const char *zookeeper_any_path(void)
 {
     return paths[zookeeper_below(zookeeper.path_count)];
 }
@@ -49,7 +49,7 @@ static const char *any_seen_path(void)
     char *name;
 
     if (!zookeeper.with_locks || count == 0 || one_in(3))
-        return any_path();
+        return zookeeper_any_path();
     count -=
         1 + (size_t)zookeeper_below(count < RECENT_MAX ? count : RECENT_MAX);
     snprintf(path, sizeof path, "%s", zookeeper.history[count].change.path);
@@ -87,8 +87,8 @@ static const struct hf_zk_op_callbacks callbacks = {
     .released = released,
 };
 
-static struct zookeeper_operation *
-new_operation(struct zookeeper_process *process)
+struct zookeeper_operation *
+zookeeper_new_operation(struct zookeeper_process *process)
 {
     struct zookeeper_operation *operation = zookeeper_alloc(sizeof *operation);
 
@@ -97,11 +97,10 @@ new_operation(struct zookeeper_process *process)
     return operation;
 }
 
-/* Add a part like ${like} to ${operation}, and set ${op} to it. */
-static struct zookeeper_part *add_part(struct zookeeper_operation *operation,
-                                       enum hf_zookeeper_op_kind kind,
-                                       const char *path,
-                                       struct hf_zookeeper_op *op)
+struct zookeeper_part *zookeeper_add_part(struct zookeeper_operation *operation,
+                                          enum hf_zookeeper_op_kind kind,
+                                          const char *path,
+                                          struct hf_zookeeper_op *op)
 {
     struct zookeeper_part *part = &operation->parts[operation->part_count];
 
@@ -148,12 +147,13 @@ static void draw_options(struct zookeeper_operation *operation,
                              : HF_ZOOKEEPER_NORMAL;
 }
 
-/* Start ${operation}, which is what ${op} says. */
-static void start(struct zookeeper_operation *operation,
-                  struct hf_zookeeper_op *op)
+void zookeeper_start(struct zookeeper_operation *operation,
+                     struct hf_zookeeper_op *op)
 {
     struct zookeeper_process *process = operation->process;
     struct hf_zk_op *zk_op = &operation->zk_op;
+    const struct hf_zookeeper_credential credential = {op->scheme, op->data,
+                                                       op->bytes};
     struct hf_error error;
     hf_status status;
 
@@ -163,6 +163,7 @@ static void start(struct zookeeper_operation *operation,
     operation->kind = zk_op->kind = op->kind;
     operation->session = process->session;
     operation->least_zxid = process->event_zxid;
+    operation->who = process->who;
     operation->next = zookeeper.operations;
     zookeeper.operations = operation;
     zk_op->callbacks = &callbacks;
@@ -172,6 +173,7 @@ static void start(struct zookeeper_operation *operation,
     zk_op->watcher =
         operation->watch == NULL ? NULL : &operation->watch->watch.watcher;
     zk_op->reserved = hf_zk_op_reserve();
+    zk_op->credential = &credential;
     zookeeper_trace(process, "%u: kind %d of %s%s", operation->number,
                     (int)op->kind, zk_op->path,
                     operation->watch == NULL ? "" : ", with a watch");
@@ -183,6 +185,7 @@ static void start(struct zookeeper_operation *operation,
                                 zk_handle_now_ms(process->handle), &error);
     assert(status == HF_OK);
     (void)status;
+    zk_op->credential = NULL;
     zk_handle_end(process->handle);
 }
 
@@ -194,27 +197,29 @@ static void create(struct zookeeper_process *process)
         HF_ZOOKEEPER_PERSISTENT, HF_ZOOKEEPER_PERSISTENT,
         HF_ZOOKEEPER_EPHEMERAL,  HF_ZOOKEEPER_CONTAINER,
         HF_ZOOKEEPER_SEQUENTIAL, HF_ZOOKEEPER_EPHEMERAL_SEQUENTIAL};
-    struct zookeeper_operation *operation = new_operation(process);
+    struct zookeeper_operation *operation = zookeeper_new_operation(process);
     struct hf_zookeeper_op op;
     enum hf_zookeeper_mode mode =
         modes[zookeeper_below(sizeof modes / sizeof modes[0])];
     bool sequential = mode == HF_ZOOKEEPER_SEQUENTIAL ||
                       mode == HF_ZOOKEEPER_EPHEMERAL_SEQUENTIAL;
 
-    add_part(operation, HF_ZOOKEEPER_CREATE,
-             sequential ? SEQUENTIAL_PATH : any_path(), &op);
+    zookeeper_add_part(operation, HF_ZOOKEEPER_CREATE,
+                       sequential ? SEQUENTIAL_PATH : zookeeper_any_path(),
+                       &op);
     op.mode = mode;
-    start(operation, &op);
+    zookeeper_access_draw_list(&operation->parts[0], &op);
+    zookeeper_start(operation, &op);
 }
 
 static void set(struct zookeeper_process *process)
 {
-    struct zookeeper_operation *operation = new_operation(process);
+    struct zookeeper_operation *operation = zookeeper_new_operation(process);
     struct hf_zookeeper_op op;
 
-    add_part(operation, HF_ZOOKEEPER_SET, any_path(), &op);
+    zookeeper_add_part(operation, HF_ZOOKEEPER_SET, zookeeper_any_path(), &op);
     op.version = any_version(op.path);
-    start(operation, &op);
+    zookeeper_start(operation, &op);
 }
 
 /* A node that is there, sequential ones too; or any path. */
@@ -229,17 +234,17 @@ static const char *any_node(void)
             zookeeper_node_at(path, INT64_MAX) != NULL)
             return path;
     }
-    return any_path();
+    return zookeeper_any_path();
 }
 
 static void delete_node(struct zookeeper_process *process)
 {
-    struct zookeeper_operation *operation = new_operation(process);
+    struct zookeeper_operation *operation = zookeeper_new_operation(process);
     struct hf_zookeeper_op op;
 
-    add_part(operation, HF_ZOOKEEPER_DELETE, any_node(), &op);
+    zookeeper_add_part(operation, HF_ZOOKEEPER_DELETE, any_node(), &op);
     op.version = any_version(op.path);
-    start(operation, &op);
+    zookeeper_start(operation, &op);
 }
 
 static void multi(struct zookeeper_process *process)
@@ -247,7 +252,7 @@ static void multi(struct zookeeper_process *process)
     static const enum hf_zookeeper_op_kind kinds[] = {
         HF_ZOOKEEPER_CREATE, HF_ZOOKEEPER_DELETE, HF_ZOOKEEPER_SET,
         HF_ZOOKEEPER_SET, HF_ZOOKEEPER_CHECK};
-    struct zookeeper_operation *operation = new_operation(process);
+    struct zookeeper_operation *operation = zookeeper_new_operation(process);
     struct hf_zookeeper_op ops[ZOOKEEPER_PARTS_MAX];
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_MULTI, .ops = ops};
 
@@ -256,13 +261,16 @@ static void multi(struct zookeeper_process *process)
         enum hf_zookeeper_op_kind kind =
             kinds[zookeeper_below(sizeof kinds / sizeof kinds[0])];
 
-        add_part(operation, kind,
-                 kind == HF_ZOOKEEPER_CHECK ? any_seen_path() : any_path(),
-                 &ops[i]);
-        if (kind != HF_ZOOKEEPER_CREATE)
+        zookeeper_add_part(operation, kind,
+                           kind == HF_ZOOKEEPER_CHECK ? any_seen_path()
+                                                      : zookeeper_any_path(),
+                           &ops[i]);
+        if (kind == HF_ZOOKEEPER_CREATE)
+            zookeeper_access_draw_list(&operation->parts[i], &ops[i]);
+        else
             ops[i].version = any_version(ops[i].path);
     }
-    start(operation, &op);
+    zookeeper_start(operation, &op);
 }
 
 /* ----------------------------------------------------------------- reads -- */
@@ -288,23 +296,23 @@ static enum hf_zookeeper_op_kind any_read(enum hf_zk_watch_mode mode)
 static void read_node(struct zookeeper_process *process, const char *path,
                       struct zookeeper_watch *watch)
 {
-    struct zookeeper_operation *operation = new_operation(process);
+    struct zookeeper_operation *operation = zookeeper_new_operation(process);
     struct hf_zookeeper_op op;
 
-    add_part(operation,
-             any_read(watch == NULL ? HF_ZK_WATCH_MODES : watch->mode), path,
-             &op);
+    zookeeper_add_part(
+        operation, any_read(watch == NULL ? HF_ZK_WATCH_MODES : watch->mode),
+        path, &op);
     operation->watch = watch;
-    start(operation, &op);
+    zookeeper_start(operation, &op);
 }
 
 static void sync_node(struct zookeeper_process *process)
 {
-    struct zookeeper_operation *operation = new_operation(process);
+    struct zookeeper_operation *operation = zookeeper_new_operation(process);
     struct hf_zookeeper_op op;
 
-    add_part(operation, HF_ZOOKEEPER_SYNC, any_seen_path(), &op);
-    start(operation, &op);
+    zookeeper_add_part(operation, HF_ZOOKEEPER_SYNC, any_seen_path(), &op);
+    zookeeper_start(operation, &op);
 }
 
 /* --------------------------------------------------------------- watches -- */
@@ -358,10 +366,10 @@ static void set_watch(struct zookeeper_watch *watch)
         read_node(watch->process, watch->path, watch);
         return;
     }
-    operation = new_operation(watch->process);
-    add_part(operation, HF_ZOOKEEPER_ADD_WATCH, watch->path, &op);
+    operation = zookeeper_new_operation(watch->process);
+    zookeeper_add_part(operation, HF_ZOOKEEPER_ADD_WATCH, watch->path, &op);
     operation->watch = watch;
-    start(operation, &op);
+    zookeeper_start(operation, &op);
 }
 
 static void free_one(void *arg)
@@ -457,6 +465,10 @@ static void step_once(struct zookeeper_process *process)
 {
     struct zookeeper_watch *watch;
 
+    if (zookeeper.user_count > 0 && one_in(12)) {
+        zookeeper_access_step(process);
+        return;
+    }
     switch (zookeeper_below(16)) {
     case 0:
     case 1:

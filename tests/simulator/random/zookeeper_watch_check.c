@@ -24,13 +24,43 @@ static bool is_below(const char *path, const char *ancestor, bool direct)
            (!direct || strchr(path + bytes + 1, '/') == NULL);
 }
 
+/* Is it the same event, or was that made of it, because the server reports
+ * children of its path and not that they have changed? */
+static bool is_event(int32_t sent_type, const char *sent_path, int32_t type,
+                     const char *path)
+{
+    if (sent_type == type && strcmp(sent_path, path) == 0)
+        return true;
+    return type == HF_ZK_NODE_CHILDREN_CHANGED &&
+           (sent_type == HF_ZK_NODE_CREATED ||
+            sent_type == HF_ZK_NODE_DELETED) &&
+           is_below(sent_path, path, true);
+}
+
+/* May the event of the transaction ${zxid} not have come, because a server has
+ * kept back what would have brought it?  On ${connection} or, if that is 0, on
+ * any. */
+static bool was_kept_back(const struct zookeeper_process *process, int32_t type,
+                          const char *path, int64_t zxid, unsigned connection)
+{
+    const struct zookeeper_kept_event *kept = process->kept_events;
+
+    while (kept != NULL &&
+           (kept->zxid != zxid ||
+            !is_event(kept->type, kept->path, type, path) ||
+            (connection != 0 && kept->connection != connection)))
+        kept = kept->next;
+    return kept != NULL;
+}
+
 /* The event that ${change} must bring ${watch}, at ${path}; 0: none. */
 static int32_t event_of(const struct zookeeper_watch *watch,
                         const struct hf_sim_node_change *change,
                         const char **path)
 {
     bool same = strcmp(change->path, watch->path) == 0;
-    bool of_child = change->kind != HF_SIM_NODE_WRITTEN &&
+    bool of_child = (change->kind == HF_SIM_NODE_CREATED ||
+                     change->kind == HF_SIM_NODE_DELETED) &&
                     is_below(change->path, watch->path, true);
 
     *path = change->path;
@@ -68,17 +98,45 @@ first_change(const struct zookeeper_watch *watch, int64_t after, int64_t zxid)
     return NULL;
 }
 
-/* A node that was created and deleted again between two connections brings no
- * event, because servers look only whether it is there. */
-static void check_one_shot(const struct zookeeper_watch *watch, int64_t zxid)
+/* Has a connection begun since the watch of a missing node was set?  A node
+ * that was created and deleted again in between brings no event, because
+ * servers look only whether it is there. */
+static bool may_have_been_there(const struct zookeeper_watch *watch)
+{
+    return watch->missing &&
+           watch->armed_connection != watch->process->connection;
+}
+
+/* Was the event of the first change up to ${zxid} kept back, or that of a later
+ * one where the first need not bring any? */
+static bool is_excused(const struct zookeeper_watch *watch, int64_t zxid)
+{
+    int64_t after = watch->armed_zxid;
+    const struct hf_sim_node_change *change;
+
+    while ((change = first_change(watch, after, zxid)) != NULL) {
+        const char *path;
+        int32_t type = event_of(watch, change, &path);
+
+        if (was_kept_back(watch->process, type, path, change->zxid, 0))
+            return true;
+        if (!may_have_been_there(watch))
+            return false;
+        after = change->zxid;
+    }
+    return false;
+}
+
+static void check_one_shot(struct zookeeper_watch *watch, int64_t zxid)
 {
     const struct hf_sim_node_change *change =
         first_change(watch, watch->armed_zxid, zxid);
 
-    if (change == NULL ||
-        (watch->missing &&
-         watch->armed_connection != watch->process->connection &&
-         zookeeper_node_at(watch->path, zxid) == NULL))
+    if (change == NULL)
+        return;
+    watch->used_up |= is_excused(watch, zxid);
+    if (watch->used_up || (may_have_been_there(watch) &&
+                           zookeeper_node_at(watch->path, zxid) == NULL))
         return;
     zookeeper_check(false, 3, "an armed watch has not fired before an answer",
                     "%s, armed at %" PRIx64 ", of %" PRIx64 ", at %" PRIx64,
@@ -95,14 +153,15 @@ static bool is_repeated(const struct zookeeper_event *last, int32_t type,
            last->type == type && strcmp(last->path, path) == 0;
 }
 
-static void receive(struct zookeeper_event *events, size_t *count, int32_t type,
-                    const char *path)
+static void receive(struct zookeeper_event *events, size_t *count,
+                    struct zookeeper_event event)
 {
     struct zookeeper_event *last = *count == 0 ? NULL : &events[*count - 1];
 
-    if (is_repeated(last, type, path) || *count == ZOOKEEPER_EVENTS_MAX)
-        return;
-    events[(*count)++] = (struct zookeeper_event){type, path};
+    if (is_repeated(last, event.type, event.path))
+        last->optional &= event.optional;
+    else if (*count < ZOOKEEPER_EVENTS_MAX)
+        events[(*count)++] = event;
 }
 
 static void trace_events(const struct zookeeper_watch *watch, const char *what,
@@ -113,28 +172,59 @@ static void trace_events(const struct zookeeper_watch *watch, const char *what,
                         (int)events[i].type, events[i].path);
 }
 
+/* Add the event of ${change}, if it brings one, to those that are due. */
+static void add_due(const struct zookeeper_watch *watch,
+                    const struct hf_sim_node_change *change,
+                    struct zookeeper_event *due, size_t *count)
+{
+    const struct zookeeper_process *process = watch->process;
+    struct zookeeper_event event = {0};
+
+    event.type = event_of(watch, change, &event.path);
+    if (event.type == 0)
+        return;
+    event.optional = was_kept_back(process, event.type, event.path,
+                                   change->zxid, process->connection);
+    receive(due, count, event);
+}
+
+/* Are the events of the watch those that are due?  Those that are optional may
+ * be missing, and children that change again need no second event.
+ * ${reached}[n] is true if the first n events are what was due so far. */
+static bool is_complete(const struct zookeeper_watch *watch,
+                        const struct zookeeper_event *due, size_t count)
+{
+    bool reached[ZOOKEEPER_EVENTS_MAX + 1] = {true};
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t n = watch->event_count; n > 0; n--) {
+            const struct zookeeper_event *last = &watch->events[n - 1];
+            bool same = last->type == due[i].type &&
+                        strcmp(last->path, due[i].path) == 0;
+
+            reached[n] &=
+                due[i].optional || is_repeated(last, due[i].type, due[i].path);
+            reached[n] |= same && reached[n - 1];
+        }
+        reached[0] &= due[i].optional;
+    }
+    return reached[watch->event_count];
+}
+
 /* Compare what the watch was notified of since the last time with what has
  * happened. */
 static void check_persistent(struct zookeeper_watch *watch, int64_t zxid)
 {
     static struct zookeeper_event due[ZOOKEEPER_EVENTS_MAX];
     size_t count = 0;
-    bool same;
 
     for (size_t i = 0; i < zookeeper.change_count; i++) {
         const struct hf_sim_node_change *change = &zookeeper.history[i].change;
-        const char *path;
-        int32_t type = event_of(watch, change, &path);
 
-        if (type != 0 && change->zxid > watch->base_zxid &&
-            change->zxid <= zxid)
-            receive(due, &count, type, path);
+        if (change->zxid > watch->base_zxid && change->zxid <= zxid)
+            add_due(watch, change, due, &count);
     }
-    same = count == watch->event_count;
-    for (size_t i = 0; same && i < count; i++)
-        same = due[i].type == watch->events[i].type &&
-               strcmp(due[i].path, watch->events[i].path) == 0;
-    if (!same && count < ZOOKEEPER_EVENTS_MAX) {
+    if (!is_complete(watch, due, count) && count < ZOOKEEPER_EVENTS_MAX) {
         trace_events(watch, "due", due, count);
         trace_events(watch, "came", watch->events, watch->event_count);
         zookeeper_check(false, 3,
@@ -176,27 +266,13 @@ void zookeeper_watch_set(struct zookeeper_watch *watch, int64_t zxid)
     watch->armed_zxid = zxid;
     watch->armed_connection = watch->process->connection;
     watch->missing = watch->watch.watcher.missing;
+    watch->used_up = false;
     if (is_one_shot(watch))
         return;
     watch->resync_due = false;
     watch->based = true;
     watch->base_zxid = zxid;
     watch->event_count = 0;
-}
-
-/* Is it the same event, or was that made of it, because the server reports
- * children of its path and not that they have changed? */
-static bool is_event(const struct zk_sent_event *sent, int32_t type,
-                     const char *path)
-{
-    int32_t sent_type = zk_handle_event_type(sent);
-
-    if (sent_type == type && strcmp(zk_handle_event_path(sent), path) == 0)
-        return true;
-    return type == HF_ZK_NODE_CHILDREN_CHANGED &&
-           (sent_type == HF_ZK_NODE_CREATED ||
-            sent_type == HF_ZK_NODE_DELETED) &&
-           is_below(zk_handle_event_path(sent), path, true);
 }
 
 /* The transaction of the event, which the server has sent after the last one of
@@ -210,7 +286,8 @@ static int64_t zxid_of(struct zookeeper_watch *watch, int32_t type,
     if (watch->event != NULL && watch->event_connection == process->connection)
         sent = zk_handle_next_event(watch->event);
     while (sent != NULL && (zk_handle_event_zxid(sent) <= watch->armed_zxid ||
-                            !is_event(sent, type, path)))
+                            !is_event(zk_handle_event_type(sent),
+                                      zk_handle_event_path(sent), type, path)))
         sent = zk_handle_next_event(sent);
     if (sent == NULL)
         return 0;
@@ -236,6 +313,19 @@ static void on_resync(struct zookeeper_watch *watch)
     watch->based = false;
 }
 
+/* Was any event of that path kept back?  Then a watch may be set that its
+ * client has seen reason to fire for, and a new connection brings its event to
+ * all watches of the path. */
+static bool was_anything_kept_back(const struct zookeeper_process *process,
+                                   const char *path)
+{
+    const struct zookeeper_kept_event *kept = process->kept_events;
+
+    while (kept != NULL && strcmp(kept->path, path) != 0)
+        kept = kept->next;
+    return kept != NULL;
+}
+
 static const char *copy_of(const char *path)
 {
     char *copy = zookeeper_alloc(strlen(path) + 1);
@@ -254,7 +344,7 @@ static void on_event(struct zookeeper_watch *watch, int32_t type,
     zookeeper_check(!watch->resync_due, 3,
                     "an event comes before RESYNC on a new connection", "%s",
                     watch->path);
-    zookeeper_check(zxid != 0, 3,
+    zookeeper_check(zxid != 0 || was_anything_kept_back(process, path), 3,
                     "an event that no server has sent since the watch was set",
                     "%d of %s", (int)type, path);
     if (zxid > process->event_zxid)
@@ -262,7 +352,8 @@ static void on_event(struct zookeeper_watch *watch, int32_t type,
     if (is_one_shot(watch))
         watch->armed = false;
     else
-        receive(watch->events, &watch->event_count, type, copy_of(path));
+        receive(watch->events, &watch->event_count,
+                (struct zookeeper_event){.type = type, .path = copy_of(path)});
 }
 
 void zookeeper_watch_fired(struct zk_handle_watch *handle_watch,
