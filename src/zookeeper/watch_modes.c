@@ -82,6 +82,7 @@ after_one_shot_removal(const struct hf_zk_watch_set *set,
         return HF_ZK_UNWATCH_NOTHING;
     if ((needs = who_needs(set, watcher->mode, watcher)) != NULL) {
         needs->kept = true;
+        needs->kept_read |= watcher->asked > 0 || watcher->kept_read;
         return HF_ZK_UNWATCH_NOTHING;
     }
     if (watcher->mode == HF_ZK_WATCH_DATA)

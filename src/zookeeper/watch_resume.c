@@ -143,7 +143,7 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
         watcher->armed &= !watcher->idle;
         watcher->missing &= watcher->armed;
         watcher->asked = 0;
-        watcher->kept = false;
+        watcher->kept = watcher->kept_read = false;
         watcher->server_mode = HF_ZK_SERVER_ONE_SHOT;
         watcher->resync_due = watcher->armed && list_of(watcher) >= PERSISTENT;
         if (watcher->resync_due)
@@ -226,7 +226,7 @@ void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set)
         watcher->lost |= watcher->armed && list_of(watcher) >= PERSISTENT;
         watcher->armed = watcher->missing = false;
         watcher->asked = 0;
-        watcher->kept = false;
+        watcher->kept = watcher->kept_read = false;
         watcher->server_mode = HF_ZK_SERVER_ONE_SHOT;
     }
     notify_resync(set);

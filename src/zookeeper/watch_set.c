@@ -94,7 +94,7 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
     watcher->in_set = true;
     watcher->to_notify = watcher->resync_due = watcher->lost = false;
     watcher->asked = 0;
-    watcher->kept = watcher->only_armed = false;
+    watcher->kept = watcher->kept_read = watcher->only_armed = false;
     watcher->server_mode = server_mode_at(set, key.path, key.bytes);
     watcher->bytes = key.bytes;
     add_at_path(set, watcher, &key);
@@ -202,7 +202,7 @@ static void mark(const struct hf_zk_watch_set *set, const struct target *target)
 
     for (; watcher != NULL; watcher = watcher->next_at_path) {
         if (is_one_shot(key->mode))
-            watcher->kept = false;
+            watcher->kept = watcher->kept_read;
         if (!is_concerned(watcher, target->derived))
             continue;
         watcher->to_notify = true;

@@ -93,7 +93,9 @@ struct hf_zk_watcher {
     /* Of one-shot watchers, see hf_zk_watch_set_wants_flag(). */
     unsigned asked; /* reads in flight that arm it */
     bool kept;      /* the server may have the watch of a removed watcher, which
-                       was kept because this one was about to be armed */
+                       was kept because this one needed it */
+    bool kept_read; /* a read of the removed one was in flight, and may set the
+                       watch again after an event */
     bool only_armed; /* it is notified of nothing while it is not armed */
     enum hf_zk_server_mode server_mode; /* the same for all at its path */
     size_t bytes;                       /* length of .path */

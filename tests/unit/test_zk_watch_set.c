@@ -595,6 +595,34 @@ static void a_watch_that_was_kept_for_a_failed_read_is_taken_back(void **state)
     end(&f);
 }
 
+/* The read of the one that was removed carries its flag, and may come to the
+ * server after the event that has used up the watch of the other. */
+static void a_read_of_a_removed_watcher_may_set_its_watch_again(void **state)
+{
+    struct set_watcher armed, in_flight, later;
+    struct watch_set_fixture f;
+
+    (void)state;
+    begin(&f);
+    watch_missing(&f, &armed, "armed", "/x");
+    (void)ask(&f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(&f, &in_flight, HF_ZK_UNWATCH_NOTHING);
+    created(&f, "/x");
+    expect_events(&f, "armed CREATED /x");
+    remove_expecting(&f, &armed, HF_ZK_UNWATCH_DATA);
+
+    /* It is handed on. */
+    watch_missing(&f, &armed, "armed", "/x");
+    (void)ask(&f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
+    remove_expecting(&f, &in_flight, HF_ZK_UNWATCH_NOTHING);
+    watch_missing(&f, &later, "later", "/x");
+    remove_expecting(&f, &armed, HF_ZK_UNWATCH_NOTHING);
+    created(&f, "/x");
+    expect_events(&f, "later CREATED /x");
+    remove_expecting(&f, &later, HF_ZK_UNWATCH_DATA);
+    end(&f);
+}
+
 static void a_one_shot_watch_is_taken_back_by_its_last_watcher(void **state)
 {
     struct set_watcher a, b, c, in_flight, missing;
@@ -1185,6 +1213,7 @@ TEST_FILE(zk_watch_set)
         cmocka_unit_test(nothing_is_reported_before_the_request_is_answered),
         cmocka_unit_test(a_one_shot_watch_is_taken_back_by_its_last_watcher),
         cmocka_unit_test(a_watch_that_was_kept_for_a_failed_read_is_taken_back),
+        cmocka_unit_test(a_read_of_a_removed_watcher_may_set_its_watch_again),
         cmocka_unit_test(a_watch_that_has_fired_is_not_taken_back),
         cmocka_unit_test(a_watch_that_another_needs_is_not_taken_back),
         cmocka_unit_test(the_last_recursive_watcher_lowers_the_mode),

@@ -218,9 +218,9 @@ static void unwatch_ended(struct hf_zk_op *op, hf_status status,
 {
     struct zk_handle *handle = ((struct unwatch *)op)->handle;
 
-    (void)result;
-    if (status != HF_OK)
+    if (status != HF_OK && result->error != HF_ZK_NO_WATCHER)
         handle->keeps_watches = true;
+    hf_zookeeper_result_free(result);
 }
 
 static void unwatch_released(struct hf_zk_op *op)
@@ -248,6 +248,7 @@ static void ask_to_forget(struct zk_handle_watch *watch,
         .opcode = lowers ? HF_ZK_ADD_WATCH : HF_ZK_REMOVE_WATCHES,
         .path = "",
         .only_try = true,
+        .reserved = hf_zk_op_reserve(),
         .deadline_at_ms = HF_FOREVER};
     hf_jute_put_string(&unwatch->zk_op.record, watch->watcher.path);
     hf_jute_put_int(&unwatch->zk_op.record, lowers ? 0 : (int32_t)what);
