@@ -287,6 +287,8 @@ struct zk_server {
     struct zk_replica replica;
     /* The last transaction in its log, committed or not. */
     struct zk_txn *logged;
+    int64_t
+        epoch; /* currentEpoch: of the last leader that it was, or followed */
     struct zk_connection *connections;
     struct zk_watch *watches;
     size_t watch_count;

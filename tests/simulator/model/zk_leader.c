@@ -194,7 +194,7 @@ void zk_commands_push(struct hf_sim *sim)
 /* --------------------------------------------------------------- leading -- */
 
 /* Everything in the log of a new leader is committed, because a majority
- * elected it (elect() takes the longest log). */
+ * elected it (elect() takes the newest log). */
 void zk_become_leader(struct zk_server *leader)
 {
     struct zk_ensemble *zk = ensemble_of(leader);
@@ -202,7 +202,8 @@ void zk_become_leader(struct zk_server *leader)
     assert(leader->role == ZK_LOOKING);
     leader->role = ZK_LEADING;
     zk->leader = leader;
-    leader->zxid = ++zk->epoch << 32;
+    leader->epoch = ++zk->epoch;
+    leader->zxid = leader->epoch << 32;
     if (leader->logged != NULL && leader->logged != zk->committed.applied)
         zk_catch_up(&zk->committed, leader->logged);
     if (leader->logged != NULL)
@@ -250,6 +251,7 @@ void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
     follower->upstream = link;
     follower->received_us = zk_clock_us(follower);
     follower->logged = leader->logged;
+    follower->epoch = leader->epoch;
     if (leader->replica.applied != NULL)
         zk_catch_up(&follower->replica, leader->replica.applied);
     leader->links[follower->index] = link;

@@ -161,8 +161,19 @@ static int64_t last_zxid(const struct zk_server *server)
     return server->logged == NULL ? 0 : server->logged->zxid;
 }
 
+/* Is the log of ${a} newer than that of ${b}, or the same?  The epoch counts
+ * first: what an earlier leader has proposed alone may have a greater zxid than
+ * the log of those who have had another leader since
+ * (FastLeaderElection.totalOrderPredicate()). */
+static bool is_newer(const struct zk_server *a, const struct zk_server *b)
+{
+    if (a->epoch != b->epoch)
+        return a->epoch > b->epoch;
+    return last_zxid(a) >= last_zxid(b);
+}
+
 /* If a majority of servers is looking for a leader and can communicate, the one
- * with the longest log leads.  This takes no time, because clients do not
+ * with the newest log leads.  This takes no time, because clients do not
  * see how long an election takes. */
 static void elect(struct hf_sim *sim)
 {
@@ -176,7 +187,7 @@ static void elect(struct hf_sim *sim)
         if (!can_vote(server))
             continue;
         count++;
-        if (best == NULL || last_zxid(server) >= last_zxid(best))
+        if (best == NULL || is_newer(server, best))
             best = server;
     }
     if (count <= zk->count / 2)
