@@ -66,6 +66,9 @@ struct hf_sim_ensemble {
     /* An event, and the answer to exists, needs the permission to read the
      * node, as from ZooKeeper 3.8.4 on. */
     bool checks_readers;
+    /* A server that has looked for a leader for a tick serves readers, with
+     * sessions of its own too (readonlymode.enabled, localSessionsEnabled). */
+    bool serves_readers;
     /* Calls of a client that may be under way at a time, 0: the default of the
      * client. */
     unsigned window;
@@ -338,6 +341,9 @@ struct hf_sim_observer {
     void (*event_kept_back)(void *arg, const struct hf_engine *engine,
                             int32_t type, const char *path, int64_t zxid,
                             const struct zk_acl *acl);
+    /* ${engine} offers a session that a server without a quorum has begun to
+     * another server.  May be NULL. */
+    void (*local_session_offered)(void *arg, const struct hf_engine *engine);
     /* A line for the trace.  ${engine} is NULL if the servers did it.  May be
      * NULL. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);

@@ -50,7 +50,7 @@ void zk_answer_connect(struct zk_connection *connection,
     hf_jute_put_long(&out, session == NULL ? 0 : session->id);
     hf_jute_put_buffer(&out, session == NULL ? none : session->password,
                        HF_ZK_PASSWORD_BYTES);
-    hf_jute_put_bool(&out, false); /* read-only */
+    hf_jute_put_bool(&out, zk_serves_readers(connection->server));
     send(connection, &out, frame);
 }
 
@@ -377,6 +377,23 @@ static void answer_remove_watches(struct zk_request *request)
 }
 
 /* ------------------------------------------------------------------- all -- */
+
+/* Everything that needs a leader is refused (ReadOnlyRequestProcessor), but the
+ * end of a session that is its own. */
+void zk_answer_reader(struct zk_request *request)
+{
+    struct zk_connection *connection = request->connection;
+    bool closes = request->opcode == HF_ZK_CLOSE_SESSION &&
+                  request->session->local != NULL;
+
+    if (!zk_needs_leader(request)) {
+        zk_answer(request);
+        return;
+    }
+    zk_answer_error(connection, request->xid, closes ? 0 : HF_ZK_NOT_READ_ONLY);
+    if (closes)
+        zk_connection_close_server(connection);
+}
 
 /* A request whose leader's part is done, or that needs none. */
 void zk_answer(struct zk_request *request)

@@ -365,6 +365,8 @@ static void serve(struct zk_connection *connection,
         zk_connection_close_server(connection);
     } else if (opcode == HF_ZK_AUTH) {
         authenticate(connection, xid, frame);
+    } else if (zk_serves_readers(connection->server)) {
+        zk_answer_reader(request_new(connection, xid, opcode, frame));
     } else if (touch(connection)) {
         submit(request_new(connection, xid, opcode, frame));
     }
@@ -445,6 +447,24 @@ static void resume_session(struct zk_connection *connection,
     zk_send_up(server->upstream, message);
 }
 
+/* A server without a quorum resumes what its replica knows, and begins a
+ * session that no other server knows. */
+static void connect_reader(struct zk_connection *connection,
+                           struct zk_session *session, uint64_t timeout_ms,
+                           bool begins)
+{
+    struct zk_server *server = connection->server;
+    bool valid = begins || (session != NULL && session->local == NULL &&
+                            session->known[server->index]);
+
+    if (begins) {
+        session =
+            zk_session_new(connection->sim, connection->engine, timeout_ms);
+        session->local = server;
+    }
+    zk_revalidated(connection, session, timeout_ms, valid);
+}
+
 static bool password_fits(const struct zk_session *session,
                           struct hf_jute_piece password)
 {
@@ -458,27 +478,39 @@ static void receive_connect(struct zk_connection *connection,
                             struct hf_jute_reader *frame)
 {
     struct zk_server *server = connection->server;
+    struct hf_sim *sim = connection->sim;
     struct hf_jute_piece password;
     struct zk_session *session;
     uint64_t timeout_ms;
     int64_t zxid, id;
+    bool reads_only, reader = zk_serves_readers(server);
 
     (void)hf_jute_get_int(frame);
     zxid = hf_jute_get_long(frame);
     timeout_ms = negotiate(connection, hf_jute_get_int(frame));
     id = hf_jute_get_long(frame);
     password = hf_jute_get_buffer(frame);
+    reads_only = frame->left > 0 && hf_jute_get_bool(frame);
     connection->connect_received = true;
-    if (frame->failed || zxid > zk_replica_zxid(&server->replica)) {
+    if (frame->failed || zxid > zk_replica_zxid(&server->replica) ||
+        (reader && !reads_only)) {
         /* It has to try another server. */
         zk_connection_close_server(connection);
+        return;
+    }
+    session = id == 0 ? NULL : zk_session_find(sim, id);
+    if (session != NULL && session->local != NULL && session->local != server &&
+        sim->observer.local_session_offered != NULL)
+        sim->observer.local_session_offered(sim->observer.arg,
+                                            connection->engine);
+    if (reader) {
+        connect_reader(connection, session, timeout_ms, id == 0);
         return;
     }
     if (id == 0) {
         begin_session(connection, timeout_ms);
         return;
     }
-    session = zk_session_find(connection->sim, id);
     if (session == NULL || !password_fits(session, password))
         zk_revalidated(connection, NULL, timeout_ms, false);
     else
@@ -539,7 +571,7 @@ static void open_server_end(struct zk_connection *connection)
     connection->server_open = true;
     connection->next = server->connections;
     server->connections = connection;
-    if (!zk_serves(server))
+    if (!zk_serves(server) && !zk_serves_readers(server))
         zk_connection_close_server(connection);
 }
 

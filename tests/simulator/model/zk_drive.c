@@ -56,6 +56,63 @@ static void follow_link(struct zk_client *client)
         client->engine, server_called(client->engine->sim, server));
 }
 
+/* A server is asked whether it has a quorum, on a second connection, which is
+ * not simulated but for the time that it takes. */
+struct question {
+    struct zk_client *client;
+    const struct zk_server *server;
+    uint64_t number;
+};
+
+/* What the server answers to "isro", if anything comes. */
+static const char *answer_of(const struct zk_server *server)
+{
+    if (zk_serves(server))
+        return "rw";
+    return zk_serves_readers(server) ? "ro" : "null";
+}
+
+static void answer_question(void *arg)
+{
+    const struct question *question = arg;
+    struct zk_client *client = question->client;
+    const struct hf_engine *engine = client->engine;
+    const char *answer = answer_of(question->server);
+    uint64_t now_ms;
+
+    if (engine->gone || engine->frozen || !engine->in_up || !engine->out_up ||
+        question->server->frozen)
+        return;
+    now_ms = zk_drive_now_ms(client);
+    zk_drive_begin(client);
+    if (question->server->role != ZK_DOWN)
+        hf_zk_session_asked_received(client->session, question->number, now_ms,
+                                     answer, strlen(answer));
+    hf_zk_session_asked_down(client->session, question->number, now_ms);
+    zk_drive_end(client);
+}
+
+/* Ask the server that the client wants to know about, once. */
+static void follow_search(struct zk_client *client)
+{
+    struct hf_sim *sim = client->engine->sim;
+    struct question *question;
+    uint64_t number;
+    const struct hf_zk_server *server =
+        hf_zk_session_asked_server(client->session, &number);
+
+    if (server == NULL || number == client->asked)
+        return;
+    client->asked = number;
+    question = sim_alloc(sim, sizeof *question);
+    *question = (struct question){client, server_called(sim, server), number};
+    hf_sim_call_at(sim,
+                   sim->now_us +
+                       4 * sim_random_between(sim, sim->config.delay_min_us,
+                                              sim->config.delay_max_us),
+                   true, answer_question, question);
+}
+
 /* Move the client's output into the connection. */
 static void write_out(struct zk_client *client)
 {
@@ -111,6 +168,7 @@ void zk_drive_end(struct zk_client *client)
     if (--client->call_depth > 0 || client->engine->gone)
         return;
     follow_link(client);
+    follow_search(client);
     write_out(client);
     arm(client);
 }

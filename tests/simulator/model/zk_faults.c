@@ -136,7 +136,7 @@ static void start(struct zk_server *server)
         return;
     server->role = ZK_LOOKING;
     zk_server_configure(server);
-    server->election_at_us = zk_clock_us(server);
+    server->election_at_us = server->looking_since_us = zk_clock_us(server);
     zk_server_arm(server);
 }
 

@@ -355,6 +355,7 @@ static void start(struct hf_engine *engine)
         client->number = 0;
     }
     zk_drive_configure(engine->sim, &handle->config);
+    handle->config.session.read_only = handle->accepts_readers;
     if (handle->credential != NULL)
         snprintf(handle->config.session.auth,
                  sizeof handle->config.session.auth, "%s", handle->credential);

@@ -39,6 +39,7 @@ struct zk_handle {
     /* The credential of its URL, set before hf_sim_client_set_clock(); NULL:
      * none. */
     const char *credential;
+    bool accepts_readers; /* its option read_only, to be set then too */
     struct hf_zk_session *session; /* its own, or that of a client of locks */
     struct hf_zk_url_config config;
     struct hf_zk_session own_session;

@@ -61,6 +61,9 @@ struct zk_session {
     /* Of the first connection; all that a new leader knows of it. */
     uint64_t timeout_ms;
     struct hf_engine *engine; /* NULL: of another program, never ends */
+    /* It was begun by that server without a quorum, and no other one knows it;
+     * NULL: it was not. */
+    const struct zk_server *local;
     /* It was created and not closed, in that replica. */
     bool known[ZK_REPLICAS];
     /* On that leader's clock; 0: the leader does not know the session. */
@@ -296,7 +299,8 @@ struct zk_server {
     /* Following: */
     struct zk_peer_link *upstream;
     uint64_t received_us;
-    /* Looking for a leader: the next try, on its clock */
+    /* Looking for a leader: since when, and the next try, on its clock */
+    uint64_t looking_since_us;
     uint64_t election_at_us;
     /* Leading: */
     /* [i]: to follower i; NULL: none. */
@@ -402,6 +406,7 @@ struct zk_client {
     uint64_t (*due_at_ms)(const struct zk_client *client);
     void (*run_due)(struct zk_client *client, uint64_t now_ms);
     uint64_t number; /* of the link that the client asked for */
+    uint64_t asked;  /* of the last server that was asked for its quorum */
     struct zk_connection *connection;
     struct zk_session *client_session;
     /* The server that this client's stall has cut off. */
@@ -525,6 +530,10 @@ void zk_server_leave_role(struct zk_server *server, enum zk_role role);
 /* Draw its maxSessionTimeout, which may be another one each time it starts. */
 void zk_server_configure(struct zk_server *server);
 bool zk_serves(const struct zk_server *server);
+/* Does it serve readers, although it has no leader? */
+bool zk_serves_readers(const struct zk_server *server);
+/* The server has a leader now: what it was as a read-only one ends. */
+void zk_server_stop_reading(struct zk_server *server);
 struct zk_session *zk_session_find(struct hf_sim *sim, int64_t id);
 struct zk_session *zk_session_new(struct hf_sim *sim, struct hf_engine *engine,
                                   uint64_t timeout_ms);
@@ -565,6 +574,8 @@ void zk_answer_error(struct zk_connection *connection, int32_t xid,
                      int32_t error);
 void zk_answer_connect(struct zk_connection *connection,
                        const struct zk_session *session);
+/* A request to a server without a quorum. */
+void zk_answer_reader(struct zk_request *request);
 
 /* ------------------------------------------------------------ zk_drive.c -- */
 

@@ -200,6 +200,7 @@ void zk_become_leader(struct zk_server *leader)
     struct zk_ensemble *zk = ensemble_of(leader);
 
     assert(leader->role == ZK_LOOKING);
+    zk_server_stop_reading(leader);
     leader->role = ZK_LEADING;
     zk->leader = leader;
     leader->epoch = ++zk->epoch;
@@ -247,6 +248,7 @@ void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
 
     if (leader->links[follower->index] != NULL)
         close_link(leader, leader->links[follower->index]);
+    zk_server_stop_reading(follower);
     follower->role = ZK_FOLLOWING;
     follower->upstream = link;
     follower->received_us = zk_clock_us(follower);

@@ -116,6 +116,20 @@ bool zk_serves(const struct zk_server *server)
     return server->role == ZK_FOLLOWING || server->role == ZK_LEADING;
 }
 
+/* ReadOnlyZooKeeperServer. */
+bool zk_serves_readers(const struct zk_server *server)
+{
+    return server->sim->config.ensemble.serves_readers &&
+           server->role == ZK_LOOKING &&
+           zk_clock_us(server) >= server->looking_since_us + tick_us(server);
+}
+
+void zk_server_stop_reading(struct zk_server *server)
+{
+    while (server->connections != NULL)
+        zk_connection_close_server(server->connections);
+}
+
 static void stop_following(struct zk_server *server)
 {
     struct zk_peer_link *link = server->upstream;
@@ -142,6 +156,7 @@ void zk_server_leave_role(struct zk_server *server, enum zk_role role)
         zk_leader_stop(server);
     for (struct zk_session *s = sim->zk->sessions; s != NULL; s = s->next)
         s->touched_ms[server->index] = 0;
+    server->looking_since_us = zk_clock_us(server);
     server->election_at_us =
         zk_clock_us(server) +
         sim_random_between(sim, tick_us(server) / 10, tick_us(server) / 2);

@@ -61,6 +61,8 @@ static void start_process(void *arg)
     process->engine = hf_sim_engine_new(zookeeper.sim, &host);
     process->handle = zk_handle_of(process->engine);
     zookeeper_access_choose(process);
+    process->handle->accepts_readers =
+        zookeeper.servers_read && zookeeper_below(3) != 0;
     hf_sim_client_set_clock(process->engine, 1000 + zookeeper_below(1000000),
                             decisions_without_drift() ? 0 : ppm);
     process->handle->user = process;
@@ -288,7 +290,9 @@ static void choose_ensemble(struct hf_sim_ensemble *ensemble)
     ensemble->event_zxid = zookeeper_below(2) == 0;
     ensemble->lacks_containers = zookeeper_below(4) == 0;
     ensemble->checks_readers = zookeeper_below(2) == 0;
+    ensemble->serves_readers = zookeeper_below(3) == 0;
     zookeeper.checks_readers = ensemble->checks_readers;
+    zookeeper.servers_read = ensemble->serves_readers;
     ensemble->window = (unsigned)zookeeper_below(4);
 }
 

@@ -22,6 +22,8 @@
  *   5  at the end servers keep no watch that nobody wants
  *   6  an operation ends with HF_EDENIED if and only if the access list of the
  *      node did not permit it to the credentials of the session
+ *   7  a session that a server without a quorum has begun is offered to no
+ *      other server
  */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_H
 #define HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_H

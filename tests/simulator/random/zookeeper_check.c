@@ -163,6 +163,15 @@ static void on_change(void *arg, const struct hf_sim_node_change *change)
         check_commit(kept);
 }
 
+static void on_local_session_offered(void *arg, const struct hf_engine *engine)
+{
+    (void)arg;
+    (void)engine;
+    zookeeper_check(false, 7,
+                    "a session of a read-only server is offered elsewhere",
+                    "%s", "");
+}
+
 static void on_line(void *arg, const struct hf_engine *engine, const char *text)
 {
     (void)arg;
@@ -174,6 +183,7 @@ struct hf_sim_observer zookeeper_observer(void)
     return (struct hf_sim_observer){
         .node_changed = on_change,
         .event_kept_back = zookeeper_access_kept_back,
+        .local_session_offered = on_local_session_offered,
         .line = zookeeper.line == NULL ? NULL : on_line,
     };
 }
@@ -389,7 +399,10 @@ static void check_read(const struct zookeeper_operation *operation,
                     "the reads of a session go back",
                     "%u: %" PRIx64 " after %" PRIx64, operation->number,
                     result->zxid, process->read_zxid);
+    /* A server without a quorum may not have what it cannot be asked to
+     * wait for. */
     zookeeper_check(operation->session != process->session ||
+                        hf_zk_session_read_only(process->handle->session) ||
                         result->zxid >= operation->least_zxid,
                     2, "a read after an event does not include it",
                     "%u: %" PRIx64 " after %" PRIx64, operation->number,
