@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/time_math.h"
 #include "zookeeper/watch_modes.h"
 #include "zookeeper/watch_resume.h"
 
@@ -189,8 +190,12 @@ static void set_watches_again(struct zk_handle *handle)
     const struct hf_zk_watch_set *set = &handle->session->watches;
     struct hf_zk_watcher *watcher = NULL;
 
-    while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL)
-        set_again(watcher->user);
+    while ((watcher = hf_zk_watch_set_next_lost(set, watcher)) != NULL) {
+        struct zk_handle_watch *watch = watcher->user;
+
+        if (watch->handle == handle)
+            set_again(watch);
+    }
 }
 
 /* The .fired of every watcher. */
@@ -278,12 +283,17 @@ void zk_handle_watch_free(struct zk_handle_watch *watch)
 
 static uint64_t due_at_ms(const struct zk_client *client)
 {
-    return hf_zk_op_queue_wake_at_ms(&client->handle->queue);
+    uint64_t at_ms = HF_FOREVER;
+
+    for (struct zk_handle *h = client->handle; h != NULL; h = h->next)
+        at_ms = hf_min_ms(at_ms, hf_zk_op_queue_wake_at_ms(&h->queue));
+    return at_ms;
 }
 
 static void run_due(struct zk_client *client, uint64_t now_ms)
 {
-    hf_zk_op_queue_tick(&client->handle->queue, now_ms);
+    for (struct zk_handle *h = client->handle; h != NULL; h = h->next)
+        hf_zk_op_queue_tick(&h->queue, now_ms);
 }
 
 /* Begin to use the session, as ${listener} says. */
@@ -312,10 +322,24 @@ static void begin_session(struct zk_handle *handle)
     use_session(handle, &listener);
 }
 
+static const struct hf_zk_listener listener_of_user = {
+    .up = up, .suspended = suspended, .lost = lost, .closed = closed};
+
+struct zk_handle *zk_handle_another(struct zk_handle *first)
+{
+    struct zk_handle *handle = sim_alloc(first->engine->sim, sizeof *handle);
+
+    assert(first->next == NULL);
+    handle->engine = first->engine;
+    handle->client = first->client;
+    handle->session = first->session;
+    first->next = handle;
+    use_session(handle, &listener_of_user);
+    return handle;
+}
+
 struct zk_handle *zk_handle_share(struct hf_engine *engine)
 {
-    static const struct hf_zk_listener listener = {
-        .up = up, .suspended = suspended, .lost = lost, .closed = closed};
     struct zk_client *client = engine->zk;
     struct zk_handle *handle = sim_alloc(engine->sim, sizeof *handle);
 
@@ -326,7 +350,7 @@ struct zk_handle *zk_handle_share(struct hf_engine *engine)
     client->handle = handle;
     client->due_at_ms = due_at_ms;
     client->run_due = run_due;
-    use_session(handle, &listener);
+    use_session(handle, &listener_of_user);
     return handle;
 }
 
@@ -365,10 +389,17 @@ static void start(struct hf_engine *engine)
     zk_drive_end(client);
 }
 
+/* Close the queues of ${handle} and those behind it. */
+static void close_queues(struct zk_handle *handle)
+{
+    for (struct zk_handle *h = handle; h != NULL; h = h->next)
+        hf_zk_op_queue_close(&h->queue, zk_handle_now_ms(h));
+}
+
 void zk_handle_close(struct zk_handle *handle)
 {
     zk_handle_begin(handle);
-    hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
+    close_queues(handle);
     hf_zk_session_close(handle->session);
     zk_handle_end(handle);
 }
@@ -376,7 +407,7 @@ void zk_handle_close(struct zk_handle *handle)
 void zk_handle_stop(struct zk_handle *handle)
 {
     zk_handle_begin(handle);
-    hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
+    close_queues(handle);
     zk_handle_end(handle);
 }
 
@@ -388,7 +419,7 @@ static void crash(struct hf_engine *engine)
 
     engine->gone = true;
     zk_drive_close(engine->zk);
-    hf_zk_op_queue_close(&handle->queue, zk_handle_now_ms(handle));
+    close_queues(handle);
     hf_zk_session_free(handle->session);
 }
 

@@ -51,6 +51,7 @@ struct zk_handle {
     /* A request to take a watch back was refused on this connection, which may
      * have watches that nobody wants. */
     bool keeps_watches;
+    struct zk_handle *next; /* another one on the same session; NULL: none */
 };
 
 struct zk_handle *zk_handle_of(const struct hf_engine *engine);
@@ -59,13 +60,17 @@ struct zk_handle *zk_handle_of(const struct hf_engine *engine);
  * ends with that client. */
 struct zk_handle *zk_handle_share(struct hf_engine *engine);
 
+/* Another handle on the session of ${first}, which has none yet.  It ends with
+ * that one. */
+struct zk_handle *zk_handle_another(struct zk_handle *first);
+
 /* Around calls from outside of a notification. */
 void zk_handle_begin(struct zk_handle *handle);
 void zk_handle_end(struct zk_handle *handle);
 
 uint64_t zk_handle_now_ms(const struct zk_handle *handle);
 
-/* End all operations and the session; .closed follows. */
+/* End all operations, of all handles, and the session; .closed follows. */
 void zk_handle_close(struct zk_handle *handle);
 
 /* The client of locks that has the session is being closed: start nothing

@@ -401,7 +401,8 @@ struct zk_client {
     struct hf_zk_session *session;
     struct hf_zk *zk;         /* the owner, if it is the client of locks */
     struct zk_handle *handle; /* the public client: the owner, or one that uses
-                                 the session of .zk; NULL: none */
+                                 the session of .zk, and others behind it; NULL:
+                                 none */
     /* The owner's next deadline, and what it does then; NULL: it has none. */
     uint64_t (*due_at_ms)(const struct zk_client *client);
     void (*run_due)(struct zk_client *client, uint64_t now_ms);

@@ -81,9 +81,7 @@ void shared_session_open(struct client *client)
     process->client = number;
     process->next = zookeeper.processes;
     process->engine = client->engine;
-    process->handle = zk_handle_share(client->engine);
-    process->handle->user = process;
-    process->handle->callbacks = &zookeeper_callbacks;
+    zookeeper_take_handle(process, zk_handle_share(client->engine));
     zookeeper.processes = process;
     zookeeper.clients[number] = process;
     zookeeper_trace(process, "has a handle");
@@ -96,7 +94,7 @@ void shared_session_close(const struct client *client)
     if (process == NULL)
         return;
     process->closing = true;
-    zk_handle_stop(process->handle);
+    zk_handle_stop(process->handles[0]);
 }
 
 void shared_session_crash(const struct client *client)

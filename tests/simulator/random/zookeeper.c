@@ -45,12 +45,23 @@ bool zookeeper_runs(const struct zookeeper_process *process)
 
 /* ------------------------------------------------------------- processes -- */
 
+void zookeeper_take_handle(struct zookeeper_process *process,
+                           struct zk_handle *handle)
+{
+    handle->user = process;
+    handle->callbacks = &zookeeper_callbacks;
+    process->handles[process->handle_count++] = handle;
+    if (zookeeper_below(3) == 0)
+        process->handles[process->handle_count++] = zk_handle_another(handle);
+}
+
 /* The client ${arg} starts, or comes back. */
 static void start_process(void *arg)
 {
     unsigned client = (unsigned)(uintptr_t)arg;
     struct zookeeper_process *process = zookeeper_alloc(sizeof *process);
     struct hf_engine_host host = {.host = process};
+    struct zk_handle *handle;
     int32_t ppm = (int32_t)zookeeper_below(UINT64_C(2) * DRIFT_PPM) - DRIFT_PPM;
 
     process->number = ++zookeeper.process_count;
@@ -59,14 +70,12 @@ static void start_process(void *arg)
     zookeeper.processes = process;
     zookeeper.clients[client] = process;
     process->engine = hf_sim_engine_new(zookeeper.sim, &host);
-    process->handle = zk_handle_of(process->engine);
-    zookeeper_access_choose(process);
-    process->handle->accepts_readers =
-        zookeeper.servers_read && zookeeper_below(3) != 0;
+    handle = zk_handle_of(process->engine);
+    handle->credential = zookeeper_access_choose(process);
+    handle->accepts_readers = zookeeper.servers_read && zookeeper_below(3) != 0;
     hf_sim_client_set_clock(process->engine, 1000 + zookeeper_below(1000000),
                             decisions_without_drift() ? 0 : ppm);
-    process->handle->user = process;
-    process->handle->callbacks = &zookeeper_callbacks;
+    zookeeper_take_handle(process, handle);
     zookeeper_trace(process, "starts");
     zookeeper_access_begin(process);
 }
@@ -91,7 +100,7 @@ static void close_process(struct zookeeper_process *process)
 {
     zookeeper_trace(process, "closes");
     process->closing = true;
-    zk_handle_close(process->handle);
+    zk_handle_close(process->handles[0]);
 }
 
 /* ---------------------------------------------------------------- faults -- */
@@ -367,11 +376,12 @@ static void check_watches_end(void)
     }
     hf_sim_run_ms(zookeeper.sim, DRAIN_MS);
     for (unsigned i = 0; i < zookeeper.count; i++) {
-        const struct zk_handle *handle = zookeeper.clients[i]->handle;
-
+        const struct zk_handle *handle = zookeeper.clients[i]->handles[0];
         const char *path = zk_handle_watched_path(handle);
+        bool keeps = handle->keeps_watches ||
+                     (handle->next != NULL && handle->next->keeps_watches);
 
-        zookeeper_check(handle->keeps_watches || path == NULL, 5,
+        zookeeper_check(keeps || path == NULL, 5,
                         "a server keeps a watch that nobody wants", "%c: %s",
                         'a' + (int)i, path == NULL ? "" : path);
     }

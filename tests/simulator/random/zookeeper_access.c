@@ -52,12 +52,15 @@ static void add_credential(struct zookeeper_process *process)
     zookeeper_start(operation, &op);
 }
 
-void zookeeper_access_choose(struct zookeeper_process *process)
+const char *zookeeper_access_choose(struct zookeeper_process *process)
 {
+    const char *credential;
+
     if (zookeeper.user_count == 0 || one_in(3))
-        return;
-    process->handle->credential = any_credential();
-    note(process, process->handle->credential);
+        return NULL;
+    credential = any_credential();
+    note(process, credential);
+    return credential;
 }
 
 void zookeeper_access_begin(struct zookeeper_process *process)

@@ -402,7 +402,7 @@ static void check_read(const struct zookeeper_operation *operation,
     /* A server without a quorum may not have what it cannot be asked to
      * wait for. */
     zookeeper_check(operation->session != process->session ||
-                        hf_zk_session_read_only(process->handle->session) ||
+                        hf_zk_session_read_only(process->handles[0]->session) ||
                         result->zxid >= operation->least_zxid,
                     2, "a read after an event does not include it",
                     "%u: %" PRIx64 " after %" PRIx64, operation->number,
@@ -462,7 +462,8 @@ static void lost(void *user)
     struct zookeeper_process *process = user;
 
     process->session++;
-    process->read_zxid = process->event_zxid = 0;
+    process->read_zxid = 0;
+    memset(process->event_zxid, 0, sizeof process->event_zxid);
     zookeeper_watches_lost(process);
 }
 

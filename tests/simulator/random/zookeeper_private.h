@@ -21,6 +21,7 @@
 #define ZOOKEEPER_EVENTS_MAX 512
 #define ZOOKEEPER_USERS_MAX 3 /* who have a credential each */
 #define ZOOKEEPER_ACLS_MAX 3
+#define ZOOKEEPER_HANDLES_MAX 2
 
 struct zookeeper_process;
 
@@ -39,6 +40,7 @@ struct zookeeper_part {
 struct zookeeper_operation {
     struct hf_zk_op zk_op;
     struct zookeeper_process *process;
+    unsigned handle; /* of the process: which one has it */
     unsigned number;
     enum hf_zookeeper_op_kind kind;
     struct zookeeper_part parts[ZOOKEEPER_PARTS_MAX];
@@ -79,6 +81,7 @@ struct zookeeper_count {
 struct zookeeper_watch {
     struct zk_handle_watch watch;
     struct zookeeper_process *process;
+    unsigned handle;
     enum hf_zk_watch_mode mode;
     char path[ZOOKEEPER_PATH_BYTES];
     bool freed;
@@ -107,14 +110,16 @@ struct zookeeper_process {
     unsigned number;
     unsigned client;
     struct hf_engine *engine;
-    struct zk_handle *handle;
+    struct zk_handle *handles[ZOOKEEPER_HANDLES_MAX]; /* on one session */
+    unsigned handle_count;
     bool closing;
     bool gone;
     unsigned session;    /* counts sessions, */
     unsigned connection; /* and connections */
     bool losing;         /* the session has just ended */
     int64_t read_zxid;   /* the latest that a read of the session has shown */
-    int64_t event_zxid;  /* ... or an event has announced */
+    /* ... or an event of that handle has announced. */
+    int64_t event_zxid[ZOOKEEPER_HANDLES_MAX];
     struct zookeeper_watch *watches;
     struct zookeeper_count deletes;
     struct zookeeper_count acls_set;
@@ -171,6 +176,9 @@ uint64_t zookeeper_below(uint64_t bound);
 void zookeeper_later(uint64_t us, void (*fn)(void *arg), void *arg);
 /* Zeroed memory that lives as long as the run. */
 void *zookeeper_alloc(size_t bytes);
+/* The process has ${handle}, and perhaps another one on the same session. */
+void zookeeper_take_handle(struct zookeeper_process *process,
+                           struct zk_handle *handle);
 /* Can its user do something now? */
 bool zookeeper_runs(const struct zookeeper_process *process);
 
@@ -200,9 +208,9 @@ const char *zookeeper_any_path(void);
 
 /* ---------------------------------------------------- zookeeper_access.c -- */
 
-/* The process is about to start: give it a credential or none, and, when it has
- * started, perhaps one more. */
-void zookeeper_access_choose(struct zookeeper_process *process);
+/* The process is about to start: choose the credential of its URL, NULL for
+ * none. When it has started, perhaps add one more. */
+const char *zookeeper_access_choose(struct zookeeper_process *process);
 void zookeeper_access_begin(struct zookeeper_process *process);
 /* Perhaps give ${op}, a create, an access list. */
 void zookeeper_access_draw_list(struct zookeeper_part *part,

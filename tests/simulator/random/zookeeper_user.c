@@ -87,12 +87,20 @@ static const struct hf_zk_op_callbacks callbacks = {
     .released = released,
 };
 
+static unsigned any_handle(const struct zookeeper_process *process)
+{
+    return process->handle_count == 1
+               ? 0
+               : (unsigned)zookeeper_below(process->handle_count);
+}
+
 struct zookeeper_operation *
 zookeeper_new_operation(struct zookeeper_process *process)
 {
     struct zookeeper_operation *operation = zookeeper_alloc(sizeof *operation);
 
     operation->process = process;
+    operation->handle = any_handle(process);
     operation->number = ++zookeeper.operation_count;
     return operation;
 }
@@ -117,6 +125,11 @@ struct zookeeper_part *zookeeper_add_part(struct zookeeper_operation *operation,
     return part;
 }
 
+static struct zk_handle *handle_of(const struct zookeeper_operation *operation)
+{
+    return operation->process->handles[operation->handle];
+}
+
 /* A version that the node may have: the last one, or one near it. */
 static int32_t any_version(const char *path)
 {
@@ -132,9 +145,8 @@ static int32_t any_version(const char *path)
 static void draw_options(struct zookeeper_operation *operation,
                          struct hf_zookeeper_op *op)
 {
-    struct zookeeper_process *process = operation->process;
     struct hf_zk_op *zk_op = &operation->zk_op;
-    uint64_t now_ms = zk_handle_now_ms(process->handle);
+    uint64_t now_ms = zk_handle_now_ms(handle_of(operation));
 
     zk_op->deadline_at_ms =
         one_in(8) && !zookeeper.faults_over
@@ -151,6 +163,7 @@ void zookeeper_start(struct zookeeper_operation *operation,
                      struct hf_zookeeper_op *op)
 {
     struct zookeeper_process *process = operation->process;
+    struct zk_handle *handle = handle_of(operation);
     struct hf_zk_op *zk_op = &operation->zk_op;
     const struct hf_zookeeper_credential credential = {op->scheme, op->data,
                                                        op->bytes};
@@ -158,11 +171,11 @@ void zookeeper_start(struct zookeeper_operation *operation,
     hf_status status;
 
     draw_options(operation, op);
-    status = hf_zk_op_check(op, &process->handle->context, &error);
+    status = hf_zk_op_check(op, &handle->context, &error);
     assert(status == HF_OK);
     operation->kind = zk_op->kind = op->kind;
     operation->session = process->session;
-    operation->least_zxid = process->event_zxid;
+    operation->least_zxid = process->event_zxid[operation->handle];
     operation->who = process->who;
     operation->next = zookeeper.operations;
     zookeeper.operations = operation;
@@ -177,16 +190,15 @@ void zookeeper_start(struct zookeeper_operation *operation,
     zookeeper_trace(process, "%u: kind %d of %s%s", operation->number,
                     (int)op->kind, zk_op->path,
                     operation->watch == NULL ? "" : ", with a watch");
-    zk_handle_begin(process->handle);
-    status =
-        hf_zk_op_encode(op, &process->handle->context, &zk_op->record, &error);
+    zk_handle_begin(handle);
+    status = hf_zk_op_encode(op, &handle->context, &zk_op->record, &error);
     assert(status == HF_OK);
-    status = hf_zk_op_queue_add(&process->handle->queue, zk_op,
-                                zk_handle_now_ms(process->handle), &error);
+    status = hf_zk_op_queue_add(&handle->queue, zk_op, zk_handle_now_ms(handle),
+                                &error);
     assert(status == HF_OK);
     (void)status;
     zk_op->credential = NULL;
-    zk_handle_end(process->handle);
+    zk_handle_end(handle);
 }
 
 /* ---------------------------------------------------------------- writes -- */
@@ -292,6 +304,15 @@ static enum hf_zookeeper_op_kind any_read(enum hf_zk_watch_mode mode)
     }
 }
 
+/* ${operation} is to set ${watch}, of the same handle. */
+static void set_watch_of(struct zookeeper_operation *operation,
+                         struct zookeeper_watch *watch)
+{
+    operation->watch = watch;
+    if (watch != NULL)
+        operation->handle = watch->handle;
+}
+
 /* ${watch} may be NULL. */
 static void read_node(struct zookeeper_process *process, const char *path,
                       struct zookeeper_watch *watch)
@@ -302,7 +323,7 @@ static void read_node(struct zookeeper_process *process, const char *path,
     zookeeper_add_part(
         operation, any_read(watch == NULL ? HF_ZK_WATCH_MODES : watch->mode),
         path, &op);
-    operation->watch = watch;
+    set_watch_of(operation, watch);
     zookeeper_start(operation, &op);
 }
 
@@ -327,8 +348,10 @@ static struct zookeeper_watch *new_watch(struct zookeeper_process *process,
     snprintf(watch->path, sizeof watch->path, "%s", any_seen_path());
     watch->next = process->watches;
     process->watches = watch;
+    watch->handle = any_handle(process);
     watch->watch.fired = zookeeper_watch_fired;
-    zk_handle_watch_open(&watch->watch, process->handle, watch->path, mode);
+    zk_handle_watch_open(&watch->watch, process->handles[watch->handle],
+                         watch->path, mode);
     return watch;
 }
 
@@ -368,7 +391,7 @@ static void set_watch(struct zookeeper_watch *watch)
     }
     operation = zookeeper_new_operation(watch->process);
     zookeeper_add_part(operation, HF_ZOOKEEPER_ADD_WATCH, watch->path, &op);
-    operation->watch = watch;
+    set_watch_of(operation, watch);
     zookeeper_start(operation, &op);
 }
 
@@ -404,7 +427,7 @@ static void watch_something(struct zookeeper_process *process)
 
 void zookeeper_user_free_watch(struct zookeeper_watch *watch)
 {
-    struct zk_handle *handle = watch->process->handle;
+    struct zk_handle *handle = watch->watch.handle;
 
     zookeeper_trace(watch->process, "frees the watch %d of %s",
                     (int)watch->mode, watch->path);
@@ -448,15 +471,18 @@ void zookeeper_user_react(struct zookeeper_watch *watch)
 
 static void cancel_one(struct zookeeper_process *process)
 {
+    struct zk_handle *handle;
+
     for (struct zookeeper_operation *o = zookeeper.operations; o != NULL;
          o = o->next) {
         if (o->process != process || o->ended || one_in(2))
             continue;
         zookeeper_trace(process, "cancels %u", o->number);
-        zk_handle_begin(process->handle);
-        hf_zk_op_queue_cancel(&process->handle->queue, &o->zk_op,
-                              zk_handle_now_ms(process->handle));
-        zk_handle_end(process->handle);
+        handle = handle_of(o);
+        zk_handle_begin(handle);
+        hf_zk_op_queue_cancel(&handle->queue, &o->zk_op,
+                              zk_handle_now_ms(handle));
+        zk_handle_end(handle);
         return;
     }
 }

@@ -281,7 +281,7 @@ static int64_t zxid_of(struct zookeeper_watch *watch, int32_t type,
                        const char *path)
 {
     const struct zookeeper_process *process = watch->process;
-    const struct zk_sent_event *sent = zk_handle_events(process->handle);
+    const struct zk_sent_event *sent = zk_handle_events(process->handles[0]);
 
     if (watch->event != NULL && watch->event_connection == process->connection)
         sent = zk_handle_next_event(watch->event);
@@ -347,8 +347,8 @@ static void on_event(struct zookeeper_watch *watch, int32_t type,
     zookeeper_check(zxid != 0 || was_anything_kept_back(process, path), 3,
                     "an event that no server has sent since the watch was set",
                     "%d of %s", (int)type, path);
-    if (zxid > process->event_zxid)
-        process->event_zxid = zxid;
+    if (zxid > process->event_zxid[watch->handle])
+        process->event_zxid[watch->handle] = zxid;
     if (is_one_shot(watch))
         watch->armed = false;
     else
