@@ -220,13 +220,47 @@ static void restore_server(void *arg)
     hf_sim_server_link(zookeeper.sim, (int)(uintptr_t)arg, true, true);
 }
 
+static void break_after_events(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < zookeeper.count; i++) {
+        struct zookeeper_process *process = zookeeper.clients[i];
+
+        if (process != NULL && zookeeper_runs(process))
+            hf_sim_reset_after_event(process->engine);
+    }
+}
+
+/* The machine of the leader is paused until the others have another one, and
+ * goes on as a leader that does not know it, because its links are cut.  For
+ * that long it resumes sessions and shows old nodes, also to clients that have
+ * had events of the new leader, whose links break behind these. */
+static void depose_leader(void)
+{
+    const struct hf_sim_ensemble *ensemble = &zookeeper.sim->config.ensemble;
+    int leader = hf_sim_leader_index(zookeeper.sim);
+    uint64_t tick_us = 1000 * ensemble->tick_ms;
+    uint64_t limit_us = ensemble->sync_limit * tick_us;
+    void *arg = (void *)(uintptr_t)leader;
+
+    if (leader < 0)
+        return;
+    zookeeper_trace(NULL, "s%d is paused and cut off", leader + 1);
+    hf_sim_server_freeze(zookeeper.sim, leader, true);
+    hf_sim_server_link(zookeeper.sim, leader, false, false);
+    zookeeper_later(limit_us, thaw_server, arg);
+    zookeeper_later(3 * limit_us, restore_server, arg);
+    for (uint64_t us = limit_us; us < 2 * limit_us; us += tick_us / 8)
+        zookeeper_later(us, break_after_events, NULL);
+}
+
 static void server_fault(void)
 {
     struct hf_sim *sim = zookeeper.sim;
     int server = (int)zookeeper_below(hf_sim_server_count(sim));
     void *arg = (void *)(uintptr_t)server;
 
-    switch (zookeeper_below(4)) {
+    switch (zookeeper_below(5)) {
     case 0:
         zookeeper_trace(NULL, "s%d is killed", server + 1);
         hf_sim_server_stop(sim, server);
@@ -241,6 +275,9 @@ static void server_fault(void)
         zookeeper_trace(NULL, "s%d is cut off", server + 1);
         hf_sim_server_link(sim, server, zookeeper_below(3) == 0, false);
         zookeeper_later(fault_us(), restore_server, arg);
+        break;
+    case 3:
+        depose_leader();
         break;
     default:
         if (zookeeper_below(3) != 0)
@@ -290,6 +327,7 @@ static void choose_ensemble(struct hf_sim_ensemble *ensemble)
     ensemble->handles = true;
     ensemble->servers = 1 + 2 * (unsigned)zookeeper_below(3);
     ensemble->tick_ms = 100 + zookeeper_below(200);
+    ensemble->sync_limit = 2 + (unsigned)zookeeper_below(4);
     ensemble->lag_max_us =
         1 + (uint32_t)zookeeper_below(zookeeper_below(3) == 0 ? 100000 : 3000);
     ensemble->container_check_ms =
