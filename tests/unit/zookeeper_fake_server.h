@@ -37,11 +37,11 @@ struct zookeeper_fake_server {
     atomic_int refusal;
     atomic_int refusals;
     atomic_int more_losses; /* after that one, of the same opcode */
-    atomic_bool old;        /* it does not know AddWatch: says so, and hangs up */
-    atomic_int mzxid;       /* in each Stat */
-    atomic_bool behind;     /* .mzxid is 0 on a connection until a sync */
-    atomic_bool synced;     /* there was one on this connection */
-    atomic_int children;    /* in each Stat: 0, or 2 as in each list */
+    atomic_bool old;     /* it does not know AddWatch: says so, and hangs up */
+    atomic_int mzxid;    /* in each Stat */
+    atomic_bool behind;  /* .mzxid is 0 on a connection until a sync */
+    atomic_bool synced;  /* there was one on this connection */
+    atomic_int children; /* in each Stat: 0, or 2 as in each list */
     atomic_uint data_sent; /* answers with data */
     atomic_uint calls;     /* that it has got, but SASL and the end of a
                               session */

@@ -265,6 +265,7 @@ static void answer_sync(struct zk_request *request)
     size_t frame = begin(&out, request->xid,
                          zk_replica_zxid(&connection->server->replica), 0);
 
+    connection->synced = true;
     hf_jute_put_string(&out, path);
     send(connection, &out, frame);
 }

@@ -482,6 +482,13 @@ int64_t zk_handle_event_zxid(const struct zk_sent_event *event)
     return event->zxid;
 }
 
+bool zk_handle_was_synced(const struct zk_handle *handle)
+{
+    const struct zk_connection *connection = handle->client->connection;
+
+    return connection != NULL && connection->synced;
+}
+
 const char *zk_handle_watched_path(const struct zk_handle *handle)
 {
     const struct zk_connection *connection = handle->client->connection;

@@ -110,6 +110,9 @@ int32_t zk_handle_event_type(const struct zk_sent_event *event);
 const char *zk_handle_event_path(const struct zk_sent_event *event);
 int64_t zk_handle_event_zxid(const struct zk_sent_event *event);
 
+/* Has the server answered a sync on the current connection? */
+bool zk_handle_was_synced(const struct zk_handle *handle);
+
 /* The path of a watch that the server has for the connection of the process;
  * NULL: it has none. */
 const char *zk_handle_watched_path(const struct zk_handle *handle);

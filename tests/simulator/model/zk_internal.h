@@ -381,6 +381,7 @@ struct zk_connection {
     uint64_t timeout_ms;
     struct zk_request *first; /* requests without an answer, in order */
     struct zk_request *last;
+    bool synced; /* a sync was answered */
     /* The last call of zk_watches_fire() that has sent it an event. */
     uint64_t notified_by;
     struct zk_sent_event *first_event; /* all that it was sent, in order */
