@@ -272,5 +272,11 @@ void zookeeper_watch_fired(struct zk_handle_watch *watch,
  * were notified. */
 void zookeeper_watches_up(struct zookeeper_process *process, bool resumed);
 void zookeeper_watches_lost(struct zookeeper_process *process);
+/* Was an event of that path kept back from the process?  Then a watch may be
+ * set for which its client has seen the reason to fire.  A new connection
+ * brings the event to all watches of the path, and the server may keep one of
+ * these. */
+bool zookeeper_was_kept_back(const struct zookeeper_process *process,
+                             const char *path);
 
 #endif

@@ -313,11 +313,8 @@ static void on_resync(struct zookeeper_watch *watch)
     watch->based = false;
 }
 
-/* Was any event of that path kept back?  Then a watch may be set that its
- * client has seen reason to fire for, and a new connection brings its event to
- * all watches of the path. */
-static bool was_anything_kept_back(const struct zookeeper_process *process,
-                                   const char *path)
+bool zookeeper_was_kept_back(const struct zookeeper_process *process,
+                             const char *path)
 {
     const struct zookeeper_kept_event *kept = process->kept_events;
 
@@ -344,7 +341,7 @@ static void on_event(struct zookeeper_watch *watch, int32_t type,
     zookeeper_check(!watch->resync_due, 3,
                     "an event comes before RESYNC on a new connection", "%s",
                     watch->path);
-    zookeeper_check(zxid != 0 || was_anything_kept_back(process, path), 3,
+    zookeeper_check(zxid != 0 || zookeeper_was_kept_back(process, path), 3,
                     "an event that no server has sent since the watch was set",
                     "%d of %s", (int)type, path);
     if (zxid > process->event_zxid[watch->handle])
