@@ -185,8 +185,8 @@ static void crash(struct hf_engine *engine)
 
     engine->gone = true;
     zk_drive_close(client);
-    if (client->handle != NULL)
-        hf_zk_op_queue_close(&client->handle->queue, zk_drive_now_ms(client));
+    for (struct zk_handle *h = client->handle; h != NULL; h = h->next)
+        hf_zk_op_queue_close(&h->queue, zk_drive_now_ms(client));
     hf_zk_free(client->zk);
     client->zk = NULL;
     client->watches = NULL;
