@@ -535,6 +535,7 @@ static void watches_of_what_may_not_be_read_are_counted(void **state)
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
     struct hf_zookeeper_watch *one_shot, *persistent, *top;
+    struct hf_zookeeper_op refused = {.kind = HF_ZOOKEEPER_GET, .path = "/a"};
 
     zookeeper_make(f->zookeeper, "/a", "");
     zookeeper_make(f->zookeeper, "/b", "");
@@ -544,6 +545,9 @@ static void watches_of_what_may_not_be_read_are_counted(void **state)
     top = open_watch(f->zookeeper, "/", HF_ZOOKEEPER_WATCH_RECURSIVE, &name);
     put_readable(f, "/a", false);
     put_readable(f, "/b", false);
+    refused.watch = one_shot; /* it is not set by that */
+    zookeeper_expect(f->zookeeper, &refused, HF_EDENIED);
+    assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), 0);
     add_watch(f->zookeeper, persistent);
     add_watch(f->zookeeper, top);
     assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), 0);
