@@ -39,6 +39,7 @@ void shared_sessions_begin(void)
     zookeeper.user_decision = DECISION_HANDLE;
     zookeeper.step_every_us = plan.want_every_us / 2;
     zookeeper.with_locks = true;
+    zookeeper.two_handles = cluster->config.seed % 3 == 0;
     zookeeper.broken = on_broken;
     zookeeper.timeout_ms = cluster->config.timeout_ms;
     zookeeper.path_count = 1 + (unsigned)below(ZOOKEEPER_PATHS_MAX);

@@ -51,7 +51,7 @@ void zookeeper_take_handle(struct zookeeper_process *process,
     handle->user = process;
     handle->callbacks = &zookeeper_callbacks;
     process->handles[process->handle_count++] = handle;
-    if (zookeeper_below(3) == 0)
+    if (zookeeper.two_handles && zookeeper_below(3) == 0)
         process->handles[process->handle_count++] = zk_handle_another(handle);
 }
 
@@ -359,6 +359,7 @@ static void begin(uint64_t seed, struct zookeeper_result *end,
     zookeeper.count = 2 + (unsigned)zookeeper_below(ZOOKEEPER_CLIENTS_MAX - 1);
     zookeeper.path_count = 1 + (unsigned)zookeeper_below(ZOOKEEPER_PATHS_MAX);
     zookeeper.user_count = (unsigned)zookeeper_below(ZOOKEEPER_USERS_MAX + 1);
+    zookeeper.two_handles = true;
     choose_ensemble(&config.ensemble);
     config.timeout_ms = config.least_timeout_ms =
         config.ensemble.tick_ms * (200 + zookeeper_below(400)) / 100;

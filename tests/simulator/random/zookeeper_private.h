@@ -154,6 +154,7 @@ struct zookeeper_run {
     unsigned user_count; /* with a credential; 0: no access lists are set */
     bool checks_readers; /* as in the model */
     bool servers_read;   /* some of them without a quorum */
+    bool two_handles;    /* some processes have two */
     struct zookeeper_process *clients[ZOOKEEPER_CLIENTS_MAX]; /* NULL: none */
     struct zookeeper_process *processes; /* all of the run, newest first */
     unsigned process_count;
