@@ -17,7 +17,7 @@ static struct hf_request *look(struct zk_fixture *f, const char *name)
 {
     struct hf_request *request = ask(f, HF_REQUEST_WATCH_QUEUE, name);
 
-    assert_string_equal(zk_fixture_sent(f), "SYNC q; DATA q w");
+    assert_string_equal(zk_fixture_sent(f), "MULTI /; DATA q w");
     return request;
 }
 
@@ -29,7 +29,7 @@ static struct hf_request *queue_watch_events(struct zk_fixture *f)
 
     begin(f);
     request = look(f, "z");
-    done(f);
+    checked(f);
     assert_string_equal(zk_fixture_events(f), "");
     data(f, "10.0.0.1", 17, 0);
     assert_string_equal(zk_fixture_events(f), "LISTED z: up@17");
@@ -126,7 +126,7 @@ static void the_node_of_a_lock_is_no_barrier(void **state)
     assert_string_equal(zk_fixture_events(&f), "FAILED CLEAR_FLAG a FATAL");
     assert_int_equal(f.status, HF_EKIND);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
-    done(&f);
+    checked(&f);
     data(&f, "", 17, 0);
     assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z FATAL");
     assert_int_equal(f.status, HF_EKIND);
@@ -170,7 +170,7 @@ static void what_is_down_is_not_watched(void **state)
     (void)state;
     begin(&f);
     request = look(&f, "z");
-    done(&f);
+    checked(&f);
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(&f), "LISTED z:");
     resume(&f);
@@ -208,7 +208,7 @@ static void several_may_wait(void **state)
     (void)state;
     queue_watch_events(&f);
     look(&f, "w");
-    done(&f);
+    checked(&f);
     data(&f, "10.0.0.1", 17, 0);
     assert_string_equal(zk_fixture_events(&f), "LISTED w: up@17");
     event(&f, HF_ZK_NODE_DELETED, "q/");
@@ -217,9 +217,9 @@ static void several_may_wait(void **state)
     zk_fixture_close(&f);
 }
 
-/* A server that is behind its leader could show the flag as cleared, so a
- * SYNC comes first. */
-static void a_look_without_its_sync_is_none(void **state)
+/* A server that is behind the others could show the flag as cleared, so a
+ * transaction comes first. */
+static void a_look_without_its_transaction_is_none(void **state)
 {
     struct zk_fixture f;
 
@@ -229,6 +229,20 @@ static void a_look_without_its_sync_is_none(void **state)
     refused(&f, HF_ZK_OPERATION_TIMEOUT);
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
+    zk_fixture_close(&f);
+}
+
+/* A check that failed is committed, too: who may not read the root can wait. */
+static void a_look_needs_no_right_to_the_root(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    begin(&f);
+    look(&f, "z");
+    multi_failed(&f, 0, HF_ZK_NO_AUTH);
+    data(&f, "10.0.0.1", 17, 0);
+    assert_string_equal(zk_fixture_events(&f), "LISTED z: up@17");
     zk_fixture_close(&f);
 }
 
@@ -242,7 +256,7 @@ static void a_queue_watch_at_a_flag_can_be_taken_back(void **state)
     forget(&f, request);
     request = look(&f, "w"); /* before its answer */
     forget(&f, request);
-    done(&f);
+    checked(&f);
     data(&f, "10.0.0.1", 17, 0);
     event(&f, HF_ZK_NODE_DELETED, "q/");
     assert_string_equal(zk_fixture_events(&f), "");
@@ -281,12 +295,12 @@ static void what_a_queue_watch_at_a_flag_may_be_answered(void **state)
     (void)state;
     begin(&f);
     look(&f, "z");
-    done(&f);
+    checked(&f);
     refused(&f, HF_ZK_NO_AUTH);
     assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z FATAL");
     assert_int_equal(f.status, HF_EDENIED);
     look(&f, "z");
-    done(&f);
+    checked(&f);
     answer_with(&f, "\0\0\0\1", 4);
     assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
     look(&f, "z");
@@ -307,7 +321,8 @@ TEST_FILE(zk_barriers)
         cmocka_unit_test(what_is_down_is_not_watched),
         cmocka_unit_test(whatever_happens_to_it_is_reported_once),
         cmocka_unit_test(several_may_wait),
-        cmocka_unit_test(a_look_without_its_sync_is_none),
+        cmocka_unit_test(a_look_without_its_transaction_is_none),
+        cmocka_unit_test(a_look_needs_no_right_to_the_root),
         cmocka_unit_test(a_queue_watch_at_a_flag_can_be_taken_back),
         cmocka_unit_test(flags_are_watched_on_the_next_connection),
         cmocka_unit_test(what_a_queue_watch_at_a_flag_may_be_answered),

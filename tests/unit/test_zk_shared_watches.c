@@ -152,8 +152,8 @@ static void a_queue_is_watched_by_the_persistent_watch(void **state)
     (void)zk_fixture_sent(&f);
     f.kind = HF_TICKET_BARRIER;
     ask(&f, HF_REQUEST_WATCH_QUEUE, "y");
-    assert_string_equal(zk_fixture_sent(&f), "SYNC q; DATA q");
-    done(&f);
+    assert_string_equal(zk_fixture_sent(&f), "MULTI /; DATA q");
+    checked(&f);
     data(&f, "10.0.0.1", 17, 0);
     event(&f, HF_ZK_NODE_DELETED, "q/");
     assert_string_equal(zk_fixture_events(&f),

@@ -5,8 +5,10 @@
  * Curator's DistributedBarrier.  The barrier is set while the node exists.
  *
  * A client that waits may know from others that the barrier is set.
- * So a wait reads behind a sync and sees what all servers have, not only what
- * the server it asks has.
+ * So a wait reads behind a transaction that changes nothing, and sees all that
+ * was committed before it.  A sync would not do: a leader that was deposed and
+ * has not noticed it answers it, and so does one that has not yet carried out
+ * what its followers have (matchSyncs in ZooKeeper's CommitProcessor.java).
  *
  * A node with children is no barrier but the parent of tickets or of other
  * barriers, and cannot be deleted.
@@ -185,7 +187,29 @@ static void node_read(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
-/* The sync and the read that sets the watch are sent together. */
+/* The transaction is committed, whatever became of its check, which needs the
+ * right to read the node. */
+static void committed(void *user, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk_request *req = call->owner;
+
+    req->sync_error = reply->error;
+    hf_zk_request_answered(user, req);
+}
+
+/* Send a transaction that changes nothing. */
+static void commit_nothing(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const char *chroot = zk->config.url.chroot;
+    size_t begin = hf_zk_call_begin(
+        &zk->session, hf_zk_request_call(req, committed), HF_ZK_MULTI);
+
+    hf_zk_multi_check(&zk->session, chroot[0] != '\0' ? chroot : "/");
+    hf_zk_multi_end(&zk->session, begin);
+}
+
+/* The transaction and the read that sets the watch are sent together. */
 void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
@@ -200,9 +224,7 @@ void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
     }
     hf_zk_request_allow_cancel(zk, req);
     hf_zk_request_step(req, watch_done);
-    hf_zk_send_sync(&zk->session,
-                    hf_zk_request_call(req, hf_zk_request_sync_answered),
-                    req->queue->path);
+    commit_nothing(zk, req);
     hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, node_read),
                         req->queue->path, hf_zk_watches_flag(zk, req->watch));
 }

@@ -33,7 +33,8 @@ struct hf_zk_request {
     void (*next_step)(struct hf_zk *zk, struct hf_zk_request *req);
     enum hf_zk_error error;      /* of the call that decides, or HF_ZK_OK */
     enum hf_zk_error list_error; /* of the list of the queue */
-    enum hf_zk_error sync_error; /* of the sync before the list */
+    enum hf_zk_error sync_error; /* of the sync, or the transaction, before
+                                    what is read */
     unsigned attempts; /* how often the create, or the delete, was sent */
     /* Used by parent_nodes.c: */
     bool parents_missing; /* parents must be created with the node */
