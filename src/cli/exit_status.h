@@ -22,9 +22,12 @@ enum {
     HF_EXIT_BUSY = 75,        /* the lock was not obtained */
     HF_EXIT_LOST = 76,        /* the lock was lost while the command ran */
     HF_EXIT_DENIED = 77,      /* the engine refuses us */
-    HF_EXIT_NOT_RUN = 126,    /* a program cannot be executed, as in shells */
-    HF_EXIT_NOT_FOUND = 127,  /* a program does not exist, as in shells */
-    HF_EXIT_SIGNAL = 128      /* plus the signal that ended the command */
+    /* Beyond sysexits.h, which has nothing like it. */
+    HF_EXIT_REVOKED = 79,    /* run --on-revoke: another program asked for the
+                                release of the lock */
+    HF_EXIT_NOT_RUN = 126,   /* a program cannot be executed, as in shells */
+    HF_EXIT_NOT_FOUND = 127, /* a program does not exist, as in shells */
+    HF_EXIT_SIGNAL = 128     /* plus the signal that ended the command */
 };
 
 /* The exit status for a failure with ${status}, which must not be HF_OK. */

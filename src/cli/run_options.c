@@ -82,6 +82,10 @@ static const char one_kind[] =
     "--read, --write and --permits contradict each other: give one";
 static const char one_verbosity[] = "-q and -v contradict each other: give one";
 
+/* In the order of enum hf_on_revoke_action. */
+static const char *const on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
+                                                NULL};
+
 #define FIELD(field) HF_OPTION_FIELD(struct hf_run_options, field)
 
 static const struct hf_option_row rows[] = {
@@ -110,6 +114,9 @@ static const struct hf_option_row rows[] = {
                       "else 5s"),
     HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
               .help = "what others are shown; else the command's name"),
+    HF_OPTION('R', "on-revoke", "WHAT", hf_option_choice, FIELD(on_revoke),
+              .choices = on_revoke_actions,
+              .help = "when another program asks for the lock; else ignore"),
     HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
               .set = HF_QUIET, .one_of = one_verbosity,
               .help = "say nothing but errors"),
@@ -208,8 +215,8 @@ const struct hf_command hf_run_command = {
         "signal N ended it.  Those of holdfast itself: 64 usage, 69 engine\n"
         "unreachable, 70 a fault of holdfast, 71 out of processes or\n"
         "descriptors, 73 directory unusable or full, 75 not obtained, 76\n"
-        "lost while running, 77 denied, 126 and 127 as shells do.  See\n"
-        "holdfast-run(1).\n",
+        "lost while running, 77 denied, 79 released because another program\n"
+        "asked, 126 and 127 as shells do.  See holdfast-run(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
     .options_first = true,

@@ -17,6 +17,14 @@
 
 enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };
 
+/* What to do when another program asks for the lock to be released. */
+enum hf_on_revoke_action {
+    HF_ON_REVOKE_IGNORE,
+    HF_ON_REVOKE_TERM, /* send the command SIGTERM, and wait for its end */
+    HF_ON_REVOKE_HUP,  /* the same with SIGHUP */
+    HF_ON_REVOKE_EXIT  /* end the command's tree, as after a loss */
+};
+
 struct hf_run_options {
     const char *url;   /* NULL: HOLDFAST_URL, else the file engine */
     uint64_t wait_ms;  /* HF_FOREVER: no limit; 0: try */
@@ -24,6 +32,7 @@ struct hf_run_options {
     enum hf_kind kind; /* of all locks */
     uint32_t permits;  /* of a semaphore: take .permits of .limit */
     uint32_t limit;
+    enum hf_on_revoke_action on_revoke;
     int busy_exit; /* exit status when the lock was not obtained */
     enum hf_verbosity verbosity;
     const char *text; /* what others see of the run: --text, else .summary;

@@ -384,9 +384,27 @@ static void ask_to_close_tickets(struct hf_supervisor *supervisor)
                             : HF_SUPERVISOR_DONE;
 }
 
-/* RUNNING: end the tree when the command or the launcher has ended, or when
- * the lock is lost or cannot be proven to be held.  Returns when to look
- * again. */
+/* RUNNING: another program asks for the lock.  A command that has ended by
+ * itself is not asked any more. */
+static void act_on_request(struct hf_supervisor *supervisor)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+
+    supervisor->release_asked = false;
+    if (!command_runs(supervisor))
+        return;
+    supervisor->by_request = true;
+    hf_supervisor_print(supervisor, HF_VERBOSE,
+                        "another program asks for '%.200s'", options->label);
+    if (options->on_revoke == HF_ON_REVOKE_TERM)
+        kill(supervisor->command, SIGTERM);
+    else if (options->on_revoke == HF_ON_REVOKE_HUP)
+        kill(supervisor->command, SIGHUP);
+}
+
+/* RUNNING: end the tree when the command or the launcher has ended, when the
+ * lock is lost or cannot be proven to be held, or when another program asks
+ * for it and that is to end the command.  Returns when to look again. */
 static uint64_t advance_running(struct hf_supervisor *supervisor,
                                 uint64_t now_ms)
 {
@@ -395,8 +413,12 @@ static uint64_t advance_running(struct hf_supervisor *supervisor,
 
     if (not_renewed)
         supervisor->not_renewed = true;
+    if (supervisor->release_asked)
+        act_on_request(supervisor);
     if (supervisor->command_ended || supervisor->lost ||
-        supervisor->launcher_gone || not_renewed)
+        supervisor->launcher_gone || not_renewed ||
+        (supervisor->by_request &&
+         supervisor->run->options->on_revoke == HF_ON_REVOKE_EXIT))
         begin_termination(supervisor, now_ms);
     check_at_ms = min_u64(check_at_ms, check_launcher(supervisor, now_ms));
     return min_u64(check_at_ms, terminate_at_ms(supervisor));
@@ -431,15 +453,17 @@ static bool announce(struct hf_supervisor *supervisor)
     return true;
 }
 
-/* GRANTED: start the command, unless the wait was ended meanwhile, the lock is
- * lost already, or the launcher is paused. */
+/* GRANTED: start the command, unless the wait was ended meanwhile, another
+ * program asked for the lock meanwhile, the lock is lost already, or the
+ * launcher is paused. */
 static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
         supervisor->lost = true;
     supervisor->watch_at_ms = now_ms + HF_WATCH_AFTER_MS;
+    supervisor->by_request = supervisor->release_asked;
     if (supervisor->cancelled || supervisor->launcher_gone ||
-        supervisor->lost) {
+        supervisor->lost || supervisor->by_request) {
         ask_to_close_tickets(supervisor);
         return;
     }
@@ -580,6 +604,26 @@ static void set_unconfirmed(struct hf_supervisor *supervisor)
              supervisor->run->options->label);
 }
 
+/* Outcome: another program asked for the lock, and --on-revoke gives it up. */
+static void set_revoked(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+    const char *label = supervisor->run->options->label;
+
+    outcome->exit_code = HF_EXIT_REVOKED;
+    outcome->expected = 1;
+    if (supervisor->command_ended)
+        snprintf(outcome->text, sizeof outcome->text,
+                 "'%.200s' was released because another program asked for it; "
+                 "the command ended with status %d",
+                 label, supervisor->exit_code);
+    else
+        snprintf(outcome->text, sizeof outcome->text,
+                 "'%.200s' was released because another program asked for it; "
+                 "the command was %s",
+                 label, supervisor->command > 0 ? "stopped" : "not started");
+}
+
 /* Outcome: there was no grant, or the command could not be started. */
 static void set_failed(struct hf_supervisor *supervisor)
 {
@@ -614,6 +658,8 @@ static void set_outcome(struct hf_supervisor *supervisor)
         outcome->cancelled = 1;
     else if (supervisor->lost || supervisor->not_renewed)
         set_lost(supervisor);
+    else if (supervisor->by_request)
+        set_revoked(supervisor);
     else if (supervisor->command <= 0)
         set_failed(supervisor);
     else

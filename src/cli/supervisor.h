@@ -47,6 +47,10 @@ struct hf_supervisor {
     bool cancelled;   /* a signal ended the wait */
     bool waits_for_itself; /* the holder is a run around this one, so the wait
                               cannot end */
+    bool release_asked;    /* another program asks for the lock, and that was
+                              not acted on yet; never with --on-revoke ignore */
+    bool by_request;       /* the command got a signal, is ended or was not
+                              started because of that */
     bool launcher_gone;    /* the launcher has ended: the socket is closed */
     bool launcher_paused;  /* do not start the command: the launcher is stopped,
                               or has to clear a line first */

@@ -97,6 +97,16 @@ static void on_acquired(void *arg, const struct hf_result *result)
              result->text);
 }
 
+/* Another program asks for the lock.  Runs in hf_client_dispatch(), also right
+ * after a grant that was asked for during the wait. */
+static void on_revoke(void *arg, struct hf_grant *grant)
+{
+    struct hf_supervisor *supervisor = arg;
+
+    (void)grant;
+    supervisor->release_asked = true;
+}
+
 /* ---------------------------------------------------------------- open -- */
 
 /* False with .failure set. */
@@ -134,6 +144,11 @@ static hf_status start_acquire(struct hf_supervisor *supervisor)
                                      that are inherited */
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = supervisor;
+    /* Only if it matters, because it takes a thread. */
+    if (options->on_revoke != HF_ON_REVOKE_IGNORE) {
+        opts.on_revoke.fn = on_revoke;
+        opts.on_revoke.arg = supervisor;
+    }
     if (options->verbosity != HF_QUIET)
         opts.on_wait_every_ms = hf_ui_shows_wait(options->verbosity)
                                     ? HF_WAIT_REDRAW_EVERY_MS
