@@ -45,7 +45,8 @@ void hf_held_lock_engine(const char *description,
 static bool kind_of(const char *word, enum hf_kind *kind)
 {
     static const enum hf_kind kinds[] = {HF_KIND_MUTEX, HF_KIND_READ,
-                                         HF_KIND_WRITE, HF_KIND_SEMAPHORE};
+                                         HF_KIND_WRITE, HF_KIND_SEMAPHORE,
+                                         HF_KIND_ELECTION};
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         *kind = kinds[i];

@@ -25,11 +25,15 @@ enum hf_ipc_kind {
                        show it */
     HF_IPC_TICKET,  /* with a descriptor that keeps a ticket in its queue */
     HF_IPC_GRANTED, /* all locks are ours; the command is about to start */
-    HF_IPC_STARTED, /* the command is in the launcher's group */
+    HF_IPC_STARTED, /* .signal.instance: the command is in the launcher's group
+                     */
+    HF_IPC_ENDED,   /* elect: nothing of the command runs, and it may be started
+                       again */
     HF_IPC_STOPPED, /* .signal: the command, .process, stopped */
     HF_IPC_CLOSE_TICKETS, /* the tree is gone: close the tickets */
     /* Launcher to supervisor. */
-    HF_IPC_SIGNAL, /* .signal: send it to the command, or end the wait */
+    HF_IPC_SIGNAL, /* .signal: send it to the command if that has not got it,
+                      or end the wait */
     HF_IPC_PAUSE,  /* the launcher is about to stop: start no command */
     HF_IPC_RESUME, /* the launcher did not stop, or runs again */
     HF_IPC_TICKETS_CLOSED, /* the launcher has closed the tickets */
@@ -59,6 +63,8 @@ struct hf_ipc_message {
              * because a SIGCONT that came later has ended that stop. */
             uint32_t epoch;
             pid_t process;
+            uint32_t instance; /* of the command: how often it was started */
+            bool delivered;    /* SIGNAL: .instance has got it already */
             /* CONTINUED: no shell controls jobs here, so nobody else continues
              * the command. */
             bool no_job_control;

@@ -13,12 +13,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/exit_status.h"
+#include "cli/format.h"
 #include "cli/ipc.h"
 #include "cli/tree_termination.h"
 #include "cli/ui.h"
@@ -36,37 +38,48 @@ struct hf_launcher {
     int ticket_fds[HF_LOCKS_MAX]; /* each keeps one ticket in its queue for as
                                      long as it is open */
     size_t ticket_fd_count;
-    bool granted; /* HF_IPC_GRANTED was received */
     bool started; /* HF_IPC_STARTED was received: the command is in our process
                      group */
+    uint32_t instance;    /* how often it was started, as far as we know */
     bool supervisor_hung; /* we killed it, because it did not act before its
                              deadline */
     int ending_signal; /* the signal that asked us to end the wait; 0: none */
     struct hf_signal_arrival arrivals[NSIG]; /* indexed by signal number */
+    char leader[HF_FORMAT_BYTES]; /* elect: who leads, as last printed */
     uint64_t next_line_ms; /* without a terminal: print the next line once the
                               wait has lasted this long */
     uint32_t epoch; /* number of SIGCONTs received, see struct hf_ipc_message */
     siginfo_t supervisor; /* how the supervisor ended; si_pid 0: it has not */
 };
 
-/* Send a message that has at most a signal number in it. */
-static void send_message(struct hf_launcher *launcher, enum hf_ipc_kind kind,
-                         int number)
+/* Send a message that has nothing but its kind. */
+static void send_message(struct hf_launcher *launcher, enum hf_ipc_kind kind)
 {
     struct hf_ipc_message message = {.kind = kind};
 
-    message.as.signal.number = number;
-    message.as.signal.epoch = launcher->epoch;
     /* Fails only if the supervisor is gone, or frozen with its socket full. */
     (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
 }
 
 /* ------------------------------------------------------------- signals -- */
 
+/* Pass a signal on.  While the command runs it is the command's, which may have
+ * got it already.  The supervisor decides what else it means. */
+static void pass_signal(struct hf_launcher *launcher, int number,
+                        bool delivered)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_SIGNAL};
+
+    message.as.signal.number = number;
+    message.as.signal.instance = launcher->instance;
+    message.as.signal.delivered = delivered;
+    (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
+}
+
 /* A signal that would end the process.  While the command runs it is the
- * command's: pass it on, unless the terminal has sent it to the command
- * already.  Before that it ends the wait: the supervisor cancels the acquire
- * and reports the outcome. */
+ * command's, and the terminal has sent its own to the command already.  Before
+ * that it ends the wait: the supervisor cancels the acquire and reports the
+ * outcome. */
 static void on_ending_signal(struct hf_launcher *launcher,
                              const struct signalfd_siginfo *info)
 {
@@ -77,8 +90,7 @@ static void on_ending_signal(struct hf_launcher *launcher,
                                 hf_clock_now_ms()))
         return;
     if (launcher->started) {
-        if (!hf_signals_from_terminal(info))
-            send_message(launcher, HF_IPC_SIGNAL, number);
+        pass_signal(launcher, number, hf_signals_from_terminal(info));
         return;
     }
     /* Asked a second time: die at once.  The supervisor sees that and cancels
@@ -88,7 +100,7 @@ static void on_ending_signal(struct hf_launcher *launcher,
         hf_signals_die(number);
     }
     launcher->ending_signal = number;
-    send_message(launcher, HF_IPC_SIGNAL, number);
+    pass_signal(launcher, number, false);
 }
 
 /* Continue the whole group after the terminal's stop key, where no shell
@@ -112,15 +124,15 @@ static void on_stop_signal(struct hf_launcher *launcher,
 
     if (launcher->started) {
         if (!hf_signals_from_terminal(info))
-            send_message(launcher, HF_IPC_SIGNAL, number);
+            pass_signal(launcher, number, false);
         else if (number == SIGTSTP && !hf_process_under_job_control())
             undo_stop_key();
         return;
     }
     hf_ui_clear_wait();
-    send_message(launcher, HF_IPC_PAUSE, 0);
+    send_message(launcher, HF_IPC_PAUSE);
     hf_signals_stop(number);
-    send_message(launcher, HF_IPC_RESUME, 0);
+    send_message(launcher, HF_IPC_RESUME);
 }
 
 /* The shell, or somebody, has continued us: the supervisor decides whether the
@@ -186,6 +198,19 @@ static void on_stopped(struct hf_launcher *launcher, int number, uint32_t epoch,
         undo_stop_key();
 }
 
+/* elect: print who leads, when that has changed. */
+static void print_leader(struct hf_launcher *launcher, const char *holder)
+{
+    char leader[HF_FORMAT_BYTES];
+
+    hf_format_owner(holder, leader);
+    if (strcmp(leader, launcher->leader) == 0)
+        return;
+    memcpy(launcher->leader, leader, sizeof leader);
+    hf_ui_print("'%.200s' is led by %.700s", launcher->run->options->label,
+                leader);
+}
+
 /* Show how the wait goes: on a terminal in one line that is redrawn, else in a
  * line of its own every minute. */
 static void on_waiting(struct hf_launcher *launcher,
@@ -198,7 +223,10 @@ static void on_waiting(struct hf_launcher *launcher,
 
     if (launcher->ending_signal)
         return;
-    if (hf_ui_shows_wait(launcher->run->options->verbosity)) {
+    if (launcher->run->options->elect) {
+        if (wait.ahead > 0 && wait.holder[0] != '\0')
+            print_leader(launcher, wait.holder);
+    } else if (hf_run_shows_wait(launcher->run->options)) {
         hf_ui_show_wait(&wait);
     } else if (wait.waited_ms >= launcher->next_line_ms) {
         hf_ui_print_wait(&wait);
@@ -219,10 +247,10 @@ static void on_ticket(struct hf_launcher *launcher, int fd)
  * RESUME. */
 static void on_granted(struct hf_launcher *launcher)
 {
-    launcher->granted = true;
+    launcher->leader[0] = '\0';
     hf_ui_clear_wait();
-    if (hf_ui_shows_wait(launcher->run->options->verbosity))
-        send_message(launcher, HF_IPC_RESUME, 0);
+    if (hf_run_shows_wait(launcher->run->options))
+        send_message(launcher, HF_IPC_RESUME);
 }
 
 /* The tree is gone, so the tickets may leave their queues. */
@@ -254,6 +282,11 @@ static void on_message(struct hf_launcher *launcher,
         break;
     case HF_IPC_STARTED:
         launcher->started = true;
+        launcher->ending_signal = 0; /* it ends no wait: the command gets it */
+        launcher->instance = message->as.signal.instance;
+        break;
+    case HF_IPC_ENDED:
+        launcher->started = false;
         break;
     case HF_IPC_STOPPED:
         on_stopped(launcher, message->as.signal.number,
@@ -261,7 +294,7 @@ static void on_message(struct hf_launcher *launcher,
         break;
     case HF_IPC_CLOSE_TICKETS:
         close_tickets(launcher);
-        send_message(launcher, HF_IPC_TICKETS_CLOSED, 0);
+        send_message(launcher, HF_IPC_TICKETS_CLOSED);
         break;
     case HF_IPC_SIGNAL:
     case HF_IPC_PAUSE:
@@ -387,7 +420,8 @@ static void terminate_tree(struct hf_launcher *launcher)
 }
 
 /* The supervisor ended without an outcome.  Print what that means for the lock
- * and the command.  Returns the exit status. */
+ * and the command.  Returns the exit status.  Not the messages but the page
+ * says whether there was a grant, because messages can be late. */
 static int report_supervisor_death(const struct hf_launcher *launcher)
 {
     char cause[64] = "ended too early";
@@ -395,7 +429,7 @@ static int report_supervisor_death(const struct hf_launcher *launcher)
     if (launcher->supervisor.si_code != CLD_EXITED)
         snprintf(cause, sizeof cause, "was killed by signal %d",
                  launcher->supervisor.si_status);
-    if (!launcher->granted) {
+    if (atomic_load(&launcher->run->page->phase) == HF_RUN_WAITING) {
         hf_ui_print("the process that waits for '%.200s' %s; run it again",
                     launcher->run->options->label, cause);
         return HF_EXIT_BUG;
@@ -434,8 +468,8 @@ static int finish(struct hf_launcher *launcher)
             "the process that held '%.200s' was killed by signal %d while "
             "it released; its ticket is removed by the next in line",
             run->options->label, launcher->supervisor.si_status);
-    if (outcome->cancelled && launcher->ending_signal)
-        hf_signals_die(launcher->ending_signal);
+    if (outcome->cancelled != 0)
+        hf_signals_die(outcome->cancelled);
     return outcome->exit_code;
 }
 

@@ -17,6 +17,7 @@
 
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
+    "       holdfast elect [OPTION...] NAME -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
@@ -26,6 +27,7 @@ static const char usage[] =
     "       holdfast --help\n"
     "\n"
     "  run    run a command while holding a lock\n"
+    "  elect  run a command on one machine of several, the leader\n"
     "  show   show who holds a lock, and who waits for it\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
     "  torture let processes contend for a lock and check what happens\n"
@@ -50,6 +52,7 @@ static const struct {
     const struct hf_program *program;
 } commands[] = {
     {"run", hf_run_main, NULL},
+    {"elect", hf_elect_main, NULL},
     {"show", hf_show_main, NULL},
     {"sql", hf_sql_main, NULL},
     {"torture", NULL, &hf_program_torture},
@@ -78,10 +81,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(i, argc - 1, argv + 1);
-    hf_ui_print(
-        "'%.80s': no such command; expected run, show, sql, torture, "
-        "verify, zk, --version or --help, for instance: holdfast run NAME -- "
-        "COMMAND",
-        argv[1]);
+    hf_ui_print("'%.80s': no such command; expected run, elect, show, sql, "
+                "torture, verify, zk, --version or --help, for instance: "
+                "holdfast run NAME -- "
+                "COMMAND",
+                argv[1]);
     return HF_EXIT_USAGE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast run: parses the command line, sets up what launcher and supervisor
- * share, and forks.
+ * holdfast run and holdfast elect: parses the command line, sets up what
+ * launcher and supervisor share, and forks.
  */
 #include "cli/run.h"
 
@@ -125,15 +125,31 @@ static int fork_and_run(const struct hf_run_options *options)
     return exit_code;
 }
 
+/* Read the command line of ${command} into ${options}, and run. */
+static int read_and_run(const struct hf_command *command, int argc, char **argv,
+                        struct hf_run_options *options)
+{
+    int exit_code;
+
+    if (!hf_command_line_read(command, argc, argv, options, &exit_code))
+        return exit_code;
+    if (options->verbosity != HF_QUIET)
+        hf_command_line_warn_password(options->url);
+    return fork_and_run(options);
+}
+
 int hf_run_main(int argc, char **argv)
 {
     struct hf_run_options options = HF_RUN_OPTIONS_INIT;
-    int exit_code;
 
-    if (!hf_command_line_read(&hf_run_command, argc, argv, &options,
-                              &exit_code))
-        return exit_code;
-    if (options.verbosity != HF_QUIET)
-        hf_command_line_warn_password(options.url);
-    return fork_and_run(&options);
+    return read_and_run(&hf_run_command, argc, argv, &options);
+}
+
+int hf_elect_main(int argc, char **argv)
+{
+    struct hf_run_options options = HF_RUN_OPTIONS_INIT;
+
+    options.elect = true;
+    options.kind = HF_KIND_ELECTION;
+    return read_and_run(&hf_elect_command, argc, argv, &options);
 }

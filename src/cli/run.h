@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfast run: run a command while holding a lock.
+ * holdfast run: run a command while holding a lock; and holdfast elect: run it
+ * while leading, again and again.
  *
  *   launcher     the process that the user started: terminal, signals, exit
  *                status
@@ -41,9 +42,10 @@ struct hf_run {
                                       not ours, never ended or reaped */
 };
 
-/* `holdfast run`, with argv[0] "run".  Returns the exit status; does not
- * return if a signal ended the wait. */
+/* `holdfast run`, with argv[0] "run", and `holdfast elect`.  They return the
+ * exit status, and do not return if a signal ended the wait. */
 int hf_run_main(int argc, char **argv);
+int hf_elect_main(int argc, char **argv);
 
 /* The launcher, from the fork until the supervisor and the command's tree are
  * gone.  Returns the exit status; does not return if a signal ended the wait,

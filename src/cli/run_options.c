@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See run_options.h.  A "--" is required between NAME and COMMAND, because a
- * guess might run the wrong command.  The error text shows a line without it as
- * it should have been written.
+ * See run_options.h, and elect_options.c for the options of elect.  A "--" is
+ * required between NAME and COMMAND, because a guess might run the wrong
+ * command.  The error text shows a line without it as it should have been
+ * written.
  */
 #include "cli/run_options.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "cli/command_line_hint.h"
+#include "cli/ui.h"
 #include "core/error.h"
 #include "host/owner_text.h"
 
@@ -19,9 +21,9 @@
 
 /* A duration.  Where only the unit is missing, the text says so: it is the
  * usual mistake of those who know flock(1). */
-static hf_status read_duration(const struct hf_option_row *row,
-                               const char *name, const char *text, void *field,
-                               struct hf_error *error)
+hf_status hf_run_option_duration(const struct hf_option_row *row,
+                                 const char *name, const char *text,
+                                 void *field, struct hf_error *error)
 {
     if (*text != '\0' && text[strspn(text, "0123456789")] == '\0')
         return hf_error_set(error, HF_EINVAL,
@@ -65,9 +67,9 @@ static hf_status read_permits(const struct hf_option_row *row, const char *name,
 }
 
 /* The value of --text, which must be fit for a ticket. */
-static hf_status read_text(const struct hf_option_row *row, const char *name,
-                           const char *text, void *field,
-                           struct hf_error *error)
+hf_status hf_run_option_text(const struct hf_option_row *row, const char *name,
+                             const char *text, void *field,
+                             struct hf_error *error)
 {
     struct hf_error unfit;
 
@@ -82,9 +84,8 @@ static const char one_kind[] =
     "--read, --write and --permits contradict each other: give one";
 static const char one_verbosity[] = "-q and -v contradict each other: give one";
 
-/* In the order of enum hf_on_revoke_action. */
-static const char *const on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
-                                                NULL};
+const char *const hf_on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
+                                            NULL};
 
 #define FIELD(field) HF_OPTION_FIELD(struct hf_run_options, field)
 
@@ -92,8 +93,8 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
               .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
                       "else file:"),
-    HF_OPTION('t', "timeout", "DURATION", read_duration, FIELD(wait_ms),
-              .one_of = one_wait,
+    HF_OPTION('t', "timeout", "DURATION", hf_run_option_duration,
+              FIELD(wait_ms), .one_of = one_wait,
               .help = "wait this long at most; else without a limit"),
     HF_OPTION('n', "try", NULL, hf_option_set, FIELD(wait_ms), .set = 0,
               .one_of = one_wait, .help = "do not wait: the same as -t 0s"),
@@ -109,13 +110,13 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('E', "conflict-exit-code", "N", hf_option_number,
               FIELD(busy_exit), .max = 255,
               .help = "exit with N, not 75, if the lock is not obtained"),
-    HF_OPTION('g', "grace", "DURATION", read_duration, FIELD(grace_ms),
+    HF_OPTION('g', "grace", "DURATION", hf_run_option_duration, FIELD(grace_ms),
               .help = "from SIGTERM to SIGKILL for what COMMAND leaves behind; "
                       "else 5s"),
-    HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
+    HF_OPTION('T', "text", "TEXT", hf_run_option_text, FIELD(text),
               .help = "what others are shown; else the command's name"),
     HF_OPTION('R', "on-revoke", "WHAT", hf_option_choice, FIELD(on_revoke),
-              .choices = on_revoke_actions,
+              .choices = hf_on_revoke_actions,
               .help = "when another program asks for the lock; else ignore"),
     HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
               .set = HF_QUIET, .one_of = one_verbosity,
@@ -123,6 +124,11 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('v', "verbose", NULL, hf_option_set, FIELD(verbosity),
               .set = HF_VERBOSE, .one_of = one_verbosity, .help = "say more"),
 };
+
+bool hf_run_shows_wait(const struct hf_run_options *options)
+{
+    return !options->elect && hf_ui_shows_wait(options->verbosity);
+}
 
 /* ------------------------------------------------------------- operands -- */
 
@@ -147,12 +153,12 @@ static int count_names(char **operands, int left)
     return count;
 }
 
-/* Read what follows the options: NAME... -- COMMAND [ARG...]. */
-static hf_status read_operands(const struct hf_command_line *line,
+hf_status hf_run_read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct hf_run_options *options = read_options;
     char better[HF_ERROR_TEXT_BYTES - 100];
+    const char *command = options->elect ? "elect" : "run";
     int left = line->argc - line->operands;
     char **operands = line->argv + line->operands;
     int names = count_names(operands, left);
@@ -161,20 +167,20 @@ static hf_status read_operands(const struct hf_command_line *line,
     bool dashes = strcmp(operands[-1], "--") == 0;
 
     if (left == 0)
-        return hf_error_set(
-            error, HF_EINVAL,
-            "NAME is missing; expected "
-            "holdfast run [OPTION...] NAME -- COMMAND [ARG...]");
+        return hf_error_set(error, HF_EINVAL,
+                            "NAME is missing; expected "
+                            "holdfast %s [OPTION...] NAME -- COMMAND [ARG...]",
+                            command);
     if (left == 1 && !dashes)
         return hf_error_set(error, HF_EINVAL,
                             "COMMAND is missing; expected "
-                            "holdfast run %.200s -- COMMAND [ARG...]",
-                            operands[0]);
+                            "holdfast %s %.200s -- COMMAND [ARG...]",
+                            command, operands[0]);
     if (dashes && (names == left || names == 0))
         return hf_error_set(error, HF_EINVAL,
                             "NAME is missing before '--'; expected "
-                            "holdfast run NAME -- %.200s",
-                            operands[0]);
+                            "holdfast %s NAME -- %.200s",
+                            command, operands[0]);
     if (names == left || (!dashes && late)) {
         hf_command_line_suggest(line, better, sizeof better);
         return hf_error_set(error, HF_EINVAL, "%s; write: %s",
@@ -185,8 +191,13 @@ static hf_status read_operands(const struct hf_command_line *line,
     if (left == names + 1)
         return hf_error_set(error, HF_EINVAL,
                             "COMMAND is missing after '--'; expected "
-                            "holdfast run %.200s -- COMMAND [ARG...]",
-                            operands[0]);
+                            "holdfast %s %.200s -- COMMAND [ARG...]",
+                            command, operands[0]);
+    if (options->elect && names > 1)
+        return hf_error_set(error, HF_EINVAL,
+                            "%d names before '--'; expected one: a command "
+                            "leads in one election",
+                            names);
     if (names > HF_LOCKS_MAX)
         return hf_error_set(error, HF_EINVAL,
                             "%d names before '--'; expected at most %d", names,
@@ -220,5 +231,5 @@ const struct hf_command hf_run_command = {
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
     .options_first = true,
-    .read_operands = read_operands,
+    .read_operands = hf_run_read_operands,
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of `holdfast run`: its table of options, and its operands.
- */
+/* The command lines of `holdfast run` and `holdfast elect`: their tables of
+ * options, and their operands. */
 #ifndef HF_CLI_RUN_OPTIONS_H
 #define HF_CLI_RUN_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <holdfast/holdfast.h>
@@ -11,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/command_summary.h"
 #include "cli/exit_status.h"
+#include "cli/restart_policy.h"
 
 /* Long enough for most commands to clean up, short enough to wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
@@ -33,6 +35,8 @@ struct hf_run_options {
     uint32_t permits;  /* of a semaphore: take .permits of .limit */
     uint32_t limit;
     enum hf_on_revoke_action on_revoke;
+    bool elect; /* `holdfast elect`: campaign again and again */
+    struct hf_restart_policy restart; /* elect: when the command has ended */
     int busy_exit; /* exit status when the lock was not obtained */
     enum hf_verbosity verbosity;
     const char *text; /* what others see of the run: --text, else .summary;
@@ -44,15 +48,39 @@ struct hf_run_options {
     char **command;  /* ends with NULL, never empty */
 };
 
-/* The defaults, which hf_run_command reads a command line into. */
+/* Too many failures in a row, as systemd has it. */
+#define HF_RESTART_BURST_DEFAULT 5
+
+/* The defaults, which a command line is read into. */
 #define HF_RUN_OPTIONS_INIT                                                    \
     {                                                                          \
         .wait_ms = HF_FOREVER, .grace_ms = HF_GRACE_DEFAULT_MS, .permits = 1,  \
-        .limit = 1, .busy_exit = HF_EXIT_BUSY, .verbosity = HF_NORMAL          \
+        .limit = 1, .busy_exit = HF_EXIT_BUSY, .verbosity = HF_NORMAL,         \
+        .restart = {                                                           \
+            HF_RESTART_ALWAYS,                                                 \
+            HF_RESTART_BURST_DEFAULT                                           \
+        }                                                                      \
     }
 
-/* `holdfast run`, for hf_command_line_read(); its options are a struct
- * hf_run_options, which points into argv. */
+/* Is the wait shown in a line that is redrawn?  Not that of a candidate, which
+ * may last for weeks: it prints a line when the leader changes. */
+bool hf_run_shows_wait(const struct hf_run_options *options);
+
+/* The readers of a duration and of --text, and the choices of --on-revoke in
+ * the order of enum hf_on_revoke_action: for the rows of both commands. */
+hf_option_reader hf_run_option_duration;
+hf_option_reader hf_run_option_text;
+extern const char *const hf_on_revoke_actions[];
+
+/* Read what follows the options, NAME... -- COMMAND [ARG...], of which elect
+ * takes one NAME, into ${read_options}, a struct hf_run_options.  HF_EINVAL
+ * with ${error}. */
+hf_status hf_run_read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error);
+
+/* `holdfast run` and `holdfast elect`, for hf_command_line_read(); the options
+ * are a struct hf_run_options, which points into argv. */
 extern const struct hf_command hf_run_command;
+extern const struct hf_command hf_elect_command;
 
 #endif

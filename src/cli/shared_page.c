@@ -11,11 +11,17 @@ struct hf_shared_page *hf_shared_page_new(void)
 
     if (page == MAP_FAILED)
         return NULL;
-    atomic_init(&page->phase, HF_RUN_WAITING);
-    atomic_init(&page->safe_until_ms, HF_FOREVER);
-    atomic_init(&page->lease_ms, 0);
-    atomic_init(&page->left_at_renewal_ms, 0);
+    hf_shared_page_clear(page);
     return page;
+}
+
+/* The phase first: without a grant the launcher ignores the lease. */
+void hf_shared_page_clear(struct hf_shared_page *page)
+{
+    atomic_store(&page->phase, HF_RUN_WAITING);
+    atomic_store(&page->safe_until_ms, HF_FOREVER);
+    atomic_store(&page->lease_ms, 0);
+    atomic_store(&page->left_at_renewal_ms, 0);
 }
 
 uint64_t hf_shared_page_margin_ms(uint64_t lease_ms)

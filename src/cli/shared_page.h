@@ -23,7 +23,7 @@ enum hf_run_phase {
 /* How the run ended: what the launcher prints and exits with. */
 struct hf_run_outcome {
     int exit_code;
-    int cancelled; /* 1: a signal ended the wait */
+    int cancelled; /* the signal that ended the wait; 0: none */
     int expected;  /* 1: not an error, so -q does not print .text */
     char text[HF_ERROR_TEXT_BYTES]; /* "": nothing to print */
 };
@@ -60,5 +60,10 @@ uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
  * renewal, by the supervisor only. */
 void hf_shared_page_set_safe_until(struct hf_shared_page *page,
                                    uint64_t safe_until_ms, uint64_t now_ms);
+
+/* Nothing of the command runs and the grant is about to be released: back to
+ * HF_RUN_WAITING, without a lease.  By the supervisor, before it campaigns
+ * again. */
+void hf_shared_page_clear(struct hf_shared_page *page);
 
 #endif

@@ -25,9 +25,7 @@
 
 #include "cli/command_spawn.h"
 #include "cli/exit_status.h"
-#include "cli/format.h"
 #include "cli/ipc.h"
-#include "cli/ui.h"
 #include "core/error.h"
 
 /* At most this many children are reaped in one turn, because a command can
@@ -87,6 +85,13 @@ static uint64_t check_launcher(struct hf_supervisor *supervisor,
     return supervisor->launcher_check_at_ms;
 }
 
+static void set_ended(struct hf_supervisor *supervisor, int exit_code)
+{
+    supervisor->command_ended = true;
+    supervisor->exit_code = exit_code;
+    supervisor->ended_at_ms = hf_clock_now_ms();
+}
+
 /* The command has stopped, continued or ended. */
 static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
 {
@@ -104,13 +109,11 @@ static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
         supervisor->launcher_check_at_ms = 0;
         break;
     case CLD_EXITED:
-        supervisor->command_ended = true;
-        supervisor->exit_code = info->si_status;
+        set_ended(supervisor, info->si_status);
         break;
     case CLD_KILLED:
     case CLD_DUMPED:
-        supervisor->command_ended = true;
-        supervisor->exit_code = HF_EXIT_SIGNAL + info->si_status;
+        set_ended(supervisor, HF_EXIT_SIGNAL + info->si_status);
         break;
     default:
         break;
@@ -144,9 +147,11 @@ static bool command_runs(const struct hf_supervisor *supervisor)
            !supervisor->command_ended;
 }
 
-/* Move this process to a session of its own.  The kernel gives each session
- * its own share of the processors (autogroup, sched(7)).  Beside a command
- * that forks without end we would otherwise be too slow to kill what it forks.
+/* Move this process to a session of its own, for a command that is started
+ * once: what is forked afterwards cannot join the launcher's group.  The kernel
+ * gives each session its own share of the processors (autogroup, sched(7)).
+ * Beside a command that forks without end we would otherwise be too slow to
+ * kill what it forks.
  *
  * The command must be started before, because it joins the launcher's group,
  * which is in the old session.  A leader of a group cannot call setsid(), and
@@ -156,6 +161,8 @@ static bool command_runs(const struct hf_supervisor *supervisor)
 static void leave_session(const struct hf_supervisor *supervisor)
 {
     (void)setpgid(supervisor->command, supervisor->run->group);
+    if (supervisor->run->options->elect)
+        return;
     if (setpgid(0, supervisor->run->group) == 0)
         (void)setsid();
 }
@@ -170,9 +177,8 @@ static bool start_command(struct hf_supervisor *supervisor)
                                      .signals = &run->signals};
     struct hf_environment environment;
 
-    hf_supervisor_print(supervisor, HF_VERBOSE,
-                        "'%.200s' granted, token %" PRIu64, run->options->label,
-                        hf_grant_token(supervisor->grant));
+    message.as.signal.instance = ++supervisor->instance;
+    supervisor->started_at_ms = hf_clock_now_ms();
     supervisor->command = -1;
     if (hf_supervisor_environment(supervisor, &environment)) {
         spawn.environment = environment.entries;
@@ -229,14 +235,19 @@ static void cancel_wait(struct hf_supervisor *supervisor)
         hf_op_cancel(supervisor->op);
 }
 
-/* The launcher passes a signal on: to the command if that runs, else it ends
- * the wait. */
-static void on_signal(struct hf_supervisor *supervisor, int number)
+/* The launcher passes signal ${number} on: to the command if that runs and has
+ * not got it, else it ends the wait.  ${delivered}: the terminal has sent it to
+ * the instance ${instance} of the command. */
+static void on_signal(struct hf_supervisor *supervisor, int number,
+                      bool delivered, uint32_t instance)
 {
+    if (supervisor->command > 0)
+        hf_supervisor_note_signal(supervisor, number);
     if (command_runs(supervisor)) {
-        kill(supervisor->command, number);
+        if (!delivered || instance != supervisor->instance)
+            kill(supervisor->command, number);
     } else if (supervisor->command == 0 && hf_signals_ends(number)) {
-        supervisor->cancelled = true;
+        supervisor->cancelled = number;
         cancel_wait(supervisor);
     }
 }
@@ -277,7 +288,8 @@ static void on_message(struct hf_supervisor *supervisor,
     assert(message->kind >= HF_IPC_SIGNAL);
     switch (message->kind) {
     case HF_IPC_SIGNAL:
-        on_signal(supervisor, message->as.signal.number);
+        on_signal(supervisor, message->as.signal.number,
+                  message->as.signal.delivered, message->as.signal.instance);
         break;
     case HF_IPC_PAUSE:
         on_pause(supervisor);
@@ -297,6 +309,7 @@ static void on_message(struct hf_supervisor *supervisor,
     case HF_IPC_TICKET:
     case HF_IPC_GRANTED:
     case HF_IPC_STARTED:
+    case HF_IPC_ENDED:
     case HF_IPC_STOPPED:
     case HF_IPC_CLOSE_TICKETS:
         break; /* never sent to us */
@@ -375,13 +388,30 @@ static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
                    hf_supervisor_watch_grant(supervisor, now_ms));
 }
 
-/* Nothing of the command runs any more: have the launcher close its tickets
- * first, if it has any, then release. */
-static void ask_to_close_tickets(struct hf_supervisor *supervisor)
+/* The launcher has no ticket: release. */
+static void leave_queue(struct hf_supervisor *supervisor)
 {
-    supervisor->state = hf_supervisor_ask_to_close_tickets(supervisor)
-                            ? HF_SUPERVISOR_CLOSING_TICKETS
-                            : HF_SUPERVISOR_DONE;
+    supervisor->state = HF_SUPERVISOR_DONE;
+    if (supervisor->next == HF_SUPERVISOR_CAMPAIGN) {
+        hf_supervisor_begin_release(supervisor);
+        supervisor->state = HF_SUPERVISOR_RELEASING;
+    }
+}
+
+/* Nothing of the command runs any more, or it was not started.  Have the
+ * launcher close its tickets first, if it has any, then release; or keep the
+ * grant for the next instance of the command. */
+static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    hf_supervisor_decide_next(supervisor, now_ms);
+    if (supervisor->next == HF_SUPERVISOR_RESTART) {
+        atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
+        supervisor->state = HF_SUPERVISOR_RESTARTING;
+    } else if (hf_supervisor_ask_to_close_tickets(supervisor)) {
+        supervisor->state = HF_SUPERVISOR_CLOSING_TICKETS;
+    } else {
+        leave_queue(supervisor);
+    }
 }
 
 /* RUNNING: another program asks for the lock.  A command that has ended by
@@ -434,9 +464,28 @@ static uint64_t advance_terminating(struct hf_supervisor *supervisor,
 
     if (supervisor->lost)
         hf_tree_termination_hasten(&supervisor->termination, now_ms);
-    if (hf_tree_termination_step(&supervisor->termination, now_ms, &step_at_ms))
-        ask_to_close_tickets(supervisor);
+    if (hf_tree_termination_step(&supervisor->termination, now_ms,
+                                 &step_at_ms)) {
+        hf_tree_termination_free(&supervisor->termination);
+        finish_instance(supervisor, now_ms);
+        step_at_ms = now_ms; /* go on in the next state */
+    }
     return min_u64(check_at_ms, step_at_ms);
+}
+
+static void print_grant(struct hf_supervisor *supervisor)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+    uint64_t token = hf_grant_token(supervisor->grant);
+
+    if (options->elect)
+        hf_supervisor_print(supervisor, HF_NORMAL,
+                            "leading '%.200s', token %" PRIu64, options->label,
+                            token);
+    else
+        hf_supervisor_print(supervisor, HF_VERBOSE,
+                            "'%.200s' granted, token %" PRIu64, options->label,
+                            token);
 }
 
 /* Send the launcher the tickets and the grant.  If it shows the wait on a
@@ -447,10 +496,27 @@ static bool announce(struct hf_supervisor *supervisor)
     if (!hf_supervisor_share_tickets(supervisor))
         return false;
     supervisor->announced = true;
-    if (supervisor->queued &&
-        hf_ui_shows_wait(supervisor->run->options->verbosity))
+    print_grant(supervisor);
+    if (supervisor->queued && hf_run_shows_wait(supervisor->run->options))
         supervisor->launcher_paused = true;
     return true;
+}
+
+/* A grant is there and no command: may none be started, because a signal or
+ * another program ended that meanwhile, or the lock is lost already? */
+static bool may_not_start(struct hf_supervisor *supervisor)
+{
+    supervisor->by_request = supervisor->release_asked;
+    return supervisor->cancelled || supervisor->launcher_gone ||
+           supervisor->lost || supervisor->by_request;
+}
+
+static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    if (start_command(supervisor))
+        supervisor->state = HF_SUPERVISOR_RUNNING;
+    else
+        finish_instance(supervisor, now_ms);
 }
 
 /* GRANTED: start the command, unless the wait was ended meanwhile, another
@@ -461,49 +527,113 @@ static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
         supervisor->lost = true;
     supervisor->watch_at_ms = now_ms + HF_WATCH_AFTER_MS;
-    supervisor->by_request = supervisor->release_asked;
-    if (supervisor->cancelled || supervisor->launcher_gone ||
-        supervisor->lost || supervisor->by_request) {
-        ask_to_close_tickets(supervisor);
+    if (may_not_start(supervisor)) {
+        finish_instance(supervisor, now_ms);
         return;
     }
     if (!supervisor->announced && !supervisor->launcher_paused &&
         !announce(supervisor)) {
-        ask_to_close_tickets(supervisor);
+        finish_instance(supervisor, now_ms);
         return;
     }
-    if (supervisor->launcher_paused)
-        return;
-    if (start_command(supervisor))
-        supervisor->state = HF_SUPERVISOR_RUNNING;
-    else
-        ask_to_close_tickets(supervisor);
+    if (!supervisor->launcher_paused)
+        start_instance(supervisor, now_ms);
 }
 
-/* Do all that can be done now.  Returns when to look again; HF_FOREVER: when
- * something happens. */
+/* RESTARTING: start the command when it is time, unless what would end it has
+ * come.  While the lease is not renewed in time, wait for the renewal or the
+ * loss.  Returns when to look again. */
+static uint64_t advance_restarting(struct hf_supervisor *supervisor,
+                                   uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+
+    if (may_not_start(supervisor)) {
+        finish_instance(supervisor, now_ms);
+        return now_ms;
+    }
+    if (now_ms < supervisor->next_at_ms)
+        return min_u64(check_at_ms, supervisor->next_at_ms);
+    if (supervisor->launcher_paused || now_ms >= terminate_at_ms(supervisor))
+        return check_at_ms;
+    start_instance(supervisor, now_ms);
+    return now_ms;
+}
+
+/* RESIGNED: campaign when it is time.  Returns when to look again. */
+static uint64_t advance_resigned(struct hf_supervisor *supervisor,
+                                 uint64_t now_ms)
+{
+    if (supervisor->cancelled || supervisor->launcher_gone) {
+        supervisor->state = HF_SUPERVISOR_DONE;
+        return now_ms;
+    }
+    if (now_ms < supervisor->next_at_ms)
+        return supervisor->next_at_ms;
+    supervisor->state = hf_supervisor_acquire(supervisor)
+                            ? HF_SUPERVISOR_WAITING
+                            : HF_SUPERVISOR_DONE;
+    return HF_FOREVER;
+}
+
+/* The wait is over: with a grant, or without. */
+static void advance_waiting(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    if (!supervisor->acquire_done)
+        return;
+    supervisor->granted_at_ms = now_ms;
+    supervisor->state =
+        supervisor->grant ? HF_SUPERVISOR_GRANTED : HF_SUPERVISOR_DONE;
+}
+
+/* Do what can be done in this state.  Returns when to look again; HF_FOREVER:
+ * when something happens. */
+static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    switch (supervisor->state) {
+    case HF_SUPERVISOR_WAITING:
+        advance_waiting(supervisor, now_ms);
+        break;
+    case HF_SUPERVISOR_GRANTED:
+        advance_granted(supervisor, now_ms);
+        break;
+    case HF_SUPERVISOR_RUNNING:
+        return advance_running(supervisor, now_ms);
+    case HF_SUPERVISOR_TERMINATING:
+        return advance_terminating(supervisor, now_ms);
+    case HF_SUPERVISOR_RESTARTING:
+        return advance_restarting(supervisor, now_ms);
+    case HF_SUPERVISOR_CLOSING_TICKETS:
+        /* A launcher that is frozen keeps the tickets anyway, so there is no
+         * use in releasing before it answers. */
+        if (!supervisor->tickets_shared || supervisor->launcher_gone)
+            leave_queue(supervisor);
+        break;
+    case HF_SUPERVISOR_RELEASING:
+        if (supervisor->released)
+            supervisor->state = HF_SUPERVISOR_RESIGNED;
+        break;
+    case HF_SUPERVISOR_RESIGNED:
+        return advance_resigned(supervisor, now_ms);
+    case HF_SUPERVISOR_DONE:
+        break;
+    }
+    return HF_FOREVER;
+}
+
+/* Do all that can be done now, from state to state; they come back to one only
+ * when time has passed or something has happened.  Returns when to look again.
+ */
 static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
+    enum hf_supervisor_state before;
     uint64_t at_ms;
 
-    if (supervisor->state == HF_SUPERVISOR_WAITING && supervisor->acquire_done)
-        supervisor->state =
-            supervisor->grant ? HF_SUPERVISOR_GRANTED : HF_SUPERVISOR_DONE;
-    if (supervisor->state == HF_SUPERVISOR_GRANTED)
-        advance_granted(supervisor, now_ms);
-    if (supervisor->state == HF_SUPERVISOR_RUNNING) {
-        at_ms = advance_running(supervisor, now_ms);
-        if (supervisor->state == HF_SUPERVISOR_RUNNING)
-            return at_ms;
-    }
-    if (supervisor->state == HF_SUPERVISOR_TERMINATING)
-        return advance_terminating(supervisor, now_ms);
-    /* A launcher that is frozen keeps the tickets anyway, so there is no use
-     * in releasing before it answers. */
-    if (supervisor->state == HF_SUPERVISOR_CLOSING_TICKETS &&
-        (!supervisor->tickets_shared || supervisor->launcher_gone))
-        supervisor->state = HF_SUPERVISOR_DONE;
-    return HF_FOREVER;
+    do {
+        before = supervisor->state;
+        at_ms = advance_state(supervisor, now_ms);
+    } while (supervisor->state != before);
+    return at_ms;
 }
 
 /* ---------------------------------------------------------------- loop -- */
@@ -552,120 +682,6 @@ static void run_loop(struct hf_supervisor *supervisor)
     hf_tree_termination_free(&supervisor->termination);
 }
 
-/* ------------------------------------------------------------- outcome -- */
-
-/* Why the grant was lost.  The library's text begins with the name of the
- * lock, and so does ours: leave it out, unless there are several locks, of
- * which only the library knows which one was lost. */
-static const char *why_lost(const struct hf_supervisor *supervisor,
-                            struct hf_error *error)
-{
-    static const char before[] = "\" was lost: ";
-    const char *why;
-
-    if (supervisor->not_renewed)
-        return "the engine did not confirm it in time";
-    assert(supervisor->grant !=
-           NULL); /* a grant that is lost has not been released yet */
-    hf_grant_error(supervisor->grant, error);
-    why = strstr(error->text, before);
-    return why == NULL || supervisor->lock_count > 1 ? error->text
-                                                     : why + strlen(before);
-}
-
-/* Outcome: the lock was lost before or while the command ran. */
-static void set_lost(struct hf_supervisor *supervisor)
-{
-    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
-    struct hf_error error;
-
-    hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
-                 supervisor->run->options->label,
-                 supervisor->command > 0
-                     ? "while the command ran, which was therefore stopped"
-                     : "before the command could be started",
-                 why_lost(supervisor, &error));
-    outcome->exit_code = HF_EXIT_LOST;
-    memcpy(outcome->text, error.text, sizeof outcome->text);
-}
-
-/* Outcome: the command has ended by itself, but the release did not confirm
- * that the lock was held until then. */
-static void set_unconfirmed(struct hf_supervisor *supervisor)
-{
-    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
-
-    if (outcome->exit_code == HF_EXIT_LOST)
-        return;
-    outcome->exit_code = HF_EXIT_LOST;
-    snprintf(outcome->text, sizeof outcome->text,
-             "'%.200s' may have been lost before the command ended: the engine "
-             "did not confirm the release",
-             supervisor->run->options->label);
-}
-
-/* Outcome: another program asked for the lock, and --on-revoke gives it up. */
-static void set_revoked(struct hf_supervisor *supervisor)
-{
-    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
-    const char *label = supervisor->run->options->label;
-
-    outcome->exit_code = HF_EXIT_REVOKED;
-    outcome->expected = 1;
-    if (supervisor->command_ended)
-        snprintf(outcome->text, sizeof outcome->text,
-                 "'%.200s' was released because another program asked for it; "
-                 "the command ended with status %d",
-                 label, supervisor->exit_code);
-    else
-        snprintf(outcome->text, sizeof outcome->text,
-                 "'%.200s' was released because another program asked for it; "
-                 "the command was %s",
-                 label, supervisor->command > 0 ? "stopped" : "not started");
-}
-
-/* Outcome: there was no grant, or the command could not be started. */
-static void set_failed(struct hf_supervisor *supervisor)
-{
-    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
-    hf_status status = supervisor->failure.status;
-    char reason[HF_ERROR_TEXT_BYTES];
-
-    /* The wait and the first connection may time out at the same moment;
-     * without a connection the engine was unreachable. */
-    if (status == HF_ETIMEDOUT && !supervisor->queued &&
-        hf_client_state(supervisor->client) == HF_STATE_CONNECTING)
-        status = HF_EUNREACHABLE;
-    outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
-    outcome->exit_code = outcome->expected ? supervisor->run->options->busy_exit
-                                           : hf_exit_status(status);
-    hf_format_error(supervisor->failure.text, hf_clock_now_ms(), reason,
-                    sizeof reason);
-    if (outcome->expected)
-        snprintf(outcome->text, sizeof outcome->text,
-                 "'%.200s' was not obtained: %.250s",
-                 supervisor->run->options->label, reason);
-    else
-        snprintf(outcome->text, sizeof outcome->text, "%s", reason);
-}
-
-/* Write how the run ended to the shared page. */
-static void set_outcome(struct hf_supervisor *supervisor)
-{
-    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
-
-    if (supervisor->cancelled && supervisor->command == 0)
-        outcome->cancelled = 1;
-    else if (supervisor->lost || supervisor->not_renewed)
-        set_lost(supervisor);
-    else if (supervisor->by_request)
-        set_revoked(supervisor);
-    else if (supervisor->command <= 0)
-        set_failed(supervisor);
-    else
-        outcome->exit_code = supervisor->exit_code;
-}
-
 void hf_supervisor_main(struct hf_run *run)
 {
     struct hf_supervisor supervisor = {
@@ -679,9 +695,9 @@ void hf_supervisor_main(struct hf_run *run)
     if (supervisor.waits_for_itself && !supervisor.grant &&
         !supervisor.cancelled)
         hf_supervisor_set_waited_for_itself(&supervisor);
-    set_outcome(&supervisor);
+    hf_supervisor_set_outcome(&supervisor);
     atomic_store(&run->page->phase, HF_RUN_ENDED);
     if (!hf_supervisor_close(&supervisor) && supervisor.command > 0)
-        set_unconfirmed(&supervisor);
+        hf_supervisor_set_unconfirmed(&supervisor);
     _exit(0);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor's state.  supervisor.c has the loop and its decisions,
- * supervisor_lock.c what is about the lock, supervisor_nested.c what is about
- * runs around this one.  All of it runs on one thread, but for the log
- * callback.
+ * supervisor_lock.c what is about the lock, supervisor_elect.c what holdfast
+ * elect does beyond run, supervisor_nested.c what is about runs around this
+ * one, supervisor_outcome.c how the run ended.  All of it runs on one thread,
+ * but for the log callback.
  */
 #ifndef HF_CLI_SUPERVISOR_H
 #define HF_CLI_SUPERVISOR_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +17,7 @@
 
 #include "cli/clock.h"
 #include "cli/environment.h"
+#include "cli/restart_policy.h"
 #include "cli/run.h"
 #include "cli/tree_termination.h"
 
@@ -23,9 +26,21 @@ enum hf_supervisor_state {
     HF_SUPERVISOR_GRANTED,         /* a grant is there, no command yet */
     HF_SUPERVISOR_RUNNING,         /* the command runs */
     HF_SUPERVISOR_TERMINATING,     /* the command's tree is being ended */
+    HF_SUPERVISOR_RESTARTING,      /* elect: it leads and nothing runs; the
+                                      command is started at .next_at_ms */
     HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher was asked to
                                       close its tickets */
+    HF_SUPERVISOR_RELEASING,       /* elect: the grant is being released */
+    HF_SUPERVISOR_RESIGNED,        /* elect: no ticket; the next campaign begins
+                                      at .next_at_ms */
     HF_SUPERVISOR_DONE             /* release, then exit */
+};
+
+/* What follows when nothing of the command runs; of run always the end. */
+enum hf_supervisor_next {
+    HF_SUPERVISOR_END,     /* release, then exit */
+    HF_SUPERVISOR_RESTART, /* keep the grant and start the command again */
+    HF_SUPERVISOR_CAMPAIGN /* release, then enter the queue again */
 };
 
 struct hf_supervisor {
@@ -44,7 +59,7 @@ struct hf_supervisor {
     bool lost;           /* the grant was lost */
     bool not_renewed; /* the lease was not renewed in time: the tree had to be
                          ended */
-    bool cancelled;   /* a signal ended the wait */
+    int cancelled;    /* the signal that ended the wait; 0: none */
     bool waits_for_itself; /* the holder is a run around this one, so the wait
                               cannot end */
     bool release_asked;    /* another program asks for the lock, and that was
@@ -68,6 +83,15 @@ struct hf_supervisor {
     uint64_t launcher_check_at_ms;
     bool more_to_reap; /* reap() stopped at its limit: do not sleep */
     int exit_code;     /* of the command, as a shell gives it */
+    uint32_t instance; /* how often it was started */
+    /* Of elect. */
+    enum hf_supervisor_next next;        /* what follows once nothing runs */
+    uint64_t next_at_ms;                 /* when, if it does not end */
+    uint64_t granted_at_ms;              /* when this leadership began */
+    uint64_t started_at_ms, ended_at_ms; /* when this instance did */
+    struct hf_restart_state restarts;
+    sigset_t passed; /* the signals that this instance got through holdfast */
+    bool released;   /* the engine has answered the release */
     struct hf_tree_termination termination;
     struct hf_alarm alarm;
 };
@@ -75,6 +99,22 @@ struct hf_supervisor {
 /* Open the client and the locks and start the acquire.  False with .failure
  * set. */
 bool hf_supervisor_open(struct hf_supervisor *supervisor);
+
+/* Start to wait for all locks at once.  False with .failure set. */
+bool hf_supervisor_acquire(struct hf_supervisor *supervisor);
+
+/* Begin to release the grant; .released is set when the engine has answered.
+ * The supervisor may acquire again then. */
+void hf_supervisor_begin_release(struct hf_supervisor *supervisor);
+
+/* Nothing of the command runs, or it was not started: set .next, and, unless it
+ * ends, .next_at_ms; print why, and forget the command. */
+void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
+                               uint64_t now_ms);
+
+/* A signal ${number} was sent to the command, which runs or has just ended:
+ * remember it, because it may ask elect to end. */
+void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number);
 
 /* Make the command's ${environment}, with the names and tokens of the
  * locks; needs a grant.  False if there is no memory.  Free it with
@@ -118,6 +158,21 @@ uint64_t hf_supervisor_watch_grant(struct hf_supervisor *supervisor,
 /* Ask the launcher to close its descriptors of the tickets; it answers with
  * TICKETS_CLOSED.  False if it has none or cannot be asked. */
 bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor);
+
+/* Write to ${text} how and why the lock was lost; that another program asked
+ * for the lock, and what became of the command. */
+void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
+                                 char text[HF_ERROR_TEXT_BYTES]);
+void hf_supervisor_describe_request(const struct hf_supervisor *supervisor,
+                                    char text[HF_ERROR_TEXT_BYTES]);
+
+/* Write how the run ended to the shared page. */
+void hf_supervisor_set_outcome(struct hf_supervisor *supervisor);
+
+/* The same, after hf_supervisor_close() returned false: the command has ended
+ * by itself, but the release did not confirm that the lock was held until
+ * then. */
+void hf_supervisor_set_unconfirmed(struct hf_supervisor *supervisor);
 
 /* Release the grant and close everything.  False if the release shows that the
  * grant had been lost. */

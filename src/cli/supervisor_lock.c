@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "cli/ipc.h"
-#include "cli/ui.h"
 #include "core/error.h"
 #include "host/grant_check.h"
 
 /* The first connection may take this long, even if the wait has no limit. */
 #define HF_CONNECT_MAX_MS 15000
+
+/* A candidate looks this often who leads. */
+#define HF_LEADER_LOOK_EVERY_MS 10000
 
 /* On a terminal the line about the wait is redrawn this often. */
 #define HF_WAIT_REDRAW_EVERY_MS 1000
@@ -109,6 +111,15 @@ static void on_revoke(void *arg, struct hf_grant *grant)
 
 /* ---------------------------------------------------------------- open -- */
 
+/* How often the launcher wants to know how the wait goes. */
+static uint64_t on_wait_every_ms(const struct hf_run_options *options)
+{
+    if (options->elect)
+        return HF_LEADER_LOOK_EVERY_MS;
+    return hf_run_shows_wait(options) ? HF_WAIT_REDRAW_EVERY_MS
+                                      : HF_WAIT_LINE_EVERY_MS;
+}
+
 /* False with .failure set. */
 static bool open_client(struct hf_supervisor *supervisor)
 {
@@ -131,13 +142,13 @@ static bool open_client(struct hf_supervisor *supervisor)
                           &supervisor->failure) == HF_OK;
 }
 
-/* Start to wait for all locks at once. */
-static hf_status start_acquire(struct hf_supervisor *supervisor)
+bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
 {
     const struct hf_run_options *options = supervisor->run->options;
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_done done = {on_acquired, supervisor, NULL};
 
+    supervisor->lost = false;
     opts.wait_ms = options->wait_ms;
     opts.text = options->text[0] != '\0' ? options->text : NULL;
     opts.owner = hf_owner_self(); /* so that the ticket's "holds=" has the locks
@@ -150,11 +161,12 @@ static hf_status start_acquire(struct hf_supervisor *supervisor)
         opts.on_revoke.arg = supervisor;
     }
     if (options->verbosity != HF_QUIET)
-        opts.on_wait_every_ms = hf_ui_shows_wait(options->verbosity)
-                                    ? HF_WAIT_REDRAW_EVERY_MS
-                                    : HF_WAIT_LINE_EVERY_MS;
-    return hf_locks_acquire_start(supervisor->locks, supervisor->lock_count,
-                                  &opts, done, &supervisor->op);
+        opts.on_wait_every_ms = on_wait_every_ms(options);
+    if (hf_locks_acquire_start(supervisor->locks, supervisor->lock_count, &opts,
+                               done, &supervisor->op) == HF_OK)
+        return true;
+    hf_lock_error(supervisor->locks[0], &supervisor->failure);
+    return false;
 }
 
 /* With -v: print where the locks are. */
@@ -190,11 +202,7 @@ bool hf_supervisor_open(struct hf_supervisor *supervisor)
     if (hf_supervisor_refuse_nested(supervisor))
         return false;
     hf_supervisor_inherit_holdings(supervisor);
-    if (start_acquire(supervisor) != HF_OK) {
-        hf_lock_error(supervisor->locks[0], &supervisor->failure);
-        return false;
-    }
-    return true;
+    return hf_supervisor_acquire(supervisor);
 }
 
 /* --------------------------------------------------------------- grant -- */
@@ -288,6 +296,44 @@ bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor)
 
     return supervisor->tickets_shared && !supervisor->launcher_gone &&
            hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
+}
+
+/* The engine has answered a release.  Runs in hf_client_dispatch(). */
+static void on_released(void *arg, const struct hf_result *result)
+{
+    struct hf_supervisor *supervisor = arg;
+
+    supervisor->released = true;
+    if (result->status == HF_ELOST && !supervisor->lost)
+        hf_supervisor_print(
+            supervisor, HF_QUIET,
+            "'%.200s' may have been lost before it was released: the engine "
+            "did not confirm the release",
+            supervisor->run->options->label);
+}
+
+/* All that was of this grant is forgotten with it, but for .lost, which the
+ * next acquire clears. */
+void hf_supervisor_begin_release(struct hf_supervisor *supervisor)
+{
+    struct hf_done done = {on_released, supervisor, NULL};
+    struct hf_grant *grant = supervisor->grant;
+
+    hf_shared_page_clear(supervisor->run->page);
+    hf_op_free(supervisor->op);
+    supervisor->op = NULL;
+    supervisor->grant = NULL;
+    supervisor->loss_fd = -1;
+    supervisor->acquire_done = false;
+    supervisor->announced = false;
+    supervisor->release_asked = false;
+    supervisor->not_renewed = false;
+    supervisor->released = false;
+    /* Without a thread for the answer, wait for it. */
+    if (hf_grant_release_start(grant, done) != HF_OK) {
+        (void)hf_grant_release(grant);
+        supervisor->released = true;
+    }
 }
 
 bool hf_supervisor_close(struct hf_supervisor *supervisor)

@@ -39,7 +39,8 @@ REPORT_SIGNALS = ["/usr/bin/python3", os.path.join(
 
 # The kernel kills the launcher when the test ends, whatever way; the supervisor
 # then ends the command.
-RUN = ["setpriv", "--pdeathsig", "KILL", "--", TOOL, "run"]
+START = ["setpriv", "--pdeathsig", "KILL", "--", TOOL]
+RUN = [*START, "run"]
 
 
 def kill(pid, number=signal.SIGKILL):
@@ -128,8 +129,9 @@ class Case(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.directory, name)
 
-    def start(self, *arguments, **options):
-        """Start `holdfast run ARGUMENTS`, its output in pipes."""
+    def start(self, *arguments, command="run", **options):
+        """Start `holdfast run ARGUMENTS`, or another command that has the same
+        two processes, its output in pipes."""
         for stream in ("stdout", "stderr"):
             options.setdefault(stream, subprocess.PIPE)
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -139,7 +141,7 @@ class Case(unittest.TestCase):
         # process in a group that has become an orphan.
         if not options.get("start_new_session"):
             options.setdefault("process_group", 0)
-        process = subprocess.Popen([*RUN, *arguments], text=True, **options)
+        process = subprocess.Popen([*START, command, *arguments], text=True, **options)
         self.started.append(process)
         return process
 

@@ -18,7 +18,7 @@ if [[ $2 != *' ' ]]; then ((COMP_CWORD--)); fi
 _holdfast
 if ((${#COMPREPLY[@]})); then printf '%s\\n' "${COMPREPLY[@]}"; fi
 """
-COMMANDS = ["run", "show", "sql", "torture", "verify"]
+COMMANDS = ["run", "elect", "show", "sql", "torture", "verify"]
 ZK_COMMANDS = ["get", "set", "create", "rm", "ls", "stat", "tree", "watch", "acl",
                "txn", "export", "import"]
 
@@ -66,6 +66,9 @@ class Completion(harness.Case):
         self.assertEqual(self.offered("holdfast show -c zk:"), ["//"])
         self.assertEqual(self.offered("holdfast zk acl "), ["get", "set"])
         self.assertEqual(self.offered("holdfast zk get -c zk:"), ["//"])
+        self.assertEqual(self.offered("holdfast elect -r on"), ["on-failure"])
+        self.assertEqual(self.offered("holdfast run --on-revoke=T"),
+                         ["TERM"])
         self.assertEqual(self.offered("holdfast run -t "), [])
         self.assertEqual(self.offered("holdfast run -t --q"), [])
 
@@ -74,7 +77,7 @@ class Completion(harness.Case):
         for line in ("verify his", "verify -j -l 0s his", "torture -o his",
                      "torture --svg=his", "run -c file:his",
                      "show --url=file:his", "run name -- cat his",
-                     "run name -- ./his", "zk txn his", "zk import /a his",
+                     "run name -- ./his", "elect name -- ./his", "zk txn his", "zk import /a his",
                      "zk get -o his"):
             self.assertEqual(
                 [os.path.basename(name)

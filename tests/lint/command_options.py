@@ -22,6 +22,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = {
     "run": "src/cli/run_options.c",
+    "elect": "src/cli/elect_options.c",
     "show": "src/cli/show.c",
     "sql": "src/cli/sql.c",
     "torture": "src/torture/torture.c",

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What holdfast elect does beyond run: when nothing of the command runs any
+ * more, it starts it again, resigns and campaigns again, or ends.
+ *
+ * A candidacy is an acquire of a lock of HF_KIND_ELECTION, so that it is in one
+ * queue with the candidates of hf_election_open(), and all that run does to
+ * keep two holders apart holds for two leaders: the tickets that the launcher
+ * keeps, too, which an hf_election does not hand out.
+ */
+#include "cli/supervisor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/exit_status.h"
+#include "cli/ipc.h"
+
+/* After a leadership that was lost within HF_RESTART_WELL_MS, wait so long
+ * before the next campaign: what ended it may do so again. */
+#define HF_LOST_DELAY_MS 1000
+
+/* "100ms" or "5s". */
+static void format_delay(uint64_t ms, char text[32])
+{
+    bool in_seconds = ms % 1000 == 0;
+
+    (void)snprintf(text, 32, "%" PRIu64 "%s", in_seconds ? ms / 1000 : ms,
+                   in_seconds ? "s" : "ms");
+}
+
+/* ------------------------------------------------------------- signals -- */
+
+void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number)
+{
+    sigaddset(&supervisor->passed, number);
+}
+
+/* Has a signal asked the election to end?  SIGTERM, SIGINT and SIGQUIT do, and
+ * the command may clean up after them.  Others may mean anything to it, so they
+ * do only if it died of them. */
+static bool is_asked_to_end(const struct hf_supervisor *supervisor)
+{
+    static const int ends[] = {SIGTERM, SIGINT, SIGQUIT};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigismember(&supervisor->passed, ends[i]) == 1)
+            return true;
+    return supervisor->command_ended &&
+           supervisor->exit_code > HF_EXIT_SIGNAL &&
+           sigismember(&supervisor->passed,
+                       supervisor->exit_code - HF_EXIT_SIGNAL) == 1;
+}
+
+/* ----------------------------------------------------------- decisions -- */
+
+static void campaign_at(struct hf_supervisor *supervisor, uint64_t at_ms)
+{
+    supervisor->next = HF_SUPERVISOR_CAMPAIGN;
+    supervisor->next_at_ms = at_ms;
+}
+
+static void decide_after_loss(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    char text[HF_ERROR_TEXT_BYTES];
+    bool lasted = now_ms - supervisor->granted_at_ms >= HF_RESTART_WELL_MS;
+
+    hf_supervisor_describe_loss(supervisor, text);
+    hf_supervisor_print(supervisor, HF_QUIET, "%s", text);
+    campaign_at(supervisor, lasted ? now_ms : now_ms + HF_LOST_DELAY_MS);
+}
+
+/* The others in the queue come first, because the next ticket is made when the
+ * release is confirmed. */
+static void decide_after_request(struct hf_supervisor *supervisor,
+                                 uint64_t now_ms)
+{
+    char text[HF_ERROR_TEXT_BYTES];
+
+    hf_supervisor_describe_request(supervisor, text);
+    hf_supervisor_print(supervisor, HF_NORMAL, "%s", text);
+    campaign_at(supervisor, now_ms);
+}
+
+static void print_restart(struct hf_supervisor *supervisor, uint64_t delay_ms)
+{
+    char delay[32];
+
+    format_delay(delay_ms, delay);
+    hf_supervisor_print(supervisor, HF_NORMAL,
+                        "the command ended with status %d; it is started again "
+                        "in %s",
+                        supervisor->exit_code, delay);
+}
+
+static void print_resignation(struct hf_supervisor *supervisor,
+                              uint64_t delay_ms)
+{
+    const struct hf_run_options *options = supervisor->run->options;
+    char delay[32];
+
+    format_delay(delay_ms, delay);
+    hf_supervisor_print(
+        supervisor, HF_QUIET,
+        "the command failed %" PRIu64 " times in a row, at last with status "
+        "%d; resigning '%.200s', and campaigning again in %s",
+        options->restart.burst, supervisor->exit_code, options->label, delay);
+}
+
+/* The command has ended by itself. */
+static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    uint64_t delay_ms;
+
+    switch (hf_restart_decide(
+        &supervisor->run->options->restart, &supervisor->restarts,
+        supervisor->ended_at_ms - supervisor->started_at_ms,
+        supervisor->exit_code, &delay_ms)) {
+    case HF_RESTART_AGAIN:
+        print_restart(supervisor, delay_ms);
+        supervisor->next = HF_SUPERVISOR_RESTART;
+        supervisor->next_at_ms = hf_clock_add(now_ms, delay_ms);
+        break;
+    case HF_RESTART_RESIGN:
+        print_resignation(supervisor, delay_ms);
+        campaign_at(supervisor, hf_clock_add(now_ms, delay_ms));
+        break;
+    case HF_RESTART_END:
+        break;
+    }
+}
+
+/* Nothing of this instance counts for the next one.  The launcher passes no
+ * signal on until that has started. */
+static void forget_command(struct hf_supervisor *supervisor)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_ENDED};
+
+    supervisor->command = 0;
+    supervisor->command_ended = false;
+    supervisor->command_stopped = false;
+    supervisor->launcher_checks = 0;
+    supervisor->by_request = false;
+    sigemptyset(&supervisor->passed);
+    (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
+}
+
+void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
+                               uint64_t now_ms)
+{
+    supervisor->next = HF_SUPERVISOR_END;
+    if (!supervisor->run->options->elect || supervisor->cancelled ||
+        supervisor->launcher_gone)
+        return;
+    if (supervisor->command > 0 && is_asked_to_end(supervisor))
+        supervisor->by_request = false; /* the command's status counts */
+    else if (supervisor->lost || supervisor->not_renewed)
+        decide_after_loss(supervisor, now_ms);
+    else if (supervisor->by_request)
+        decide_after_request(supervisor, now_ms);
+    else if (supervisor->command > 0)
+        decide_after_end(supervisor, now_ms);
+    if (supervisor->next != HF_SUPERVISOR_END)
+        forget_command(supervisor);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a run ended: the exit status and the text, which the supervisor leaves on
+ * the shared page for the launcher.
+ */
+#include "cli/supervisor.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/exit_status.h"
+#include "cli/format.h"
+#include "core/error.h"
+
+/* Why the grant was lost.  The library's text begins with the name of the
+ * lock, and so does ours: leave it out, unless there are several locks, of
+ * which only the library knows which one was lost. */
+static const char *why_lost(const struct hf_supervisor *supervisor,
+                            struct hf_error *error)
+{
+    static const char before[] = "\" was lost: ";
+    const char *why;
+
+    if (supervisor->not_renewed)
+        return "the engine did not confirm it in time";
+    assert(supervisor->grant !=
+           NULL); /* a grant that is lost has not been released yet */
+    hf_grant_error(supervisor->grant, error);
+    why = strstr(error->text, before);
+    return why == NULL || supervisor->lock_count > 1 ? error->text
+                                                     : why + strlen(before);
+}
+
+void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
+                                 char text[HF_ERROR_TEXT_BYTES])
+{
+    struct hf_error error;
+
+    hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
+                 supervisor->run->options->label,
+                 supervisor->command > 0
+                     ? "while the command ran, which was therefore stopped"
+                     : "before the command could be started",
+                 why_lost(supervisor, &error));
+    memcpy(text, error.text, sizeof error.text);
+}
+
+void hf_supervisor_describe_request(const struct hf_supervisor *supervisor,
+                                    char text[HF_ERROR_TEXT_BYTES])
+{
+    const char *label = supervisor->run->options->label;
+
+    if (supervisor->command_ended)
+        snprintf(text, HF_ERROR_TEXT_BYTES,
+                 "'%.200s' was released because another program asked for it; "
+                 "the command ended with status %d",
+                 label, supervisor->exit_code);
+    else
+        snprintf(text, HF_ERROR_TEXT_BYTES,
+                 "'%.200s' was released because another program asked for it; "
+                 "the command was %s",
+                 label, supervisor->command > 0 ? "stopped" : "not started");
+}
+
+/* Outcome: the lock was lost before or while the command ran. */
+static void set_lost(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    outcome->exit_code = HF_EXIT_LOST;
+    hf_supervisor_describe_loss(supervisor, outcome->text);
+}
+
+void hf_supervisor_set_unconfirmed(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    if (outcome->exit_code == HF_EXIT_LOST)
+        return;
+    outcome->exit_code = HF_EXIT_LOST;
+    snprintf(outcome->text, sizeof outcome->text,
+             "'%.200s' may have been lost before the command ended: the engine "
+             "did not confirm the release",
+             supervisor->run->options->label);
+}
+
+/* Outcome: another program asked for the lock, and --on-revoke gives it up. */
+static void set_revoked(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    outcome->exit_code = HF_EXIT_REVOKED;
+    outcome->expected = 1;
+    hf_supervisor_describe_request(supervisor, outcome->text);
+}
+
+/* Outcome: there was no grant, or the command could not be started. */
+static void set_failed(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+    hf_status status = supervisor->failure.status;
+    char reason[HF_ERROR_TEXT_BYTES];
+
+    /* The wait and the first connection may time out at the same moment;
+     * without a connection the engine was unreachable. */
+    if (status == HF_ETIMEDOUT && !supervisor->queued &&
+        hf_client_state(supervisor->client) == HF_STATE_CONNECTING)
+        status = HF_EUNREACHABLE;
+    outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
+    outcome->exit_code = outcome->expected ? supervisor->run->options->busy_exit
+                                           : hf_exit_status(status);
+    hf_format_error(supervisor->failure.text, hf_clock_now_ms(), reason,
+                    sizeof reason);
+    if (outcome->expected)
+        snprintf(outcome->text, sizeof outcome->text,
+                 "'%.200s' was not obtained: %.250s",
+                 supervisor->run->options->label, reason);
+    else
+        snprintf(outcome->text, sizeof outcome->text, "%s", reason);
+}
+
+void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
+{
+    struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
+
+    if (supervisor->cancelled && supervisor->command == 0)
+        outcome->cancelled = supervisor->cancelled;
+    else if (supervisor->lost || supervisor->not_renewed)
+        set_lost(supervisor);
+    else if (supervisor->by_request)
+        set_revoked(supervisor);
+    else if (supervisor->command <= 0)
+        set_failed(supervisor);
+    else
+        outcome->exit_code = supervisor->exit_code;
+}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast elect on each engine: one instance of the command at any time, by
+the instants of its heartbeats, and one again after whatever happens to the
+leader or to the server.
+
+    test_elect.py [OnFiles] [OnZooKeeper] [OnRedis] [OnPostgreSql]
+"""
+
+import os
+import signal
+import subprocess
+
+import engines
+import harness
+from harness import waiting
+
+KILL, STOP = signal.SIGKILL, signal.SIGSTOP
+
+
+class Elect:
+    def candidate(self, identity, *options, count=0, flags="", ahead=0):
+        """One whose command beats; once its ticket is in the queue behind
+        ${ahead} others."""
+        process = self.start(
+            "-c", self.url(), *options, "name", "--", "sh", "-c",
+            "%s; exit 3" % self.beat_command(identity, count, flags),
+            command="elect", stdout=subprocess.DEVNULL)
+        if ahead == 0:
+            self.leads(identity)
+        else:
+            self.until_queued("name", ahead + 1, process)
+        return process
+
+    def now_us(self):
+        return waiting.now_ms() * 1000
+
+    def leads(self, identity, since_us=0):
+        """Wait until an instance of this candidate beats that began later; its
+        first heartbeat."""
+        def first():
+            begun = {}
+            for beat in self.beats(identity):
+                begun.setdefault(beat.pid, beat)
+            return [b for b in begun.values() if b.at > since_us]
+        return waiting.eventually("an instance of %s" % identity, first)[0]
+
+    def instances(self):
+        """(first, last, identity) of each instance, in their order."""
+        spans = {}
+        for beat in self.beats():
+            first = spans.get(beat.pid, (beat.at,))[0]
+            spans[beat.pid] = (first, beat.at, beat.id)
+        return sorted(spans.values())
+
+    def assert_one_at_a_time(self):
+        found = self.instances()
+        for (_, last, one), (first, _, other) in zip(found, found[1:]):
+            self.assertLess(last, first, "%s was alive %.1f ms into %s" % (
+                one, (last - first) / 1000, other))
+        return [identity for _, _, identity in found]
+
+    def assert_alive(self, *candidates):
+        for candidate in candidates:
+            self.assertIsNone(candidate.poll())
+
+    def end(self, candidate):
+        """Ask a candidate to end; its messages."""
+        candidate.terminate()
+        return self.finish(candidate)[2]
+
+    def test_three_candidates_lead_one_after_the_other(self):
+        first = self.candidate("first", "--grace", "100ms", flags="t")
+        second = self.candidate("second", ahead=1)
+        third = self.candidate("third", ahead=2)
+        # The supervisor of the first ends its tree, and resigns.
+        first.kill()
+        self.leads("second")
+        # The launcher of the second ends its tree; its ticket goes with the
+        # session or the lease.
+        os.kill(self.supervisor(second), KILL)
+        status, _, err = self.finish(second)
+        self.assertEqual(status, 76, err)
+        self.assertIn("was killed by signal 9; the command was stopped", err)
+        self.leads("third")
+        err = self.end(third)
+        self.assertIn("'name' is led by ", err)
+        self.assertIn("leading 'name', token ", err)
+        self.assertEqual(self.assert_one_at_a_time(),
+                         ["first", "second", "third"])
+
+    def test_another_machine_leads_when_the_command_fails(self):
+        """And the one that resigned is behind it in the queue later."""
+        failing = self.candidate("failing", "--start-limit-burst", "3", count=2)
+        able = self.candidate("able", ahead=1)
+        self.leads("able")
+        self.until_queued("name", 2, failing, able)
+        self.assert_alive(failing, able)
+        since_us = self.now_us()
+        self.end(able)
+        self.leads("failing", since_us)
+        err = self.end(failing)
+        self.assertIn("the command failed 3 times in a row, at last with status "
+                      "3; resigning 'name', and campaigning again in 5s", err)
+        led = self.assert_one_at_a_time()
+        self.assertEqual(led[:5], ["failing"] * 3 + ["able", "failing"])
+
+    def test_a_leader_resigns_when_asked(self):
+        first = self.candidate("first", "--on-revoke", "TERM")
+        second = self.candidate("second", "--on-revoke=exit", ahead=1)
+        self.revoke("name", "election")
+        since_us = self.leads("second").at
+        self.until_queued("name", 2, first, second)
+        self.revoke("name", "election")
+        self.leads("first", since_us)
+        self.until_queued("name", 2, first, second)
+        self.assertIn("'name' was released because another program asked for "
+                      "it; the command was stopped", self.end(second))
+        self.assertIn("the command ended with status 143", self.end(first))
+        self.assertEqual(self.assert_one_at_a_time(),
+                         ["first", "second", "first"])
+
+
+class OnServer(Elect):
+    """What a file engine has not: leases, and a server."""
+
+    def test_a_frozen_leader_is_followed(self):
+        first = self.candidate("first", flags="t")
+        second = self.candidate("second", ahead=1)
+        os.kill(self.supervisor(first), STOP)
+        self.leads("second")
+        status, _, err = self.finish(first)
+        self.assertEqual(status, 76, err)
+        self.end(second)
+        self.assertEqual(self.assert_one_at_a_time(), ["first", "second"])
+
+    def test_a_leader_that_loses_its_session_campaigns_again(self):
+        candidate = self.candidate("only", flags="t")
+        self.server.freeze()
+        command = self.leads("only").pid
+        harness.ended(command)
+        since_us = self.now_us()
+        self.server.thaw()
+        self.leads("only", since_us)
+        self.assertIn("'name' was lost while the command ran, which was "
+                      "therefore stopped: ", self.end(candidate))
+        self.assert_one_at_a_time()
+
+    def test_one_runs_after_the_server_was_restarted(self):
+        candidates = [self.candidate("first"), self.candidate("second", ahead=1),
+                      self.candidate("third", ahead=2)]
+        self.server.restart()
+        since_us = self.now_us()
+        waiting.eventually("heartbeats after the restart", lambda: any(
+            beat.at > since_us for beat in self.beats()), of=candidates)
+        self.until_queued("name", 3, *candidates)
+        self.assert_alive(*candidates)
+        self.assert_one_at_a_time()
+
+
+class OnFiles(Elect, engines.File, harness.Case):
+    pass
+
+
+class OnZooKeeper(OnServer, engines.ZooKeeper, harness.Case):
+    pass
+
+
+class OnRedis(OnServer, engines.Redis, harness.Case):
+    pass
+
+
+class OnPostgreSql(OnServer, engines.PostgreSql, harness.Case):
+    pass
+
+
+if __name__ == "__main__":
+    harness.main()
