@@ -27,8 +27,8 @@ enum hf_ipc_kind {
     HF_IPC_GRANTED, /* all locks are ours; the command is about to start */
     HF_IPC_STARTED, /* .signal.instance: the command is in the launcher's group
                      */
-    HF_IPC_ENDED,   /* elect: nothing of the command runs, and it may be started
-                       again */
+    HF_IPC_ENDED,   /* elect: nothing of the command runs.  Which signals has it
+                       got   that were not passed on yet? */
     HF_IPC_STOPPED, /* .signal: the command, .process, stopped */
     HF_IPC_CLOSE_TICKETS, /* the tree is gone: close the tickets */
     /* Launcher to supervisor. */
@@ -37,6 +37,8 @@ enum hf_ipc_kind {
     HF_IPC_PAUSE,  /* the launcher is about to stop: start no command */
     HF_IPC_RESUME, /* the launcher did not stop, or runs again */
     HF_IPC_TICKETS_CLOSED, /* the launcher has closed the tickets */
+    HF_IPC_SIGNALS_PASSED, /* .signal.instance: all signals that came until the
+                              end of this instance were passed on */
     HF_IPC_CONTINUED       /* .signal.epoch, .no_job_control: the launcher got a
                               SIGCONT */
 };

@@ -253,6 +253,19 @@ static void on_granted(struct hf_launcher *launcher)
         send_message(launcher, HF_IPC_RESUME);
 }
 
+/* elect: the command has ended, perhaps of a key of the terminal, whose signal
+ * we have got as well.  Pass it on before the supervisor decides whether the
+ * command is started again. */
+static void on_ended(struct hf_launcher *launcher)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_SIGNALS_PASSED};
+
+    read_signals(launcher);
+    launcher->started = false;
+    message.as.signal.instance = launcher->instance;
+    (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
+}
+
 /* The tree is gone, so the tickets may leave their queues. */
 static void close_tickets(struct hf_launcher *launcher)
 {
@@ -286,7 +299,7 @@ static void on_message(struct hf_launcher *launcher,
         launcher->instance = message->as.signal.instance;
         break;
     case HF_IPC_ENDED:
-        launcher->started = false;
+        on_ended(launcher);
         break;
     case HF_IPC_STOPPED:
         on_stopped(launcher, message->as.signal.number,
@@ -300,6 +313,7 @@ static void on_message(struct hf_launcher *launcher,
     case HF_IPC_PAUSE:
     case HF_IPC_RESUME:
     case HF_IPC_TICKETS_CLOSED:
+    case HF_IPC_SIGNALS_PASSED:
     case HF_IPC_CONTINUED:
         break; /* never sent to us */
     }

@@ -39,6 +39,9 @@
 /* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_SUPERVISOR_POLL_MS 50
 
+/* The launcher has this long to pass on the signals that it has got. */
+#define HF_LAUNCHER_ANSWER_MS 1000
+
 /* After the command was continued, the launcher is checked this many times at
  * this interval. */
 #define HF_LAUNCHER_CHECKS 20
@@ -297,6 +300,10 @@ static void on_message(struct hf_supervisor *supervisor,
     case HF_IPC_RESUME:
         supervisor->launcher_paused = false;
         break;
+    case HF_IPC_SIGNALS_PASSED:
+        if (message->as.signal.instance == supervisor->instance)
+            supervisor->signals_passed = true;
+        break;
     case HF_IPC_CONTINUED:
         on_continued(supervisor, message->as.signal.epoch,
                      message->as.signal.no_job_control);
@@ -414,6 +421,32 @@ static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
+/* Nothing of the command runs any more.  elect first asks the launcher which
+ * signals it has got: a key of the terminal ends the command without us. */
+static void tree_is_gone(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    if (supervisor->run->options->elect &&
+        hf_supervisor_ask_for_signals(supervisor)) {
+        supervisor->decide_at_ms = now_ms + HF_LAUNCHER_ANSWER_MS;
+        supervisor->state = HF_SUPERVISOR_ENDED;
+    } else {
+        finish_instance(supervisor, now_ms);
+    }
+}
+
+/* ENDED: decide when the launcher has answered, or takes too long because it is
+ * stopped.  Returns when to look again. */
+static uint64_t advance_ended(struct hf_supervisor *supervisor, uint64_t now_ms)
+{
+    uint64_t check_at_ms = check_grant(supervisor, now_ms);
+
+    if (!supervisor->signals_passed && !supervisor->launcher_gone &&
+        now_ms < supervisor->decide_at_ms)
+        return min_u64(check_at_ms, supervisor->decide_at_ms);
+    finish_instance(supervisor, now_ms);
+    return now_ms;
+}
+
 /* RUNNING: another program asks for the lock.  A command that has ended by
  * itself is not asked any more. */
 static void act_on_request(struct hf_supervisor *supervisor)
@@ -467,7 +500,7 @@ static uint64_t advance_terminating(struct hf_supervisor *supervisor,
     if (hf_tree_termination_step(&supervisor->termination, now_ms,
                                  &step_at_ms)) {
         hf_tree_termination_free(&supervisor->termination);
-        finish_instance(supervisor, now_ms);
+        tree_is_gone(supervisor, now_ms);
         step_at_ms = now_ms; /* go on in the next state */
     }
     return min_u64(check_at_ms, step_at_ms);
@@ -601,6 +634,8 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
         return advance_running(supervisor, now_ms);
     case HF_SUPERVISOR_TERMINATING:
         return advance_terminating(supervisor, now_ms);
+    case HF_SUPERVISOR_ENDED:
+        return advance_ended(supervisor, now_ms);
     case HF_SUPERVISOR_RESTARTING:
         return advance_restarting(supervisor, now_ms);
     case HF_SUPERVISOR_CLOSING_TICKETS:

@@ -22,12 +22,14 @@
 #include "cli/tree_termination.h"
 
 enum hf_supervisor_state {
-    HF_SUPERVISOR_WAITING,         /* the acquire is under way */
-    HF_SUPERVISOR_GRANTED,         /* a grant is there, no command yet */
-    HF_SUPERVISOR_RUNNING,         /* the command runs */
-    HF_SUPERVISOR_TERMINATING,     /* the command's tree is being ended */
-    HF_SUPERVISOR_RESTARTING,      /* elect: it leads and nothing runs; the
-                                      command is started at .next_at_ms */
+    HF_SUPERVISOR_WAITING,     /* the acquire is under way */
+    HF_SUPERVISOR_GRANTED,     /* a grant is there, no command yet */
+    HF_SUPERVISOR_RUNNING,     /* the command runs */
+    HF_SUPERVISOR_TERMINATING, /* the command's tree is being ended */
+    HF_SUPERVISOR_ENDED,       /* elect: nothing runs; the launcher was asked
+                                  for the signals that it has got */
+    HF_SUPERVISOR_RESTARTING,  /* elect: it leads and nothing runs; the
+                                  command is started at .next_at_ms */
     HF_SUPERVISOR_CLOSING_TICKETS, /* nothing runs; the launcher was asked to
                                       close its tickets */
     HF_SUPERVISOR_RELEASING,       /* elect: the grant is being released */
@@ -90,6 +92,8 @@ struct hf_supervisor {
     uint64_t granted_at_ms;              /* when this leadership began */
     uint64_t started_at_ms, ended_at_ms; /* when this instance did */
     struct hf_restart_state restarts;
+    bool signals_passed;   /* .passed has all signals until its end */
+    uint64_t decide_at_ms; /* decide then without */
     sigset_t passed; /* the signals that this instance got through holdfast */
     bool released;   /* the engine has answered the release */
     struct hf_tree_termination termination;
@@ -111,6 +115,11 @@ void hf_supervisor_begin_release(struct hf_supervisor *supervisor);
  * ends, .next_at_ms; print why, and forget the command. */
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms);
+
+/* Nothing of the command runs: ask the launcher for the signals that it has got
+ * until now; .signals_passed is set when it has answered.  False if it cannot
+ * be asked. */
+bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
 
 /* A signal ${number} was sent to the command, which runs or has just ended:
  * remember it, because it may ask elect to end. */

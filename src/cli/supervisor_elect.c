@@ -36,6 +36,14 @@ void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number)
     sigaddset(&supervisor->passed, number);
 }
 
+bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_ENDED};
+
+    return !supervisor->launcher_gone &&
+           hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
+}
+
 /* Has a signal asked the election to end?  SIGTERM, SIGINT and SIGQUIT do, and
  * the command may clean up after them.  Others may mean anything to it, so they
  * do only if it died of them. */
@@ -130,19 +138,16 @@ static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
-/* Nothing of this instance counts for the next one.  The launcher passes no
- * signal on until that has started. */
+/* Nothing of this instance counts for the next one. */
 static void forget_command(struct hf_supervisor *supervisor)
 {
-    struct hf_ipc_message message = {.kind = HF_IPC_ENDED};
-
     supervisor->command = 0;
     supervisor->command_ended = false;
     supervisor->command_stopped = false;
     supervisor->launcher_checks = 0;
     supervisor->by_request = false;
+    supervisor->signals_passed = false;
     sigemptyset(&supervisor->passed);
-    (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,

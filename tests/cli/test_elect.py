@@ -7,6 +7,7 @@ leader or to the server.
 """
 
 import os
+import random
 import signal
 import subprocess
 
@@ -15,6 +16,8 @@ import harness
 from harness import waiting
 
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
+
+FAULTS = 200 if os.environ.get("HF_LONG") == "1" else 12
 
 
 class Elect:
@@ -120,8 +123,68 @@ class Elect:
                          ["first", "second", "first"])
 
 
+    # ---- faults of any kind, one after the other
+
+    def kill_launcher(self, candidate):
+        candidate.kill()
+
+    def kill_supervisor(self, candidate):
+        os.kill(self.supervisor(candidate), KILL)
+
+    def kill_command(self, candidate):
+        harness.kill(self.command(candidate))
+
+    def resign(self, _):
+        self.revoke("name", "election")
+
+    def faults(self):
+        return [self.kill_launcher, self.kill_supervisor, self.kill_command,
+                self.resign]
+
+    def contender(self, number):
+        """A candidate whose command ignores SIGTERM, as a new process of that
+        number."""
+        return self.start(
+            "-c", self.url(), "--on-revoke", "exit", "--grace", "200ms", "name",
+            "--", "sh", "-c", "exec " + self.beat_command(str(number), flags="t"),
+            command="elect", stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+
+    def test_after_each_fault_of_the_leader_one_runs(self):
+        seed = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
+        print("HF_SEED=%d" % seed, flush=True)
+        chosen = random.Random(seed)
+        candidates = [self.contender(i) for i in range(3)]
+        for _ in range(FAULTS):
+            candidates = [old if old.poll() is None else self.contender(i)
+                          for i, old in enumerate(candidates)]
+            since_us = self.now_us()
+            leader = waiting.eventually("a leader", lambda: [
+                beat.id for beat in self.beats() if beat.at > since_us])[-1]
+            fault = chosen.choice(self.faults())
+            print("%s of %s" % (fault.__name__, leader), flush=True)
+            since_us = self.now_us()
+            fault(candidates[int(leader)])
+            waiting.eventually("another instance", lambda: any(
+                first > since_us for first, _, _ in self.instances()))
+        self.assert_one_at_a_time()
+
+
 class OnServer(Elect):
     """What a file engine has not: leases, and a server."""
+
+    def freeze_supervisor(self, candidate):
+        os.kill(self.supervisor(candidate), STOP)
+
+    def freeze_server(self, _):
+        self.server.freeze()
+        commands = {beat.pid for beat in self.beats()}
+        waiting.eventually("the end of the command", lambda: not any(
+            harness.is_alive(pid) for pid in commands))
+        self.server.thaw()
+
+    def faults(self):
+        return super().faults() + [self.freeze_supervisor, self.freeze_server]
 
     def test_a_frozen_leader_is_followed(self):
         first = self.candidate("first", flags="t")
