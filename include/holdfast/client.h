@@ -148,6 +148,28 @@ enum hf_loss_at {
     HF_LOSS_AT_SUSPENDED = 1
 };
 
+/* What a client counts, combined with '|': see <holdfast/metrics.h>. */
+enum hf_metrics {
+    HF_METRICS_NONE = 0,
+    /* Count, for hf_client_stats() and hf_client_metrics_write(). */
+    HF_METRICS_COUNT = 1,
+    /* If HOLDFAST_METRICS_DIR is set, count and keep the numbers in a file in
+     * that directory, for `holdfast metrics --dir`.  If that is not possible,
+     * the log says why, and nothing else fails.  A set-user-id program ignores
+     * the variable. */
+    HF_METRICS_DIR = 2
+};
+
+/* What a lock called ${name} is called in metrics: ${name}, or a name that
+ * several locks share; at most 255 bytes of it are kept.  NULL: it counts among
+ * the others.  Called once for each handle of a lock, when it is opened, with
+ * locks of the library held: it must not call the library.  The text is copied
+ * when it has returned. */
+struct hf_metrics_name {
+    const char *(*fn)(void *arg, const char *name);
+    void *arg; /* valid until hf_client_close() has returned */
+};
+
 struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT */
     enum hf_delivery delivery;
@@ -163,13 +185,18 @@ struct hf_client_opts {
     struct hf_on_log on_log;
     struct hf_reconnect reconnect;
     enum hf_loss_at loss_at;
+    uint64_t metrics;                    /* enum hf_metrics */
+    struct hf_metrics_name metrics_name; /* .fn is NULL: the name itself */
 };
 #define HF_CLIENT_OPTS_INIT                                                    \
     {                                                                          \
         sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
             {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING},                  \
             {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL},        \
-            HF_LOSS_AT_LOST                                                    \
+            HF_LOSS_AT_LOST, HF_METRICS_NONE,                                  \
+        {                                                                      \
+            NULL, NULL                                                         \
+        }                                                                      \
     }
 
 /**

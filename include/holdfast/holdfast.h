@@ -77,6 +77,7 @@
 #include <holdfast/election.h>
 #include <holdfast/grant.h>
 #include <holdfast/lock.h>
+#include <holdfast/metrics.h>
 #include <holdfast/mutex.h>
 #include <holdfast/status.h>
 #include <holdfast/tickets.h>

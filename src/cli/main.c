@@ -8,6 +8,7 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/metrics.h"
 #include "cli/program_exec.h"
 #include "cli/run.h"
 #include "cli/show.h"
@@ -19,6 +20,7 @@ static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast elect [OPTION...] NAME -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
+    "       holdfast metrics [OPTION...] NAME... | --dir DIR\n"
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
@@ -29,6 +31,7 @@ static const char usage[] =
     "  run    run a command while holding a lock\n"
     "  elect  run a command on one machine of several, the leader\n"
     "  show   show who holds a lock, and who waits for it\n"
+    "  metrics print numbers of locks as OpenMetrics text\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
     "  torture let processes contend for a lock and check what happens\n"
     "  verify check what the clients of a lock did and observed\n"
@@ -54,6 +57,7 @@ static const struct {
     {"run", hf_run_main, NULL},
     {"elect", hf_elect_main, NULL},
     {"show", hf_show_main, NULL},
+    {"metrics", hf_metrics_main, NULL},
     {"sql", hf_sql_main, NULL},
     {"torture", NULL, &hf_program_torture},
     {"verify", NULL, &hf_program_torture},
@@ -82,6 +86,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(i, argc - 1, argv + 1);
     hf_ui_print("'%.80s': no such command; expected run, elect, show, sql, "
+    hf_ui_print("'%.80s': no such command; expected run, show, metrics, sql, "
                 "torture, verify, zk, --version or --help, for instance: "
                 "holdfast run NAME -- "
                 "COMMAND",

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/quote.h"
 #include "host/client.h"
+#include "monitor/log_default.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000
@@ -148,7 +149,8 @@ static hf_status open_client(const struct show_options *options,
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
 
     opts.connect_ms = options->wait_ms;
-    opts.on_log.fn = on_log;
+    if (!hf_log_is_chosen())
+        opts.on_log.fn = on_log;
     if (options->quiet)
         opts.on_log.level = HF_LOG_ERROR;
     return hf_client_open_list_only(options->url, &opts, client, error);

@@ -16,6 +16,7 @@
 #include "cli/ipc.h"
 #include "core/error.h"
 #include "host/grant_check.h"
+#include "monitor/log_default.h"
 
 /* The first connection may take this long, even if the wait has no limit. */
 #define HF_CONNECT_MAX_MS 15000
@@ -135,9 +136,11 @@ static bool open_client(struct hf_supervisor *supervisor)
     opts.connect_ms = HF_CONNECT_MAX_MS;
     if (options->wait_ms > 0 && options->wait_ms < HF_CONNECT_MAX_MS)
         opts.connect_ms = options->wait_ms;
-    opts.on_log.fn = on_log;
+    if (!hf_log_is_chosen())
+        opts.on_log.fn = on_log;
     opts.on_log.arg = supervisor->run;
     opts.on_log.level = levels[options->verbosity];
+    opts.metrics = HF_METRICS_DIR;
     return hf_client_open(options->url, &opts, &supervisor->client,
                           &supervisor->failure) == HF_OK;
 }

@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "core/heap.h"
 #include "core/tree.h"
+#include "host/client_metrics.h"
 #include "host/owner_grants.h"
 #include "host/state_listener.h"
 #include "monitor/monitor.h"
@@ -73,6 +74,8 @@ struct hf_client {
     /* The last state that the core reported, and who is notified of it. */
     struct hf_state_listeners listeners;
     struct hf_done close_done; /* of hf_client_close_start() */
+
+    struct hf_client_metrics metrics;
 
     /* Texts of the last errors of locks and grants. */
     struct hf_shared_texts error_texts;

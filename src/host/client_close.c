@@ -31,6 +31,7 @@ void hf_client_close_ended(void *owner)
          user = user->next)
         user->ended(user);
     hf_state_listeners_drop(&client->listeners);
+    hf_client_metrics_close(client);
     hf_done_call(&client->monitor, &done, &result);
 }
 

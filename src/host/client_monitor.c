@@ -66,7 +66,10 @@ static void leave_loop(void *owner)
 
 static void destroy(void *owner)
 {
-    hf_free(owner);
+    struct hf_client *client = owner;
+
+    hf_client_metrics_close(client);
+    hf_free(client);
 }
 
 /* In the child nothing is held: the copies of the parent's handles must say so,
@@ -79,6 +82,7 @@ static void after_fork(void *owner)
     if (client->engine != NULL)
         client->ops->after_fork(client->engine);
     hf_grant_after_fork(client);
+    hf_metrics_file_after_fork(&client->metrics.file);
 }
 
 const struct hf_monitor_ops hf_client_monitor_ops = {

@@ -31,6 +31,7 @@ static void host_event(void *host, struct hf_event *event)
     struct hf_monitor *monitor = host;
 
     hf_queue_op_save_list(event);
+    hf_client_metrics_event(monitor->owner, event);
     hf_client_step(monitor->owner, event);
 }
 
@@ -57,6 +58,11 @@ static hf_status check_opts(const struct hf_client_opts *given, bool borrowed,
                             "'loss_at' is %d; expected HF_LOSS_AT_LOST or "
                             "HF_LOSS_AT_SUSPENDED",
                             (int)opts->loss_at);
+    if ((opts->metrics & ~(uint64_t)(HF_METRICS_COUNT | HF_METRICS_DIR)) != 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "'metrics' is %llu; expected HF_METRICS_NONE, "
+                            "HF_METRICS_COUNT, HF_METRICS_DIR or both",
+                            (unsigned long long)opts->metrics);
     if (borrowed && opts->delivery != HF_DELIVER_THREAD)
         return hf_error_set(error, HF_EINVAL,
                             "HF_DELIVER_DISPATCH does not go with a borrowed "
@@ -179,7 +185,8 @@ static hf_status new_client(const struct hf_url *url,
         goto free_client;
     hf_monitor_disable_cancel();
     hf_monitor_lock(&made->monitor);
-    if ((status = open_engine(made, url, loop, list_only, error)) != HF_OK)
+    if ((status = hf_client_metrics_open(made, opts, error)) != HF_OK ||
+        (status = open_engine(made, url, loop, list_only, error)) != HF_OK)
         goto abandon_client;
     /* A callback may close it while we leave. */
     hf_monitor_reference(&made->monitor);

@@ -33,6 +33,16 @@ struct hf_grant_callbacks {
     struct hf_callback revoke;
 };
 
+/* What the metrics know of a grant, if its client counts; in microseconds of
+ * hf_now_us(). */
+struct hf_grant_metrics {
+    uint64_t begun_us;
+    uint64_t granted_us; /* 0: it is not held */
+    uint64_t gone_us; /* when the ticket ahead was reported gone; 0: not known,
+                         or another one is ahead */
+    bool waited;
+};
+
 /* All fields under the client's lock, where nothing else is said. */
 struct hf_grant {
     /* A multi-lock if there are several tickets. */
@@ -78,6 +88,7 @@ struct hf_grant {
     /* The election whose candidacy it is, or NULL. */
     struct hf_election *election;
 
+    struct hf_grant_metrics metrics;
     struct hf_deferred_free deferred;
     /* The payload of its tickets: in the same allocation or, if what its owner
      * holds needs more room, .payload_larger. */
@@ -252,6 +263,10 @@ void hf_grant_after_fork(struct hf_client *client);
  * is a grant and not a cohort.  It overwrites the payload of the grant's ticket
  * before, because a grant has at most one ENQUEUE under way. */
 void hf_grant_write_payload(struct hf_own_ticket *ticket);
+
+/* The grant that ${ticket} is of: the grant of an acquisition of several
+ * tickets, or NULL if several grants share the ticket. */
+struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket);
 
 /* Add asked= to the payload of ${ticket}, which is about to be written again,
  * if the text is one of ours. */

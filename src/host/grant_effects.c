@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "host/candidacy.h"
 #include "host/grant_check.h"
+#include "host/grant_metrics.h"
 #include "host/semaphore_limit.h"
 
 /* The release was a step of another operation: go on with that. */
@@ -91,6 +92,24 @@ static void explain_limits(struct hf_grant *grant)
     hf_acquisition_set_text(&grant->client->core, a, why.text);
 }
 
+/* For those who look for what a program does with its locks: what becomes of
+ * an acquire. */
+static void log_acquire(struct hf_grant *grant, const char *what)
+{
+    hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
+                 "\"%s\" %s; its token is %llu", grant->lock->name, what,
+                 (unsigned long long)grant->acquisition.token);
+}
+
+static void log_end(struct hf_grant *grant)
+{
+    const struct hf_acquisition *a = &grant->acquisition;
+
+    hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
+                 "\"%s\" was not granted: %s", grant->lock->name,
+                 hf_acquisition_text(a));
+}
+
 /* Effects of the last seven kinds are not about an acquisition and cannot come
  * here. */
 void hf_grant_handle_effect(struct hf_grant *grant,
@@ -101,11 +120,14 @@ void hf_grant_handle_effect(struct hf_grant *grant,
     switch (effect->kind) {
     case HF_EFFECT_LOST:
         hf_owner_grants_remove(grant);
+        hf_grant_metrics_lost(grant);
         hf_grant_set_pending(grant, true);
         lose_grant(grant);
         break;
     case HF_EFFECT_GRANTED:
         grant->granted = true;
+        hf_grant_metrics_granted(grant);
+        log_acquire(grant, "is granted");
         hf_owner_grants_add(grant);
         hf_limit_compare(grant);
         hf_grant_set_pending(grant, false);
@@ -114,14 +136,21 @@ void hf_grant_handle_effect(struct hf_grant *grant,
         break;
     case HF_EFFECT_ENDED:
         explain_limits(grant);
+        hf_grant_metrics_ended(grant);
+        log_end(grant);
         hf_grant_unqueue_wait(grant);
         complete(grant, grant->acquisition.status);
         break;
     case HF_EFFECT_WAITING:
+        grant->metrics.waited = true;
+        hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
+                     "\"%s\" is waited for; tickets ahead: %zu",
+                     grant->lock->name, (size_t)grant->acquisition.ahead);
         hf_limit_compare(grant);
         hf_grant_queue_wait(grant);
         break;
     case HF_EFFECT_REVOKED:
+        hf_grant_metrics_revoked(grant);
         hf_log_write(&grant->client->monitor.log, HF_LOG_INFO,
                      "somebody asks for \"%s\" to be released",
                      grant->lock->name);
@@ -129,6 +158,7 @@ void hf_grant_handle_effect(struct hf_grant *grant,
             hf_grant_queue_revoke(grant);
         break;
     case HF_EFFECT_RELEASED:
+        log_acquire(grant, "is released");
         if (grant->acquisition.status == HF_EDENIED)
             hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
                          "the ticket of \"%s\" cannot leave its queue before "

@@ -9,6 +9,7 @@
 #include "core/multi_lock.h"
 #include "core/time_math.h"
 #include "host/grant.h"
+#include "host/grant_metrics.h"
 #include "host/owner_text.h"
 
 /* Set until when ${grant} waits, and how often its wait is reported. */
@@ -148,6 +149,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->references = 1;
     grant->op = (struct hf_op){&op_ops, &grant->client->monitor};
     grant->loss_fd = -1;
+    hf_grant_metrics_begun(grant);
     grant->deferred.destroy = destroy_grant;
     hf_grant_set_callbacks(grant, done, opts);
     for (size_t i = 0; i < count; i++)

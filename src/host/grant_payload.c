@@ -16,6 +16,16 @@ static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
                                offsetof(struct hf_grant, acquisition));
 }
 
+struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket)
+{
+    struct hf_acquisition *acquisition = ticket->acquisition;
+    struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
+
+    if (hf_acquisition_cohort(acquisition) != NULL)
+        return NULL;
+    return of_acquisition(parent != NULL ? parent : acquisition);
+}
+
 /* Add the limit of a semaphore.  The tickets of its entry mutex have it too,
  * because those who wait for the mutex see no others. */
 static void describe_limit(char payload[HF_PAYLOAD_BYTES],
@@ -55,15 +65,13 @@ static bool grow_payload(struct hf_grant *grant, size_t size)
 void hf_grant_write_payload(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
-    struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
     char payload[HF_PAYLOAD_BYTES];
     size_t least;
-    struct hf_grant *grant;
+    struct hf_grant *grant = hf_grant_of_ticket(ticket);
 
-    if (hf_acquisition_cohort(acquisition) != NULL)
+    if (grant == NULL)
         /* Several share the ticket, and its payload is that of the first. */
         return;
-    grant = of_acquisition(parent != NULL ? parent : acquisition);
     memcpy(payload, grant->payload, grant->payload_bytes);
     payload[grant->payload_bytes] = '\0';
     describe_limit(payload, acquisition);

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "host/grant.h"
+#include "host/grant_metrics.h"
 
 /* Hand the release of ${grant} to the core, and take back callbacks that are
  * out of date. */
@@ -15,6 +16,7 @@ static void step_release(struct hf_grant *grant)
 
     assert(grant->granted && !grant->released);
     grant->released = true;
+    hf_grant_metrics_released(grant);
     hf_owner_grants_remove(grant);
     hf_grant_unqueue_loss(grant);
     hf_grant_unqueue_revoke(grant);

@@ -63,14 +63,17 @@ static const char *write_queue_name(const struct hf_lock *lock, char *at,
 }
 
 /* A lock with one reference; NULL if out of memory.  The names of a semaphore's
- * two queues are in the same allocation. */
+ * two queues are in the same allocation, and the name in metrics. */
 static struct hf_lock *new_lock(struct hf_client *client, const char *name,
                                 const struct hf_lock_opts *opts)
 {
     size_t bytes = strlen(name) + 1;
     size_t locks_bytes = bytes + strlen(HF_QUEUE_LOCKS);
+    size_t leases_bytes = bytes + strlen(HF_QUEUE_LEASES);
+    size_t metrics_bytes =
+        hf_client_metrics_on(client) ? HF_METRICS_NAME_BYTES : 0;
     struct hf_lock *lock = hf_alloc(sizeof(*lock) + bytes + locks_bytes +
-                                    bytes + strlen(HF_QUEUE_LEASES));
+                                    leases_bytes + metrics_bytes);
 
     if (lock == NULL)
         return NULL;
@@ -85,6 +88,10 @@ static struct hf_lock *new_lock(struct hf_client *client, const char *name,
     lock->references = 1;
     lock->client_cohort = NULL;
     lock->client = client;
+    if (metrics_bytes != 0)
+        hf_client_metrics_name(client, lock->name,
+                               lock->name + bytes + locks_bytes + leases_bytes,
+                               &lock->metrics_name);
     hf_monitor_reference(&client->monitor);
     return lock;
 }

@@ -37,6 +37,7 @@ struct hf_lock {
     uint32_t other_limit;
     /* Of a mutex that shares its tickets within the client, or NULL. */
     struct hf_client_cohort *client_cohort;
+    struct hf_metrics_name_ref metrics_name; /* under the client's lock */
     const char *entry_queue; /* a semaphore: the queue of its entry mutex */
     const char *lease_queue; /* a semaphore: the queue of its leases */
     char name[]; /* the canonical name; the names of the queues are behind it */

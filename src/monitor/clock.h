@@ -11,4 +11,7 @@
  * so that a lease does not outlive a suspend. */
 uint64_t hf_now_ms(void);
 
+/* The same in microseconds, for what is measured; nothing is decided by it. */
+uint64_t hf_now_us(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "monitor/log_default.h"
 #include "monitor/monitor_private.h"
 
 /* In the child of a fork: close every descriptor of the monitor and of its
@@ -37,7 +38,7 @@ bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
     m->owner = owner;
     m->references = 1;
     m->interrupt_fd = -1;
-    m->log.on_log = on_log;
+    m->log.on_log = hf_log_choose(on_log);
     m->fork.lock = &m->lock;
     m->fork.in_child = after_fork;
     m->fork.arg = m;

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading is bounded: one block at a time is in memory.  What is in the
+ * directory may have been written by other users, so nothing of it is mapped
+ * and each number is checked that memory depends on.
+ */
+#include "cli/metrics_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/process.h"
+#include "cli/ui.h"
+#include "core/errno_text.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "core/sha256.h"
+#include "metrics/metrics_file.h"
+
+#define FOLDED "folded"
+#define FOLDED_TEMPORARY "folded.tmp"
+/* The name of a file without its suffix. */
+#define ID_BYTES 32
+/* Files that one fold takes in; the rest waits for the next one. */
+#define ABSORBED_MAX 65536
+/* How long another one may have the lock, and how often it is tried. */
+#define LOCK_WAIT_MS 5000
+#define LOCK_TRY_EVERY_MS 10
+/* A block that changes while it is read is read again, up to so often. */
+#define READ_TRIES 100
+
+/* Names of files, without a NUL. */
+struct ids {
+    char (*items)[ID_BYTES];
+    size_t count;
+    size_t room;
+};
+
+/* One pass through a directory. */
+struct pass {
+    const char *path;
+    int dir;
+    uid_t owner;   /* of the directory */
+    bool may_fold; /* this user */
+    char boot[HF_METRICS_BOOT_BYTES];
+    struct hf_metrics_block *block; /* what was read last */
+    struct hf_metrics_dir *result;
+    struct hf_metrics_sum folded;
+    struct ids in_folded; /* as "folded" says */
+    struct ids absorbed;  /* the dead of this pass, and of .in_folded those that
+                             could not be removed */
+    bool folded_is_bad;   /* "folded" cannot be read: fold nothing */
+    bool no_memory;
+};
+
+static bool add_id(struct ids *ids, const char id[ID_BYTES])
+{
+    if (ids->count == ids->room) {
+        size_t room = ids->room != 0 ? 2 * ids->room : 64;
+        void *items = hf_realloc(ids->items, room * ID_BYTES);
+
+        if (items == NULL)
+            return false;
+        ids->items = items;
+        ids->room = room;
+    }
+    memcpy(ids->items[ids->count++], id, ID_BYTES);
+    return true;
+}
+
+static bool has_id(const struct ids *ids, const char id[ID_BYTES])
+{
+    for (size_t i = 0; i < ids->count; i++)
+        if (memcmp(ids->items[i], id, ID_BYTES) == 0)
+            return true;
+    return false;
+}
+
+/* Print that ${name} is skipped, and why. */
+static void skip(struct pass *pass, const char *name, const char *why)
+{
+    pass->result->skipped++;
+    hf_ui_print("%.200s: skipped %s: %s", pass->path,
+                hf_quote(name, strlen(name)).text, why);
+}
+
+/* --------------------------------------------------------------- a file -- */
+
+/* Read ${bytes} at the beginning of ${fd}.  False with errno; 0: it is
+ * shorter. */
+static bool read_all(int fd, void *to, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t got = pread(fd, (char *)to + done, bytes - done, (off_t)done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* Is the header that of this version and machine?  NULL: yes; else what is
+ * wrong. */
+static const char *check_header(const struct hf_metrics_header *header)
+{
+    if (memcmp(header->magic, HF_METRICS_MAGIC, sizeof header->magic) != 0)
+        return "no file of metrics";
+    if (header->byte_order != HF_METRICS_BYTE_ORDER)
+        return "written by a machine of another byte order";
+    if (header->version != HF_METRICS_VERSION)
+        return "written by another version of holdfast; read it with that";
+    return NULL;
+}
+
+/* Read the sequence number of a block.  False if the file is too short. */
+static bool read_sequence(int fd, uint64_t *sequence)
+{
+    struct hf_metrics_header header;
+
+    if (!read_all(fd, &header, sizeof header))
+        return false;
+    *sequence = atomic_load(&header.sequence);
+    return true;
+}
+
+/* Read the block of a client.  One that is being written is read again; what
+ * remains then is one event that was counted in part.  NULL: done; else why
+ * not. */
+static const char *read_block(int fd, struct hf_metrics_block *block)
+{
+    const char *why;
+
+    for (int i = 0; i < READ_TRIES; i++) {
+        uint64_t before, after;
+
+        if (!read_sequence(fd, &before) ||
+            !read_all(fd, block, sizeof *block) || !read_sequence(fd, &after))
+            return errno == 0 ? "too short" : hf_errno_text(errno);
+        if (before == after && before % 2 == 0)
+            break;
+    }
+    if ((why = check_header(&block->header)) != NULL)
+        return why;
+    if (block->header.bytes != sizeof *block ||
+        atomic_load(&block->header.used) > HF_METRICS_NAMES)
+        return "damaged";
+    return NULL;
+}
+
+/* Is the client of ${fd} gone?  Its process keeps a lock; one that has closed
+ * all its descriptors is found by its pid. */
+static bool is_dead(const struct pass *pass, int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct hf_metrics_header header;
+
+    if (!read_all(fd, &header, sizeof header))
+        return false;
+    if (atomic_load(&header.closed) != 0)
+        return true;
+    if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+        return false;
+    return strncmp(header.boot, pass->boot, sizeof header.boot) != 0 ||
+           header.pid > INT32_MAX ||
+           hf_process_started((pid_t)header.pid) != header.started;
+}
+
+/* Open ${name} to read it; -1 and ${why}. */
+static int open_file(const struct pass *pass, const char *name,
+                     struct stat *stat, const char **why)
+{
+    int fd =
+        openat(pass->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0) {
+        *why = errno == ELOOP ? "a symbolic link" : hf_errno_text(errno);
+        return -1;
+    }
+    *why = "no regular file";
+    if (fstat(fd, stat) == 0 && S_ISREG(stat->st_mode))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Count the file of a client.  Whether it is dead is asked before it is read,
+ * because the numbers of the dead do not change. */
+static void add_client(struct pass *pass, const char *name)
+{
+    struct hf_metrics_dir *result = pass->result;
+    const char *why;
+    struct stat stat;
+    bool dead;
+    int fd;
+
+    if (has_id(&pass->in_folded, name)) { /* a fold was killed */
+        if (pass->may_fold && unlinkat(pass->dir, name, 0) != 0 &&
+            !add_id(&pass->absorbed, name))
+            pass->no_memory = true;
+        return;
+    }
+    if ((fd = open_file(pass, name, &stat, &why)) < 0) {
+        if (errno != ENOENT)
+            skip(pass, name, why);
+        return;
+    }
+    dead = is_dead(pass, fd);
+    why = read_block(fd, pass->block);
+    close(fd);
+    if (why != NULL) {
+        skip(pass, name, why);
+        return;
+    }
+    if (!hf_metrics_sum_add(&result->sum, pass->block, HF_METRICS_NAMES))
+        pass->no_memory = true;
+    if (!dead) {
+        result->alive++;
+        return;
+    }
+    result->dead++;
+    if (pass->may_fold && !pass->folded_is_bad &&
+        pass->absorbed.count < ABSORBED_MAX &&
+        (!hf_metrics_sum_add(&pass->folded, pass->block, HF_METRICS_NAMES) ||
+         !add_id(&pass->absorbed, name)))
+        pass->no_memory = true;
+}
+
+/* Remove a file that a dead process did not finish.  A living one has a lock on
+ * it, or makes another one. */
+static void remove_unfinished(const struct pass *pass, const char *name)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct stat stat;
+    const char *why;
+    int fd;
+
+    if (!pass->may_fold || (fd = open_file(pass, name, &stat, &why)) < 0)
+        return;
+    if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
+        (void)unlinkat(pass->dir, name, 0);
+    close(fd);
+}
+
+/* ----------------------------------------------------------- the folded -- */
+
+/* A folded file: a block with as many entries as there are names, the number of
+ * ids, the ids, and a digest of all that. */
+static size_t folded_bytes(uint64_t names, uint64_t ids)
+{
+    return hf_metrics_block_bytes((size_t)names) + sizeof(uint64_t) +
+           (size_t)ids * ID_BYTES + HF_SHA256_BYTES;
+}
+
+/* Add the folded file in ${memory}.  NULL: done; else why not. */
+static const char *parse_folded(struct pass *pass, const char *memory,
+                                size_t bytes)
+{
+    const struct hf_metrics_block *block = (const void *)memory;
+    uint8_t digest[HF_SHA256_BYTES];
+    uint64_t names, ids;
+    const char *why;
+    size_t at;
+
+    if (bytes < folded_bytes(0, 0))
+        return "too short";
+    if ((why = check_header(&block->header)) != NULL)
+        return why;
+    names = atomic_load(&block->header.used);
+    hf_sha256(memory, bytes - sizeof digest, digest);
+    if (names > HF_METRICS_SUM_NAMES || bytes < folded_bytes(names, 0) ||
+        memcmp(digest, memory + bytes - sizeof digest, sizeof digest) != 0)
+        return "damaged";
+    at = hf_metrics_block_bytes((size_t)names);
+    memcpy(&ids, memory + at, sizeof ids);
+    if (ids > 2 * ABSORBED_MAX || folded_bytes(names, ids) != bytes)
+        return "damaged";
+    at += sizeof ids;
+    for (uint64_t i = 0; i < ids; i++, at += ID_BYTES)
+        if (!add_id(&pass->in_folded, memory + at))
+            pass->no_memory = true;
+    if (!hf_metrics_sum_add(&pass->folded, block, (size_t)names) ||
+        !hf_metrics_sum_add(&pass->result->sum, block, (size_t)names))
+        pass->no_memory = true;
+    return NULL;
+}
+
+/* Read "folded", if it is there.  In a directory for all users another one may
+ * have made it. */
+static void read_folded(struct pass *pass)
+{
+    const char *why = "too large";
+    char *memory = NULL;
+    struct stat stat;
+    size_t bytes;
+    int fd = open_file(pass, FOLDED, &stat, &why);
+
+    if (fd < 0 && errno == ENOENT)
+        return;
+    if (fd >= 0 && stat.st_uid != pass->owner && stat.st_uid != 0) {
+        why = "its owner is neither that of the directory nor root";
+    } else if (fd >= 0 && stat.st_size >= 0 &&
+               (uintmax_t)stat.st_size <=
+                   folded_bytes(HF_METRICS_SUM_NAMES, 2 * ABSORBED_MAX)) {
+        bytes = (size_t)stat.st_size;
+        memory = hf_alloc(bytes + 1);
+        pass->no_memory |= memory == NULL;
+        if (memory != NULL && !read_all(fd, memory, bytes))
+            why = "it cannot be read";
+        else if (memory != NULL)
+            why = parse_folded(pass, memory, bytes);
+    }
+    if (why != NULL && !pass->no_memory) {
+        pass->folded_is_bad = true;
+        skip(pass, FOLDED, why);
+        hf_ui_print("%.200s: nothing is folded while that is there; remove it "
+                    "to lose what it counts and begin anew",
+                    pass->path);
+    }
+    hf_free(memory);
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool write_all(int fd, const void *from, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t put = write(fd, (const char *)from + done, bytes - done);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        done += (size_t)put;
+    }
+    return true;
+}
+
+/* The folded file of this pass in memory, ${bytes} long; NULL: no memory. */
+static char *build_folded(struct pass *pass, size_t *bytes)
+{
+    uint64_t ids = pass->absorbed.count;
+    struct hf_metrics_block *block;
+    char *memory, *at;
+
+    hf_metrics_sum_trim(&pass->folded);
+    *bytes = folded_bytes(pass->folded.count, ids);
+    if ((memory = hf_alloc(*bytes)) == NULL)
+        return NULL;
+    block = (void *)memory;
+    hf_metrics_sum_write(&pass->folded, block);
+    memcpy(block->header.magic, HF_METRICS_MAGIC, sizeof block->header.magic);
+    block->header.version = HF_METRICS_VERSION;
+    block->header.byte_order = HF_METRICS_BYTE_ORDER;
+    block->header.bytes = *bytes;
+    at = memory + hf_metrics_block_bytes(pass->folded.count);
+    memcpy(at, &ids, sizeof ids);
+    at += sizeof ids;
+    if (ids > 0)
+        memcpy(at, pass->absorbed.items, pass->absorbed.count * ID_BYTES);
+    hf_sha256(memory, *bytes - HF_SHA256_BYTES,
+              (uint8_t *)memory + *bytes - HF_SHA256_BYTES);
+    return memory;
+}
+
+/* Put the ${bytes} of ${memory} into a new file and give it the name "folded".
+ * False with errno. */
+static bool replace_folded(const struct pass *pass, const char *memory,
+                           size_t bytes)
+{
+    bool done;
+    int fd;
+
+    if (unlinkat(pass->dir, FOLDED_TEMPORARY, 0) != 0 && errno != ENOENT)
+        return false;
+    fd = openat(pass->dir, FOLDED_TEMPORARY,
+                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return false;
+    done = write_all(fd, memory, bytes) && fsync(fd) == 0;
+    close(fd);
+    return done &&
+           renameat(pass->dir, FOLDED_TEMPORARY, pass->dir, FOLDED) == 0 &&
+           fsync(pass->dir) == 0;
+}
+
+/* The files of the dead are removed once the sum that has them is there. */
+static hf_status fold(struct pass *pass, struct hf_error *error)
+{
+    char name[ID_BYTES + sizeof HF_METRICS_LIVE_SUFFIX];
+    char *memory;
+    size_t bytes;
+    bool done;
+
+    if (pass->absorbed.count == 0)
+        return HF_OK;
+    if ((memory = build_folded(pass, &bytes)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    done = replace_folded(pass, memory, bytes);
+    hf_free(memory);
+    if (!done)
+        return hf_error_set(
+            error, errno == ENOSPC || errno == EDQUOT ? HF_EFULL : HF_EDIR,
+            "cannot fold the files of the dead in %.200s: %s", pass->path,
+            hf_errno_text(errno));
+    for (size_t i = 0; i < pass->absorbed.count; i++) {
+        (void)snprintf(name, sizeof name, "%.*s%s", ID_BYTES,
+                       pass->absorbed.items[i], HF_METRICS_LIVE_SUFFIX);
+        (void)unlinkat(pass->dir, name, 0);
+    }
+    return HF_OK;
+}
+
+/* ---------------------------------------------------------- the directory --
+ */
+
+/* Is ${name} the id of a client and then ${suffix}? */
+static bool has_form(const char *name, const char *suffix)
+{
+    return strspn(name, "0123456789abcdef") == ID_BYTES &&
+           strcmp(name + ID_BYTES, suffix) == 0;
+}
+
+static void add_entry(struct pass *pass, const char *name)
+{
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        strcmp(name, FOLDED) == 0 || strcmp(name, FOLDED_TEMPORARY) == 0)
+        return;
+    if (has_form(name, HF_METRICS_LIVE_SUFFIX))
+        add_client(pass, name);
+    else if (has_form(name, HF_METRICS_NEW_SUFFIX))
+        remove_unfinished(pass, name);
+    else
+        skip(pass, name, "its name is none of a file of metrics");
+}
+
+/* Take the lock on the directory.  It is tried again and again, because a wait
+ * for flock() has no end of its own. */
+static hf_status lock_dir(const struct pass *pass, struct hf_error *error)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_TRY_EVERY_MS * 1000000};
+    uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), LOCK_WAIT_MS);
+
+    while (flock(pass->dir, (pass->may_fold ? LOCK_EX : LOCK_SH) | LOCK_NB) !=
+           0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return hf_error_set(error, HF_EDIR, "no lock on %.200s: %s",
+                                pass->path, hf_errno_text(errno));
+        if (hf_clock_now_ms() >= until_ms)
+            return hf_error_set(error, HF_EBUSY,
+                                "another process has had the lock on %.200s "
+                                "for 5 s; see which one with lslocks(8)",
+                                pass->path);
+        nanosleep(&pause, NULL);
+    }
+    return HF_OK;
+}
+
+/* Read all entries, with the lock. */
+static hf_status read_entries(struct pass *pass, struct hf_error *error)
+{
+    int copy = fcntl(pass->dir, F_DUPFD_CLOEXEC, 0);
+    DIR *listing = copy >= 0 ? fdopendir(copy) : NULL;
+    struct dirent *entry;
+
+    if (listing == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return hf_error_set(error, HF_EDIR, "cannot list %.200s: %s",
+                            pass->path, hf_errno_text(errno));
+    }
+    read_folded(pass);
+    while (!pass->no_memory && (entry = readdir(listing)) != NULL)
+        add_entry(pass, entry->d_name);
+    closedir(listing);
+    if (pass->no_memory)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    return HF_OK;
+}
+
+static hf_status run_pass(struct pass *pass, struct hf_error *error)
+{
+    struct stat stat;
+    hf_status status;
+
+    if (fstat(pass->dir, &stat) != 0)
+        return hf_error_set(error, HF_EDIR, "fstat of %.200s: %s", pass->path,
+                            hf_errno_text(errno));
+    pass->owner = stat.st_uid;
+    pass->may_fold = geteuid() == 0 || geteuid() == stat.st_uid;
+    hf_metrics_read_boot(pass->boot);
+    if ((pass->block = hf_alloc(sizeof *pass->block)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if ((status = lock_dir(pass, error)) == HF_OK &&
+        (status = read_entries(pass, error)) == HF_OK && pass->may_fold)
+        status = fold(pass, error);
+    return status;
+}
+
+hf_status hf_metrics_dir_read(const char *path, struct hf_metrics_dir *result,
+                              struct hf_error *error)
+{
+    struct pass pass = {.path = path, .result = result};
+    hf_status status = hf_metrics_open_dir(path, false, &pass.dir, error);
+
+    *result = (struct hf_metrics_dir){.alive = 0};
+    if (status != HF_OK)
+        return status;
+    status = run_pass(&pass, error);
+    close(pass.dir); /* and the lock ends */
+    hf_free(pass.block);
+    hf_free(pass.in_folded.items);
+    hf_free(pass.absorbed.items);
+    hf_metrics_sum_free(&pass.folded);
+    if (status != HF_OK)
+        hf_metrics_sum_free(&result->sum);
+    return status;
+}

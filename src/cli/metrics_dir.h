@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of metrics in a directory: their sum, and folding those of the dead
+ * into one.
+ *
+ *   HEX.live  a block of one client (metrics/metrics_file.h)
+ *   HEX.new   one that is being made
+ *   folded    the sum of the blocks of dead clients, and the names of the files
+ *             that are in it and may not be removed yet
+ *
+ * Whoever sums has a lock on the directory, shared or exclusive.  The system
+ * releases it if he is killed.  A fold writes the new sum with the names of the
+ * files that are in it, renames it to "folded", and only then removes them.  So
+ * a fold that was killed in between counts nothing twice: the next one finds
+ * the names.
+ */
+#ifndef HF_CLI_METRICS_DIR_H
+#define HF_CLI_METRICS_DIR_H
+
+#include "metrics/metrics_sum.h"
+
+struct hf_metrics_dir {
+    struct hf_metrics_sum sum;
+    size_t alive;   /* files of living clients */
+    size_t dead;    /* of dead ones that were not in "folded" yet */
+    size_t skipped; /* entries that are no such files; each was printed */
+};
+
+/* Set ${result} to the sum of ${path}.  If this user owns the directory, or is
+ * root, fold the files of the dead.  The caller frees .sum.
+ *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ENOMEM; HF_EBUSY if another one
+ *             has the lock for too long. */
+hf_status hf_metrics_dir_read(const char *path, struct hf_metrics_dir *result,
+                              struct hf_error *error);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client counts: its session and its requests.  Its grants are in
+ * grant_metrics.h.  A client that does not count has no block, and everything
+ * here ends with that one comparison.
+ *
+ * All with the client's lock, where nothing else is said.
+ */
+#ifndef HF_HOST_CLIENT_METRICS_H
+#define HF_HOST_CLIENT_METRICS_H
+
+#include "core/engine.h"
+#include "metrics/metrics_file.h"
+
+struct hf_client;
+
+struct hf_client_metrics {
+    struct hf_metrics_file file; /* .block is NULL: nothing is counted */
+    struct hf_metrics_name name; /* the user's */
+    bool connected;              /* there was a connection */
+    /* The request whose answer is timed, one at a time as BSD's TCP does it
+     * (t_rtttime); NULL: none.  It is only compared. */
+    const struct hf_request *timed;
+    uint64_t timed_us; /* of hf_now_us(); when it was sent */
+};
+
+/* Begin to count, if ${opts} ask for it.  If that is impossible in the
+ * directory, log it.
+ *   Fails     HF_ENOMEM. */
+hf_status hf_client_metrics_open(struct hf_client *client,
+                                 const struct hf_client_opts *opts,
+                                 struct hf_error *error);
+
+/* Count nothing from now on.  Idempotent. */
+void hf_client_metrics_close(struct hf_client *client);
+
+bool hf_client_metrics_on(const struct hf_client *client);
+
+/* Set ${ref} to the name in metrics of a lock called ${name}, which is written
+ * to ${text}. */
+void hf_client_metrics_name(const struct hf_client *client, const char *name,
+                            char text[HF_METRICS_NAME_BYTES],
+                            struct hf_metrics_name_ref *ref);
+
+/* ${request} is handed to the engine. */
+void hf_client_metrics_request(struct hf_client *client,
+                               const struct hf_request *request);
+
+/* The engine reports ${event}, and the core has not seen it yet. */
+void hf_client_metrics_event(struct hf_client *client,
+                             const struct hf_event *event);
+
+#endif

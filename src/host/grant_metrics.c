@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each event of a grant is counted for all, and for the name of each of its
+ * locks.
+ */
+#include "host/grant_metrics.h"
+
+#include "core/multi_lock.h"
+#include "host/client_metrics.h"
+#include "monitor/clock.h"
+
+/* What one event adds. */
+struct addition {
+    bool acquired, waited, failed, lost, revoked;
+    /* 0: nothing to add. */
+    bool waits, holds, hands;
+    uint64_t wait_us, hold_us, handoff_us;
+};
+
+static struct hf_metrics_block *block_of(const struct hf_grant *grant)
+{
+    if (grant->lock->kind == HF_TICKET_PARTICIPANT)
+        return NULL;
+    return grant->client->metrics.file.block;
+}
+
+static void add(struct hf_metrics_series *series,
+                const struct addition *addition)
+{
+    if (addition->acquired)
+        hf_metrics_count(&series->acquired);
+    if (addition->waited)
+        hf_metrics_count(&series->waited);
+    if (addition->failed)
+        hf_metrics_count(&series->failed);
+    if (addition->lost)
+        hf_metrics_count(&series->lost);
+    if (addition->revoked)
+        hf_metrics_count(&series->revoked);
+    if (addition->waits)
+        hf_metrics_observe(&series->wait, addition->wait_us);
+    if (addition->holds)
+        hf_metrics_observe(&series->hold, addition->hold_us);
+    if (addition->hands)
+        hf_metrics_observe(&series->handoff, addition->handoff_us);
+}
+
+/* To the sum of all names first: what a name has must never be more. */
+static void add_to_name(struct hf_metrics_file *file,
+                        struct hf_metrics_name_ref *name,
+                        const struct addition *addition)
+{
+    struct hf_metrics_block *block = file->block;
+    size_t index = hf_metrics_find(block, name, addition->waited);
+
+    add(&block->named, addition);
+    if (index == HF_METRICS_NAMES || !hf_metrics_file_extend(file, index))
+        return;
+    hf_metrics_take(block, index, name);
+    if (addition->waited)
+        hf_metrics_count(&block->entries[index].weight);
+    add(&block->entries[index].series, addition);
+}
+
+static void add_to_all(struct hf_grant *grant, const struct addition *addition)
+{
+    struct hf_metrics_file *file = &grant->client->metrics.file;
+
+    add(&file->block->all, addition);
+    for (size_t i = 0; i < grant->item_count; i++)
+        add_to_name(file, &grant->items[i].lock->metrics_name, addition);
+}
+
+/* Count one event. */
+static void count(struct hf_grant *grant, const struct addition *addition)
+{
+    struct hf_metrics_block *block = block_of(grant);
+
+    hf_metrics_begin(block);
+    add_to_all(grant, addition);
+    hf_metrics_end(block);
+}
+
+void hf_grant_metrics_begun(struct hf_grant *grant)
+{
+    if (block_of(grant) != NULL)
+        grant->metrics.begun_us = hf_now_us();
+}
+
+/* The acquire has ended with ${status}. */
+static void count_end(struct hf_grant *grant, hf_status status,
+                      const struct addition *addition)
+{
+    struct hf_metrics_block *block = block_of(grant);
+
+    hf_metrics_begin(block);
+    if ((unsigned)status < HF_METRICS_STATUSES)
+        hf_metrics_count(&block->ended[status]);
+    add_to_all(grant, addition);
+    hf_metrics_end(block);
+}
+
+void hf_grant_metrics_granted(struct hf_grant *grant)
+{
+    struct hf_grant_metrics *metrics = &grant->metrics;
+    struct addition addition = {.acquired = true, .waits = true};
+    uint64_t now_us;
+
+    if (block_of(grant) == NULL)
+        return;
+    now_us = hf_now_us();
+    metrics->granted_us = now_us;
+    addition.waited = metrics->waited;
+    addition.wait_us = now_us - metrics->begun_us;
+    addition.hands = metrics->gone_us != 0;
+    addition.handoff_us = now_us - metrics->gone_us;
+    count_end(grant, HF_OK, &addition);
+}
+
+/* A try that ends because of others has no wait, but it was contended. */
+void hf_grant_metrics_ended(struct hf_grant *grant)
+{
+    hf_status status = grant->acquisition.status;
+    struct addition addition = {.failed = true};
+
+    if (block_of(grant) == NULL)
+        return;
+    addition.waited = grant->metrics.waited || status == HF_EBUSY;
+    count_end(grant, status, &addition);
+}
+
+/* It is held no more. */
+static void end_hold(struct hf_grant *grant, bool lost)
+{
+    struct hf_grant_metrics *metrics = &grant->metrics;
+    struct addition addition = {.lost = lost, .holds = true};
+
+    if (block_of(grant) == NULL || metrics->granted_us == 0)
+        return;
+    addition.hold_us = hf_now_us() - metrics->granted_us;
+    metrics->granted_us = 0;
+    count(grant, &addition);
+}
+
+void hf_grant_metrics_released(struct hf_grant *grant)
+{
+    end_hold(grant, false);
+}
+
+void hf_grant_metrics_lost(struct hf_grant *grant)
+{
+    end_hold(grant, true);
+}
+
+void hf_grant_metrics_revoked(struct hf_grant *grant)
+{
+    const struct addition addition = {.revoked = true};
+
+    if (block_of(grant) != NULL)
+        count(grant, &addition);
+}
+
+/* Of several tickets the end of one wait is not the grant.  A ticket of ours
+ * that is watched is not ahead. */
+void hf_grant_metrics_watched(const struct hf_event *event)
+{
+    const struct hf_request *watch = event->as.answer.request;
+    const struct hf_own_ticket *ticket = watch->own_ticket;
+    struct hf_grant *grant;
+
+    if (ticket == NULL || hf_ticket_id_equal(&watch->ticket, &ticket->id))
+        return;
+    grant = hf_grant_of_ticket(ticket);
+    if (grant == NULL || hf_acquisition_multi_lock(&grant->acquisition) != NULL)
+        return;
+    grant->metrics.gone_us = event->kind == HF_EVENT_GONE ? hf_now_us() : 0;
+}

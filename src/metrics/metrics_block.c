@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Histograms, and which names have an entry.
+ */
+#include "metrics/metrics_block.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/sha256.h"
+#include "core/utf8.h"
+
+#define BOUND(us, seconds) us,
+static const uint64_t bounds_us[] = {HF_HISTOGRAM_TABLE(BOUND)};
+#undef BOUND
+
+_Static_assert(sizeof(bounds_us) / sizeof(*bounds_us) ==
+                   HF_HISTOGRAM_BUCKETS - 1,
+               "the last bucket has no bound");
+
+/* A digest, because anyone may choose names, and two with one id would be
+ * counted as one. */
+uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES])
+{
+    size_t bytes = strlen(name);
+    uint8_t digest[HF_SHA256_BYTES];
+    uint64_t id;
+
+    hf_sha256(name, bytes, digest);
+    memcpy(&id, digest, sizeof(id));
+    if (id == 0)
+        id = 1;
+    if (bytes < HF_METRICS_NAME_BYTES) {
+        memcpy(text, name, bytes + 1);
+    } else {
+        bytes = hf_utf8_cut(name, HF_METRICS_NAME_BYTES - 18);
+        memcpy(text, name, bytes);
+        (void)snprintf(text + bytes, HF_METRICS_NAME_BYTES - bytes,
+                       "~%016" PRIx64, id);
+    }
+    return id;
+}
+
+/* Without a branch for each bound, because short and long durations are mixed:
+ * the number of bounds that ${us} exceeds. */
+void hf_metrics_observe(struct hf_metrics_histogram *histogram, uint64_t us)
+{
+    size_t bucket = 0;
+
+    for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS - 1; i++)
+        bucket += us > bounds_us[i];
+    hf_metrics_count(&histogram->buckets[bucket]);
+    atomic_store_explicit(
+        &histogram->sum_us,
+        atomic_load_explicit(&histogram->sum_us, memory_order_relaxed) + us,
+        memory_order_release);
+}
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* The entry with the least weight. */
+static size_t find_least(const struct hf_metrics_block *block)
+{
+    size_t least = 0;
+
+    for (size_t i = 1; i < HF_METRICS_NAMES; i++)
+        if (load(&block->entries[i].weight) <
+            load(&block->entries[least].weight))
+            least = i;
+    return least;
+}
+
+/* Where it was last time, or else anywhere. */
+size_t hf_metrics_find(const struct hf_metrics_block *block,
+                       struct hf_metrics_name_ref *name, bool contended)
+{
+    size_t used = (size_t)load(&block->header.used);
+
+    if (name->text == NULL)
+        return HF_METRICS_NAMES;
+    if (name->entry < used && load(&block->entries[name->entry].id) == name->id)
+        return name->entry;
+    for (size_t i = 0; i < used; i++)
+        if (load(&block->entries[i].id) == name->id)
+            return name->entry = i;
+    if (used < HF_METRICS_NAMES)
+        return name->entry = used;
+    return contended ? (name->entry = find_least(block)) : HF_METRICS_NAMES;
+}
+
+/* The weight of the name before stays: it is the error of Space-Saving, by
+ * which a new name may be overestimated. */
+void hf_metrics_take(struct hf_metrics_block *block, size_t index,
+                     const struct hf_metrics_name_ref *name)
+{
+    struct hf_metrics_entry *entry = &block->entries[index];
+
+    assert(name->text != NULL && index < HF_METRICS_NAMES);
+    if (load(&entry->id) == name->id)
+        return;
+    atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    memset(&entry->series, 0, sizeof(entry->series));
+    (void)snprintf(entry->name, sizeof(entry->name), "%s", name->text);
+    atomic_store_explicit(&entry->id, name->id, memory_order_release);
+    if (index >= load(&block->header.used))
+        atomic_store_explicit(&block->header.used, index + 1,
+                              memory_order_release);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding, and the conversion between counters that somebody writes meanwhile
+ * and plain numbers.
+ */
+#include "metrics/metrics_sum.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/utf8.h"
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* -------------------------------------------------------------- reading -- */
+
+static void add_histogram(struct hf_histogram *to,
+                          const struct hf_metrics_histogram *from)
+{
+    to->sum_us += load(&from->sum_us);
+    for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++) {
+        uint64_t count = load(&from->buckets[i]);
+
+        to->buckets[i] += count;
+        to->count += count;
+    }
+}
+
+static void add_series(struct hf_lock_stats *to,
+                       const struct hf_metrics_series *from)
+{
+    to->acquired += load(&from->acquired);
+    to->waited += load(&from->waited);
+    to->failed += load(&from->failed);
+    to->lost += load(&from->lost);
+    to->revoked += load(&from->revoked);
+    add_histogram(&to->wait, &from->wait);
+    add_histogram(&to->hold, &from->hold);
+    add_histogram(&to->handoff, &from->handoff);
+}
+
+/* The name with ${id}, or a new one; NULL if there is no memory. */
+static struct hf_metrics_sum_name *get_name(struct hf_metrics_sum *sum,
+                                            uint64_t id)
+{
+    struct hf_metrics_sum_name *names = sum->names;
+
+    for (size_t i = 0; i < sum->count; i++)
+        if (names[i].id == id)
+            return &names[i];
+    if (sum->count == sum->room) {
+        size_t room = sum->room != 0 ? 2 * sum->room : HF_METRICS_NAMES;
+
+        names = hf_realloc(names, room * sizeof(*names));
+        if (names == NULL)
+            return NULL;
+        sum->names = names;
+        sum->room = room;
+    }
+    names = &names[sum->count++];
+    memset(names, 0, sizeof(*names));
+    names->id = id;
+    return names;
+}
+
+/* The text of an entry is that of another process: it may be anything. */
+static void copy_text(char text[HF_METRICS_NAME_BYTES],
+                      const struct hf_metrics_entry *entry)
+{
+    memcpy(text, entry->name, HF_METRICS_NAME_BYTES);
+    text[HF_METRICS_NAME_BYTES - 1] = '\0';
+    if (!hf_utf8_valid(text, strlen(text)))
+        hf_utf8_make_printable(text, true);
+}
+
+static bool add_entry(struct hf_metrics_sum *sum,
+                      const struct hf_metrics_entry *entry)
+{
+    struct hf_metrics_sum_name *name;
+
+    if (load(&entry->id) == 0)
+        return true;
+    if ((name = get_name(sum, load(&entry->id))) == NULL)
+        return false;
+    name->weight += load(&entry->weight);
+    copy_text(name->text, entry);
+    add_series(&name->stats, &entry->series);
+    return true;
+}
+
+/* A bound on names is kept on the way, so that the memory for any number of
+ * files is bounded. */
+bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
+                        const struct hf_metrics_block *block, size_t entries)
+{
+    uint64_t used = load(&block->header.used);
+
+    add_series(&sum->all, &block->all);
+    add_series(&sum->named, &block->named);
+    for (size_t i = 0; i < HF_METRICS_STATUSES; i++)
+        sum->ended[i] += load(&block->ended[i]);
+    sum->reconnects += load(&block->reconnects);
+    sum->suspensions += load(&block->suspensions);
+    sum->sessions_lost += load(&block->sessions_lost);
+    add_histogram(&sum->round_trip, &block->round_trip);
+    for (size_t i = 0; i < entries && i < used; i++)
+        if (!add_entry(sum, &block->entries[i]))
+            return false;
+    if (sum->count > 2 * HF_METRICS_SUM_NAMES)
+        hf_metrics_sum_trim(sum);
+    return true;
+}
+
+/* -------------------------------------------------------------- writing -- */
+
+static int compare_weights(const void *a, const void *b)
+{
+    const struct hf_metrics_sum_name *one = a, *other = b;
+
+    return (one->weight < other->weight) - (one->weight > other->weight);
+}
+
+void hf_metrics_sum_trim(struct hf_metrics_sum *sum)
+{
+    if (sum->count <= HF_METRICS_SUM_NAMES)
+        return;
+    qsort(sum->names, sum->count, sizeof(*sum->names), compare_weights);
+    sum->count = HF_METRICS_SUM_NAMES;
+}
+
+static void write_histogram(struct hf_metrics_histogram *to,
+                            const struct hf_histogram *from)
+{
+    atomic_init(&to->sum_us, from->sum_us);
+    for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++)
+        atomic_init(&to->buckets[i], from->buckets[i]);
+}
+
+static void write_series(struct hf_metrics_series *to,
+                         const struct hf_lock_stats *from)
+{
+    atomic_init(&to->acquired, from->acquired);
+    atomic_init(&to->waited, from->waited);
+    atomic_init(&to->failed, from->failed);
+    atomic_init(&to->lost, from->lost);
+    atomic_init(&to->revoked, from->revoked);
+    write_histogram(&to->wait, &from->wait);
+    write_histogram(&to->hold, &from->hold);
+    write_histogram(&to->handoff, &from->handoff);
+}
+
+void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
+                          struct hf_metrics_block *block)
+{
+    write_series(&block->all, &sum->all);
+    write_series(&block->named, &sum->named);
+    for (size_t i = 0; i < HF_METRICS_STATUSES; i++)
+        atomic_init(&block->ended[i], sum->ended[i]);
+    atomic_init(&block->reconnects, sum->reconnects);
+    atomic_init(&block->suspensions, sum->suspensions);
+    atomic_init(&block->sessions_lost, sum->sessions_lost);
+    write_histogram(&block->round_trip, &sum->round_trip);
+    for (size_t i = 0; i < sum->count; i++) {
+        struct hf_metrics_entry *entry = &block->entries[i];
+
+        atomic_init(&entry->id, sum->names[i].id);
+        atomic_init(&entry->weight, sum->names[i].weight);
+        memcpy(entry->name, sum->names[i].text, sizeof(entry->name));
+        write_series(&entry->series, &sum->names[i].stats);
+    }
+    atomic_init(&block->header.used, sum->count);
+}
+
+/* --------------------------------------------------------------- others -- */
+
+/* An event that was counted in part may be in an entry and not in the sum. */
+static void subtract(uint64_t *from, uint64_t number)
+{
+    *from = *from > number ? *from - number : 0;
+}
+
+static void subtract_histogram(struct hf_histogram *from,
+                               const struct hf_histogram *histogram)
+{
+    subtract(&from->sum_us, histogram->sum_us);
+    from->count = 0;
+    for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++) {
+        subtract(&from->buckets[i], histogram->buckets[i]);
+        from->count += from->buckets[i];
+    }
+}
+
+void hf_metrics_sum_others(const struct hf_metrics_sum *sum,
+                           struct hf_lock_stats *others)
+{
+    *others = sum->named;
+    for (size_t i = 0; i < sum->count; i++) {
+        const struct hf_lock_stats *stats = &sum->names[i].stats;
+
+        subtract(&others->acquired, stats->acquired);
+        subtract(&others->waited, stats->waited);
+        subtract(&others->failed, stats->failed);
+        subtract(&others->lost, stats->lost);
+        subtract(&others->revoked, stats->revoked);
+        subtract_histogram(&others->wait, &stats->wait);
+        subtract_histogram(&others->hold, &stats->hold);
+        subtract_histogram(&others->handoff, &stats->handoff);
+    }
+}
+
+void hf_metrics_sum_free(struct hf_metrics_sum *sum)
+{
+    hf_free(sum->names);
+    *sum = (struct hf_metrics_sum){0};
+}

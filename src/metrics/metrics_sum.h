@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums of blocks: of one client, or of the files of many.
+ *
+ * A sum can be written as a file, which is a block with any number of entries,
+ * and be read again.
+ */
+#ifndef HF_METRICS_METRICS_SUM_H
+#define HF_METRICS_METRICS_SUM_H
+
+#include "metrics/metrics_block.h"
+
+/* A sum has at most so many names; the others, with the least weight, are
+ * counted among "others". */
+#define HF_METRICS_SUM_NAMES 1024
+
+/* A name of a sum. */
+struct hf_metrics_sum_name {
+    uint64_t id;
+    uint64_t weight;
+    char text[HF_METRICS_NAME_BYTES];
+    struct hf_lock_stats stats; /* without .name */
+};
+
+/* All zero is the sum of nothing. */
+struct hf_metrics_sum {
+    struct hf_lock_stats all;
+    struct hf_lock_stats named; /* of all names together */
+    uint64_t ended[HF_METRICS_STATUSES];
+    uint64_t reconnects;
+    uint64_t suspensions;
+    uint64_t sessions_lost;
+    struct hf_histogram round_trip;
+    struct hf_metrics_sum_name *names; /* in no order */
+    size_t count;
+    size_t room;
+};
+
+/* Add ${block}, of which ${entries} entries were read, and whose header was
+ * checked.  False if there is no memory; the sum is then not usable. */
+bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
+                        const struct hf_metrics_block *block, size_t entries);
+
+/* Keep the HF_METRICS_SUM_NAMES names with the greatest weight. */
+void hf_metrics_sum_trim(struct hf_metrics_sum *sum);
+
+/* Write ${sum} to ${block}, which is all zero, has room for .count entries and
+ * gets no header but .used. */
+void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
+                          struct hf_metrics_block *block);
+
+/* Set ${others} to what the names have that have no numbers of their own. */
+void hf_metrics_sum_others(const struct hf_metrics_sum *sum,
+                           struct hf_lock_stats *others);
+
+void hf_metrics_sum_free(struct hf_metrics_sum *sum);
+
+#endif

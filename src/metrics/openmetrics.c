@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two forms of a sample.
+ */
+#include "metrics/openmetrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECONDS(us, seconds) seconds,
+static const char *const bounds[] = {HF_HISTOGRAM_TABLE(SECONDS) "+Inf"};
+#undef SECONDS
+
+_Static_assert(sizeof(bounds) / sizeof(*bounds) == HF_HISTOGRAM_BUCKETS,
+               "a text for each bucket");
+
+#define MICROSECONDS_PER_SECOND 1000000
+
+/* --------------------------------------------------------------- bytes -- */
+
+static void flush(struct hf_openmetrics *out)
+{
+    if (out->used > 0 && !out->stopped)
+        out->stopped = !out->write(out->arg, out->buffer, out->used);
+    out->used = 0;
+}
+
+static void put(struct hf_openmetrics *out, const char *text, size_t bytes)
+{
+    while (bytes > 0 && !out->stopped) {
+        size_t room = sizeof(out->buffer) - out->used;
+        size_t part = bytes < room ? bytes : room;
+
+        memcpy(out->buffer + out->used, text, part);
+        out->used += part;
+        text += part;
+        bytes -= part;
+        if (out->used == sizeof(out->buffer))
+            flush(out);
+    }
+}
+
+static void put_text(struct hf_openmetrics *out, const char *text)
+{
+    put(out, text, strlen(text));
+}
+
+/* A text in double quotes.  OpenMetrics escapes the quote, the backslash and
+ * the end of a line; JSON all control characters. */
+static void put_quoted(struct hf_openmetrics *out, const char *text)
+{
+    char escaped[8];
+
+    put_text(out, "\"");
+    for (; *text != '\0'; text++) {
+        if (*text == '\n')
+            put_text(out, "\\n");
+        else if (*text == '"' || *text == '\\')
+            put(out, (const char[]){'\\', *text}, 2);
+        else if (out->json && (unsigned char)*text < ' ')
+            put(out, escaped,
+                (size_t)snprintf(escaped, sizeof(escaped), "\\u%04x",
+                                 (unsigned)*text));
+        else
+            put(out, text, 1);
+    }
+    put_text(out, "\"");
+}
+
+/* ${number}, or the seconds of so many microseconds. */
+static void put_number(struct hf_openmetrics *out, uint64_t number, bool micro)
+{
+    char text[48];
+
+    if (micro)
+        (void)snprintf(text, sizeof(text), "%" PRIu64 ".%06" PRIu64,
+                       number / MICROSECONDS_PER_SECOND,
+                       number % MICROSECONDS_PER_SECOND);
+    else
+        (void)snprintf(text, sizeof(text), "%" PRIu64, number);
+    put_text(out, text);
+}
+
+/* ------------------------------------------------------------- samples -- */
+
+void hf_openmetrics_family(struct hf_openmetrics *out,
+                           const struct hf_metric_family *family)
+{
+    static const char *const types[] = {
+        [HF_METRIC_COUNTER] = "counter",
+        [HF_METRIC_GAUGE] = "gauge",
+        [HF_METRIC_GAUGE_SECONDS] = "gauge",
+        [HF_METRIC_HISTOGRAM] = "histogram",
+    };
+
+    if (out->json)
+        return;
+    put_text(out, "# TYPE ");
+    put_text(out, family->name);
+    put_text(out, " ");
+    put_text(out, types[family->type]);
+    if (family->type == HF_METRIC_HISTOGRAM ||
+        family->type == HF_METRIC_GAUGE_SECONDS) {
+        put_text(out, "\n# UNIT ");
+        put_text(out, family->name);
+        put_text(out, " seconds");
+    }
+    put_text(out, "\n# HELP ");
+    put_text(out, family->name);
+    put_text(out, " ");
+    put_text(out, family->help);
+    put_text(out, "\n");
+}
+
+/* The part of a sample before its number; ${bound} of a bucket, else NULL. */
+static void begin_sample(struct hf_openmetrics *out, const char *name,
+                         const char *suffix, struct hf_metric_label label,
+                         const char *bound)
+{
+    struct hf_metric_label labels[] = {label, {"le", bound}};
+    const char *separator = out->json ? "" : "{";
+    bool any = false;
+
+    put_text(out, out->json ? "{\"metric\":\"" : "");
+    put_text(out, name);
+    put_text(out, suffix);
+    put_text(out, out->json ? "\",\"labels\":{" : "");
+    for (size_t i = 0; i < 2; i++) {
+        if (labels[i].key == NULL || labels[i].value == NULL)
+            continue;
+        put_text(out, any ? "," : separator);
+        put_text(out, out->json ? "\"" : "");
+        put_text(out, labels[i].key);
+        put_text(out, out->json ? "\":" : "=");
+        put_quoted(out, labels[i].value);
+        any = true;
+    }
+    put_text(out, any && !out->json ? "}" : "");
+    put_text(out, out->json ? "},\"value\":" : " ");
+}
+
+static void end_sample(struct hf_openmetrics *out)
+{
+    put_text(out, out->json ? "}\n" : "\n");
+}
+
+void hf_openmetrics_number(struct hf_openmetrics *out,
+                           const struct hf_metric_family *family,
+                           struct hf_metric_label label, uint64_t number)
+{
+    begin_sample(out, family->name,
+                 family->type == HF_METRIC_COUNTER ? "_total" : "", label,
+                 NULL);
+    put_number(out, number, family->type == HF_METRIC_GAUGE_SECONDS);
+    end_sample(out);
+}
+
+/* A bucket counts those below it, too. */
+void hf_openmetrics_histogram(struct hf_openmetrics *out,
+                              const struct hf_metric_family *family,
+                              struct hf_metric_label label,
+                              const struct hf_histogram *histogram)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++) {
+        count += histogram->buckets[i];
+        begin_sample(out, family->name, "_bucket", label, bounds[i]);
+        put_number(out, count, false);
+        end_sample(out);
+    }
+    begin_sample(out, family->name, "_count", label, NULL);
+    put_number(out, histogram->count, false);
+    end_sample(out);
+    begin_sample(out, family->name, "_sum", label, NULL);
+    put_number(out, histogram->sum_us, true);
+    end_sample(out);
+}
+
+bool hf_openmetrics_end(struct hf_openmetrics *out)
+{
+    if (!out->json)
+        put_text(out, "# EOF\n");
+    flush(out);
+    return !out->stopped;
+}

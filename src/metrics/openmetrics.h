@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A writer of OpenMetrics text, version 1.0.0
+ * (github.com/OpenObservability/OpenMetrics): families, and the samples of
+ * each, with a buffer in front of the user's function.
+ *
+ * The other form of the same, for programs that read JSON, is one object in a
+ * line for each sample.
+ */
+#ifndef HF_METRICS_OPENMETRICS_H
+#define HF_METRICS_OPENMETRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/metrics.h>
+
+struct hf_openmetrics {
+    bool (*write)(void *arg, const char *text, size_t bytes);
+    void *arg;
+    bool json;    /* a line for each sample, and nothing else */
+    bool stopped; /* .write returned false */
+    size_t used;  /* of .buffer */
+    char buffer[2048];
+};
+
+enum hf_metric_type {
+    HF_METRIC_COUNTER,
+    HF_METRIC_GAUGE,
+    HF_METRIC_GAUGE_SECONDS,
+    HF_METRIC_HISTOGRAM, /* of seconds */
+};
+
+/* A family of metrics.  Its name ends in the unit, if it has one. */
+struct hf_metric_family {
+    const char *name;
+    enum hf_metric_type type;
+    const char *help; /* a sentence */
+};
+
+/* A label; no .key: there is none. */
+struct hf_metric_label {
+    const char *key;
+    const char *value; /* any text that is UTF-8 */
+};
+
+/* Begin a family: its samples follow, each family once. */
+void hf_openmetrics_family(struct hf_openmetrics *out,
+                           const struct hf_metric_family *family);
+
+/* A sample of a counter or a gauge; of HF_METRIC_GAUGE_SECONDS ${number} is in
+ * microseconds. */
+void hf_openmetrics_number(struct hf_openmetrics *out,
+                           const struct hf_metric_family *family,
+                           struct hf_metric_label label, uint64_t number);
+
+/* The samples of a histogram. */
+void hf_openmetrics_histogram(struct hf_openmetrics *out,
+                              const struct hf_metric_family *family,
+                              struct hf_metric_label label,
+                              const struct hf_histogram *histogram);
+
+/* The end of the text.  False if .write has returned false. */
+bool hf_openmetrics_end(struct hf_openmetrics *out);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each line is one write(2), so that the lines of several threads and processes
+ * do not mix.
+ */
+#include "monitor/log_default.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "monitor/log.h"
+
+/* Room for a line, each character of it escaped. */
+#define LINE_BYTES (2 * HF_LOG_BYTES + 128)
+
+static const char *const names[] = {
+    [HF_LOG_ERROR] = "error",
+    [HF_LOG_WARNING] = "warning",
+    [HF_LOG_INFO] = "info",
+    [HF_LOG_DEBUG] = "debug",
+};
+#define LEVELS (sizeof(names) / sizeof(*names))
+
+static const char *name_of(enum hf_log_level level)
+{
+    return (unsigned)level < LEVELS ? names[level] : "?";
+}
+
+static const char *chosen(void)
+{
+    const char *value = secure_getenv("HOLDFAST_LOG");
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* A failure to write cannot be reported anywhere. */
+static void write_line(const char *text, int bytes)
+{
+    ssize_t rc = 0;
+
+    if (bytes > 0)
+        rc = write(STDERR_FILENO, text,
+                   bytes < LINE_BYTES ? (size_t)bytes : LINE_BYTES - 1);
+    (void)rc;
+}
+
+static void log_text(void *arg, enum hf_log_level level, const char *line)
+{
+    char text[LINE_BYTES];
+
+    (void)arg;
+    write_line(text, snprintf(text, sizeof(text), "holdfast[%d]: %s: %s\n",
+                              (int)getpid(), name_of(level), line));
+}
+
+/* ${line} has no control characters (hf_log_write()). */
+static void escape(char to[2 * HF_LOG_BYTES + 1], const char *line)
+{
+    size_t used = 0;
+
+    for (; *line != '\0' && used < (size_t)2 * HF_LOG_BYTES - 1; line++) {
+        if (*line == '"' || *line == '\\')
+            to[used++] = '\\';
+        to[used++] = *line;
+    }
+    to[used] = '\0';
+}
+
+static void log_json(void *arg, enum hf_log_level level, const char *line)
+{
+    char text[LINE_BYTES], escaped[2 * HF_LOG_BYTES + 1], at[32] = "";
+    time_t now = time(NULL); /* for people; nothing is decided by it */
+    struct tm parts;
+
+    (void)arg;
+    if (gmtime_r(&now, &parts) != NULL)
+        (void)strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    escape(escaped, line);
+    write_line(text, snprintf(text, sizeof(text),
+                              "{\"time\":\"%s\",\"pid\":%d,\"level\":\"%s\","
+                              "\"text\":\"%s\"}\n",
+                              at, (int)getpid(), name_of(level), escaped));
+}
+
+bool hf_log_is_chosen(void)
+{
+    return chosen() != NULL;
+}
+
+/* Any other value is logged as what is wrong, at the usual level. */
+struct hf_on_log hf_log_choose(struct hf_on_log on_log)
+{
+    const char *value = chosen();
+    size_t bytes;
+    bool json;
+
+    if (on_log.fn != NULL || value == NULL)
+        return on_log;
+    bytes = strcspn(value, ",");
+    json = strcmp(value + bytes, ",json") == 0;
+    on_log =
+        (struct hf_on_log){json ? log_json : log_text, NULL, HF_LOG_WARNING};
+    for (size_t i = 0; i < LEVELS; i++)
+        if (strlen(names[i]) == bytes && memcmp(value, names[i], bytes) == 0 &&
+            (json || value[bytes] == '\0')) {
+            on_log.level = (enum hf_log_level)i;
+            return on_log;
+        }
+    on_log.fn(NULL, HF_LOG_WARNING,
+              "HOLDFAST_LOG is not as expected: error, warning, info or debug, "
+              "and perhaps ',json' behind it, such as info,json");
+    return on_log;
+}

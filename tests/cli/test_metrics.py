@@ -1,0 +1,522 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast metrics, and HOLDFAST_LOG: numbers that are exact, read by the parser
+of Prometheus' own library for Python; files of the living, of the dead and of
+others in one directory.
+
+    test_metrics.py [Redis] [PostgreSql]
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import unittest
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+import harness
+from harness import waiting
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+from zookeeper import Standalone  # noqa: E402
+
+WORKER = os.environ["METRICS_WORKER"]
+WORKERS = 1000
+AT_ONCE = 40
+BYTES = 54120
+BUCKETS = 20
+
+
+class Samples(dict):
+    """{(name, (label, value)...): number} of OpenMetrics text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.types = {}
+        for family in text_string_to_metric_families(text):
+            self.types[family.name] = family.type
+            for sample in family.samples:
+                key = (sample.name, *sorted(sample.labels.items()))
+                if key in self:
+                    raise AssertionError("twice: %s" % (key,))
+                self[key] = sample.value
+
+    def of(self, name, **labels):
+        return self[("holdfast_client_" + name, *sorted(labels.items()))]
+
+    def acquires(self):
+        return {key[1][1]: value for key, value in self.items()
+                if key[0] == "holdfast_client_acquires_total"}
+
+
+class Case(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.metrics = self.path("metrics")
+        self.environment["HOLDFAST_METRICS_DIR"] = self.metrics
+        self.environment.pop("HOLDFAST_LOG", None)
+
+    def tool(self, *arguments, **options):
+        done = subprocess.run([harness.TOOL, "metrics", *arguments],
+                              capture_output=True, text=True,
+                              env=self.environment, stdin=subprocess.DEVNULL,
+                              timeout=waiting.LIMIT_S, **options)
+        return done.returncode, done.stdout, done.stderr
+
+    def printed(self, *arguments):
+        status, out, err = self.tool(*arguments)
+        self.assertEqual((status, err), (0, ""))
+        return out
+
+    def sum(self):
+        return Samples(self.printed("--dir", self.metrics))
+
+    def files(self):
+        return sorted(os.listdir(self.metrics))
+
+
+class Scripted:
+    """A mixin that has .url(): what the tool counts of a scripted run."""
+
+    def queue_length(self, name):
+        out = subprocess.run([harness.TOOL, "show", "-c", self.url(), "--json",
+                              name], capture_output=True, text=True, check=True,
+                             env=self.environment).stdout
+        return len(json.loads(out)["tickets"])
+
+    def queued(self, name, count):
+        waiting.eventually("%d in the queue of %s" % (count, name),
+                           lambda: self.queue_length(name) == count)
+
+    def run_on_engine(self, *arguments):
+        return self.run_tool("-c", self.url(), *arguments)[0]
+
+    def test_counts_are_exact(self):
+        for _ in range(3):
+            self.assertEqual(self.run_on_engine("exact", "--", "true"), 0)
+        holder = self.holder("-c", self.url(), name="exact")
+        self.assertEqual(self.run_on_engine("--try", "exact", "--", "true"), 75)
+        self.assertEqual(self.run_on_engine("-t", "1ms", "exact", "--", "true"),
+                         75)
+        waiters = []
+        for count in (2, 3):
+            waiters.append(self.start("-c", self.url(), "exact", "--", "true"))
+            self.queued("exact", count)
+        self.assert_queue_is_seen()
+        self.finish(holder)
+        for waiter in waiters:
+            self.assertEqual(self.finish(waiter)[0], 0)
+        self.assertEqual(self.run_on_engine("x", "y", "--", "true"), 0)
+        for _ in range(2):  # and the same when all are folded
+            self.assert_counted(self.sum())
+        self.assertEqual(self.files(), ["folded"])
+
+    def assert_queue_is_seen(self):
+        seen = Samples(self.printed("-c", self.url(), "exact", "free", "/exact"))
+        self.assertEqual(seen[("holdfast_queue_holders", ("name", "exact"))], 1)
+        self.assertEqual(seen[("holdfast_queue_waiters", ("name", "exact"))], 2)
+        self.assertEqual(seen[("holdfast_queue_waiters", ("name", "free"))], 0)
+        self.assertGreaterEqual(
+            seen[("holdfast_queue_oldest_hold_seconds", ("name", "exact"))],
+            seen[("holdfast_queue_oldest_wait_seconds", ("name", "exact"))])
+        self.assertEqual({name.split("_")[1] for name in seen.types}, {"queue"})
+
+    def assert_counted(self, seen):
+        self.assertEqual(seen.acquires(),
+                         {"HF_OK": 7, "HF_EBUSY": 1, "HF_ETIMEDOUT": 1})
+        for name, number in (("waits_total", 4), ("losses_total", 0),
+                             ("revocations_total", 0),
+                             ("reconnects_total", 0),
+                             ("sessions_lost_total", 0),
+                             ("wait_seconds_count", 7),
+                             ("hold_seconds_count", 7),
+                             ("handoff_seconds_count", 2)):
+            self.assertEqual(seen.of(name), number, name)
+        self.assertGreaterEqual(seen.of("round_trip_seconds_count"), 9)
+        for name, lock, number in (("acquires_total", "exact", 6),
+                                   ("failures_total", "exact", 2),
+                                   ("waits_total", "exact", 4),
+                                   ("hold_seconds_count", "exact", 6),
+                                   ("handoff_seconds_count", "exact", 2),
+                                   ("acquires_total", "x", 1),
+                                   ("acquires_total", "y", 1),
+                                   ("acquires_total", "/other", 0)):
+            self.assertEqual(seen.of("lock_" + name, name=lock), number,
+                             (name, lock))
+        self.assertEqual({name.split("_")[1] for name in seen.types}, {"client"})
+
+
+class File(Scripted, Case):
+    def url(self):
+        return "file:" + self.locks
+
+
+class ZooKeeper(Scripted, Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Standalone()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def url(self):
+        return "zk://127.0.0.1:%d" % self.server.port
+
+    def test_a_connection_that_was_lost_and_made_again(self):
+        holder = self.holder("-c", self.url(), name="again")
+        self.server.restart()
+
+        def reconnected():
+            seen = self.sum()
+            return (seen.of("reconnects_total") >= 1 and
+                    seen.of("suspensions_total") ==
+                    seen.of("reconnects_total"))
+        waiting.eventually("another connection", reconnected)
+        self.assertEqual(self.finish(holder)[0], 0)
+        seen = self.sum()
+        self.assertEqual(seen.acquires(), {"HF_OK": 1})
+        self.assertEqual(seen.of("sessions_lost_total"), 0)
+
+
+class Redis(Scripted, Case):
+    @classmethod
+    def setUpClass(cls):
+        import redis_server
+        cls.server = redis_server.Redis()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def url(self):
+        return self.server.url(options="?ttl=2s")
+
+    def test_a_lock_that_was_lost(self):
+        holder = self.holder("-c", self.url(), name="gone")
+        self.server.freeze()
+        try:
+            self.assertEqual(self.finish(holder)[0], 76)
+        finally:
+            self.server.thaw()
+        seen = self.sum()
+        self.assertEqual(seen.acquires(), {"HF_OK": 1})
+        self.assertEqual(seen.of("losses_total"), 1)
+        self.assertEqual(seen.of("lock_losses_total", name="gone"), 1)
+        self.assertEqual(seen.of("hold_seconds_count"), 1)
+
+
+class PostgreSql(Scripted, Case):
+    @classmethod
+    def setUpClass(cls):
+        import postgres
+        cls.server = postgres.Postgres()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def url(self):
+        return self.server.url()
+
+
+class Directory(Case):
+    def worker(self, name="w", count=1, **options):
+        return subprocess.Popen(
+            [WORKER, "file:" + self.locks, name, str(count)],
+            env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, **options)
+
+    def work(self, name="w", count=1):
+        worker = self.worker(name, count)
+        out, _ = worker.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual((worker.returncode, out), (0, b"." * count))
+
+    def test_the_living_are_counted_and_not_folded(self):
+        holder = self.holder()
+        seen = self.sum()
+        self.assertEqual(seen.acquires(), {"HF_OK": 1})
+        self.assertEqual(seen.of("hold_seconds_count"), 0)
+        self.assertEqual(seen.of("files", state="alive"), 1)
+        self.assertEqual(len(self.files()), 1)
+        self.finish(holder)
+        seen = self.sum()
+        self.assertEqual(seen.of("hold_seconds_count"), 1)
+        self.assertEqual(seen.of("files", state="dead"), 1)
+        self.assertEqual(self.files(), ["folded"])
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 1})
+
+    def test_a_fold_that_was_killed_counts_nothing_twice(self):
+        """It was killed after the new sum and before the files were removed."""
+        self.work(count=3)
+        name, = self.files()
+        shutil.copy(os.path.join(self.metrics, name), self.path("copy"))
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 3})
+        shutil.copy(self.path("copy"), os.path.join(self.metrics, name))
+        open(os.path.join(self.metrics, "folded.tmp"), "wb").close()
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 3})
+        self.work(count=2)
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 5})
+        self.assertEqual(self.files(), ["folded"])
+
+    def test_a_thousand_processes_some_of_them_killed(self):
+        """Two who sum meanwhile see a number that never falls.  Whoever was
+        killed has counted what he wrote, or one acquire more."""
+        chosen = random.Random(1)
+        least = most = 0
+        left, running, falls = WORKERS, [], []
+        ended = threading.Event()
+        os.mkdir(self.metrics)
+
+        def sum_up():
+            last = 0
+            while not ended.is_set():
+                now = self.sum().acquires()["HF_OK"]
+                if now < last:
+                    falls.append((last, now))
+                last = now
+        readers = [threading.Thread(target=sum_up) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            while left or running:
+                while left and len(running) < AT_ONCE:
+                    killed = chosen.random() < 0.5
+                    running.append((self.worker("w%d" % (left % 100),
+                                                10**6 if killed else 5),
+                                    killed))
+                    left -= 1
+                worker, killed = running.pop(0)
+                with worker:
+                    first = worker.stdout.read(1)
+                    if killed:
+                        self.assertEqual(first, b".")
+                        worker.send_signal(signal.SIGKILL)
+                    count = len(first + worker.stdout.read())
+                self.assertEqual(worker.returncode, -9 if killed else 0)
+                least += count
+                most += count + (1 if killed else 0)
+        finally:
+            ended.set()
+            for reader in readers:
+                reader.join()
+            for worker, _ in running:
+                worker.kill()
+                worker.communicate()
+        self.assertEqual(falls, [])
+        seen = self.sum()
+        self.assertGreaterEqual(seen.acquires()["HF_OK"], least)
+        self.assertLessEqual(seen.acquires()["HF_OK"], most)
+        names = sum(value for key, value in seen.items() if
+                    key[0] == "holdfast_client_lock_acquires_total")
+        self.assertGreaterEqual(names, least)
+        self.assertLessEqual(names, most)
+        self.assertEqual(self.files(), ["folded"])
+        self.assertEqual(self.sum().acquires(), seen.acquires())
+
+    def test_what_is_no_such_file_is_named_and_skipped(self):
+        self.work()
+        name, = self.files()
+        with open(os.path.join(self.metrics, name), "rb") as file:
+            good = file.read()
+        self.assertEqual(len(good), BYTES)
+        bad = {
+            "0" * 32 + ".live": b"", "1" * 32 + ".live": b"x" * BYTES,
+            "2" * 32 + ".live": good[:1000],
+            "3" * 32 + ".live": good[:8] + struct.pack("<I", 99) + good[12:],
+            "4" * 32 + ".live": good[:12] + struct.pack(">I", 0x01020304) +
+                                good[16:],
+            "5" * 32 + ".live": good[:96] + struct.pack("<Q", 65) + good[104:],
+            "notes.txt": b"mine"}
+        for other, text in bad.items():
+            with open(os.path.join(self.metrics, other), "wb") as file:
+                file.write(text)
+        os.symlink("/etc/passwd", os.path.join(self.metrics,
+                                               "6" * 32 + ".live"))
+        os.mkfifo(os.path.join(self.metrics, "7" * 32 + ".live"))
+        status, out, err = self.tool("--dir", self.metrics)
+        self.assertEqual(status, 0)
+        seen = Samples(out)
+        self.assertEqual(seen.acquires(), {"HF_OK": 1})
+        self.assertEqual(seen.of("files", state="skipped"), len(bad) + 2)
+        self.assertEqual(err.count("\n"), len(bad) + 2, err)
+        for part in ('"000', "too short", "no file of metrics",
+                     "another version", "another byte order", "damaged",
+                     "a symbolic link", "no regular file", '"notes.txt"'):
+            self.assertIn(part, err)
+        for other in bad:
+            self.assertIn(other, self.files())
+
+    def test_a_folded_file_that_is_damaged_stays(self):
+        self.work()
+        self.sum()
+        folded = os.path.join(self.metrics, "folded")
+        with open(folded, "r+b") as file:
+            file.seek(200)
+            file.write(b"\xff")
+        self.work()
+        status, out, err = self.tool("--dir", self.metrics)
+        self.assertEqual(status, 0)
+        self.assertEqual(Samples(out).acquires(), {"HF_OK": 1})
+        self.assertIn('skipped "folded": damaged', err)
+        self.assertIn("nothing is folded while that is there; remove it", err)
+        self.assertEqual(len(self.files()), 2)
+        os.remove(folded)
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 1})
+        self.assertEqual(self.files(), ["folded"])
+
+    def test_a_file_that_was_never_finished_is_removed(self):
+        self.work()
+        open(os.path.join(self.metrics, "a" * 32 + ".new"), "wb").close()
+        self.sum()
+        self.assertEqual(self.files(), ["folded"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs another user")
+    def test_another_user_reads_and_folds_nothing(self):
+        os.chmod(self.directory, 0o755)
+        self.work()
+        before = self.files()
+        status, out, err = self.tool("--dir", self.metrics, user="nobody")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(Samples(out).acquires(), {"HF_OK": 1})
+        self.assertEqual(self.files(), before)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs another user")
+    def test_a_folded_file_of_another_user_is_not_believed(self):
+        os.mkdir(self.metrics)
+        os.chmod(self.metrics, 0o1777)
+        self.work()
+        self.sum()
+        os.chown(os.path.join(self.metrics, "folded"), 65534, 65534)
+        status, out, err = self.tool("--dir", self.metrics)
+        self.assertEqual(status, 0)
+        self.assertEqual(Samples(out).acquires(), {"HF_OK": 0})
+        self.assertIn("its owner is neither", err)
+
+    def test_a_directory_that_cannot_be_used_keeps_nobody_from_locks(self):
+        os.mkdir(self.metrics)
+        os.chmod(self.metrics, 0o777)
+        status, _, err = self.run_tool("a", "--", "true")
+        self.assertEqual(status, 0)
+        self.assertIn("no metrics in HOLDFAST_METRICS_DIR: everybody may write",
+                      err)
+        self.assertEqual(self.files(), [])
+        os.rmdir(self.metrics)
+        os.symlink(self.locks, self.metrics)
+        status, _, err = self.run_tool("a", "--", "true")
+        self.assertEqual(status, 0)
+        self.assertIn("or a symbolic link", err)
+        status, out, err = self.tool("--dir", self.metrics)
+        self.assertEqual((status, out), (73, ""))
+        status, out, err = self.tool("--dir", self.path("none"))
+        self.assertEqual((status, out), (73, ""))
+        self.assertIn("No such file", err)
+
+    def test_another_who_keeps_the_lock(self):
+        import fcntl
+        self.work()
+        held = os.open(self.metrics, os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            status, out, err = self.tool("--dir", self.metrics)
+        finally:
+            os.close(held)
+        self.assertEqual((status, out), (75, ""))
+        self.assertIn("lslocks", err)
+
+
+class Text(Case):
+    def test_a_program_writes_its_own(self):
+        del self.environment["HOLDFAST_METRICS_DIR"]
+        name = 'a"b\\c'
+        out = subprocess.run([WORKER, "file:" + self.locks, name, "2"],
+                             capture_output=True, text=True, check=True,
+                             env=self.environment).stdout
+        seen = Samples(out.removeprefix(".."))
+        self.assertEqual(seen.acquires(), {"HF_OK": 2})
+        self.assertEqual(seen.of("lock_acquires_total", name=name), 2)
+        self.assertEqual(seen.types["holdfast_client_wait_seconds"],
+                         "histogram")
+        buckets = [value for key, value in seen.items()
+                   if key[0] == "holdfast_client_wait_seconds_bucket"]
+        self.assertEqual(len(buckets), BUCKETS)
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertEqual(buckets[-1], 2)
+
+    def test_json_has_the_same_samples(self):
+        self.run_tool("a", "--", "true")
+        text = self.sum()
+        lines = [json.loads(line) for line in
+                 self.printed("--json", "--dir", self.metrics).splitlines()]
+        found = {(one["metric"], *sorted(one["labels"].items())): one["value"]
+                 for one in lines}
+        changes = {key for key in text if key[0] == "holdfast_client_files"}
+        self.assertEqual({key: value for key, value in found.items()
+                          if key not in changes},
+                         {key: value for key, value in text.items()
+                          if key not in changes})
+
+    def test_the_command_line(self):
+        for arguments, part in (
+                ([], "NAME is missing"),
+                (["--dir", self.metrics, "a"], "expected one of the two"),
+                (["--dir", self.metrics, "-c", "file:"], "one of the two")):
+            status, out, err = self.tool(*arguments)
+            self.assertEqual((status, out), (64, ""))
+            self.assertIn(part, err)
+        status, out, err = self.tool("-c", "file:" + self.path("none"), "a")
+        self.assertEqual((status, out), (73, ""))
+        with socket.socket() as dead:
+            dead.bind(("127.0.0.1", 0))
+            status, out, err = self.tool("-c", "zk://127.0.0.1:%d" %
+                                         dead.getsockname()[1], "-t", "300ms",
+                                         "a")
+            self.assertEqual((status, out), (69, ""), err)
+
+    def test_a_pipe_that_is_closed(self):
+        done = subprocess.run(
+            "mkdir -p %s; %s metrics --dir %s | head -1" % (
+                self.metrics, harness.TOOL, self.metrics),
+            shell=True, capture_output=True, text=True, env=self.environment)
+        self.assertEqual(done.stdout,
+                         "# TYPE holdfast_client_acquires counter\n")
+
+
+class Log(Case):
+    def log(self, value):
+        self.environment["HOLDFAST_LOG"] = value
+        status, _, err = self.run_tool("a", "--", "true")
+        self.assertEqual(status, 0)
+        return err.splitlines()
+
+    def test_lines_and_json(self):
+        lines = self.log("debug")
+        self.assertTrue(any('debug: "a" is granted; its token is' in line
+                            for line in lines), lines)
+        parsed = [json.loads(line) for line in self.log("debug,json")]
+        self.assertTrue(any(one["text"].startswith('"a" is granted')
+                            for one in parsed), parsed)
+        for one in parsed:
+            self.assertEqual(set(one), {"time", "pid", "level", "text"})
+        self.assertEqual(self.log("error"), [])
+
+    def test_another_value_is_named(self):
+        lines = self.log("verbose")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("HOLDFAST_LOG is not as expected", lines[0])
+
+
+if __name__ == "__main__":
+    chosen = set(sys.argv[1:])
+    for name in ("Redis", "PostgreSql"):
+        if name not in chosen:
+            del globals()[name]
+    unittest.main(argv=sys.argv[:1], verbosity=2)

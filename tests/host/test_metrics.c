@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client counts of its acquires and of its session, exactly
+ * (src/host/client_metrics.c, grant_metrics.c, src/metrics). */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmocka/runner.h"
+#include "process.h"
+#include "scripted_engine.h"
+
+#define ENTRIES 64
+
+/* Two clients in one directory: ours, which counts, and another. */
+struct metrics_fixture {
+    struct host_directory directory;
+    struct host_fixture ours;
+    struct host_fixture theirs;
+};
+
+static void fixture_open_with(struct metrics_fixture *f,
+                              struct hf_metrics_name name)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    memset(f, 0, sizeof(*f));
+    host_directory_create(&f->directory);
+    opts.metrics = HF_METRICS_COUNT;
+    opts.metrics_name = name;
+    host_open_with(&f->ours, WAY_THREAD, f->directory.url, &opts);
+    host_open(&f->theirs, WAY_THREAD, f->directory.url, no_listener);
+}
+
+static void fixture_open(struct metrics_fixture *f)
+{
+    fixture_open_with(f, (struct hf_metrics_name){NULL, NULL});
+}
+
+static void fixture_close(struct metrics_fixture *f)
+{
+    hosts_close(&f->directory, &f->ours, &f->theirs);
+}
+
+static struct hf_client_stats *stats_of(const struct host_fixture *host)
+{
+    struct hf_client_stats *stats;
+
+    assert_int_equal(hf_client_stats(host->client, &stats), HF_OK);
+    return stats;
+}
+
+/* The numbers of ${name}, or NULL. */
+static const struct hf_lock_stats *find(const struct hf_client_stats *stats,
+                                        const char *name)
+{
+    for (size_t i = 0; i < stats->name_count; i++)
+        if (strcmp(stats->names[i]->name, name) == 0)
+            return stats->names[i];
+    return NULL;
+}
+
+static void assert_counts(const struct hf_lock_stats *stats, uint64_t acquired,
+                          uint64_t waited, uint64_t failed, uint64_t lost,
+                          uint64_t revoked)
+{
+    assert_int_equal(stats->acquired, acquired);
+    assert_int_equal(stats->waited, waited);
+    assert_int_equal(stats->failed, failed);
+    assert_int_equal(stats->lost, lost);
+    assert_int_equal(stats->revoked, revoked);
+    assert_int_equal(stats->wait.count, acquired);
+}
+
+/* Acquire and release ${lock}. */
+static void pass(struct host_fixture *host, struct hf_lock *lock)
+{
+    assert_int_equal(host_give(host, host_take(host, lock)), HF_OK);
+}
+
+/* An acquire of ${ours} that waits until ${theirs} is released. */
+static void pass_after_wait(struct metrics_fixture *f, struct hf_lock *ours,
+                            struct hf_lock *theirs)
+{
+    struct hf_grant *grant = host_take(&f->theirs, theirs);
+    struct outcome outcome;
+
+    host_acquire(&f->ours, ours, NULL, &outcome);
+    await_tickets(&f->directory, 2);
+    assert_int_equal(host_give(&f->theirs, grant), HF_OK);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(host_give(&f->ours, outcome.grant), HF_OK);
+}
+
+static void acquires_are_counted_by_how_they_end(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_lock *ours, *theirs;
+    struct hf_grant *grant, *none;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_client_stats *stats;
+
+    (void)state;
+    fixture_open(&f);
+    ours = host_open_lock(&f.ours, "a");
+    theirs = host_open_lock(&f.theirs, "a");
+    for (int i = 0; i < 5; i++)
+        pass(&f.ours, ours);
+    pass_after_wait(&f, ours, theirs);
+    grant = host_take(&f.theirs, theirs);
+    assert_int_equal(hf_lock_try_acquire(ours, &none), HF_EBUSY);
+    opts.wait_ms = 1;
+    assert_int_equal(hf_lock_acquire(ours, &opts, &none), HF_ETIMEDOUT);
+    assert_int_equal(host_give(&f.theirs, grant), HF_OK);
+
+    stats = stats_of(&f.ours);
+    assert_counts(stats->all, 6, 3, 2, 0, 0);
+    assert_int_equal(stats->by_status[HF_OK], 6);
+    assert_int_equal(stats->by_status[HF_EBUSY], 1);
+    assert_int_equal(stats->by_status[HF_ETIMEDOUT], 1);
+    assert_true(stats->status_count > HF_EREADONLY);
+    assert_int_equal(stats->all->hold.count, 6);
+    assert_int_equal(stats->all->handoff.count, 1);
+    assert_int_equal(stats->name_count, 1);
+    assert_counts(find(stats, "a"), 6, 3, 2, 0, 0);
+    assert_counts(stats->others, 0, 0, 0, 0, 0);
+    /* One at a time is measured, of 8 enqueues and 8 removals at the least. */
+    assert_true(stats->round_trip.count > 0);
+    hf_client_stats_free(stats);
+    hf_lock_free(ours);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+static bool is_revoked(void *arg)
+{
+    struct hf_client_stats *stats = stats_of(arg);
+    bool revoked = stats->all->revoked == 1;
+
+    hf_client_stats_free(stats);
+    return revoked;
+}
+
+static bool is_lost(void *arg)
+{
+    struct hf_client_stats *stats = stats_of(arg);
+    bool lost = stats->all->lost == 1;
+
+    hf_client_stats_free(stats);
+    return lost;
+}
+
+static void nothing(void *arg, struct hf_grant *grant)
+{
+    (void)arg;
+    (void)grant;
+}
+
+/* A lost grant is held until its loss, and its release counts nothing more. */
+static void losses_and_requests_to_release_are_counted(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_lock *ours, *theirs;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_client_stats *stats;
+    struct outcome outcome;
+
+    (void)state;
+    fixture_open(&f);
+    ours = host_open_lock(&f.ours, "a");
+    theirs = host_open_lock(&f.theirs, "a");
+    opts.on_revoke.fn = nothing;
+    host_acquire(&f.ours, ours, &opts, &outcome);
+    host_await(&outcome);
+    assert_int_equal(hf_lock_revoke(theirs, NULL, 10000), HF_OK);
+    wait_until(is_revoked, &f.ours);
+    host_directory_remove_tickets(&f.directory);
+    wait_until(is_lost, &f.ours);
+    assert_int_equal(host_give(&f.ours, outcome.grant), HF_ELOST);
+    stats = stats_of(&f.ours);
+    assert_counts(stats->all, 1, 0, 0, 1, 1);
+    assert_counts(find(stats, "a"), 1, 0, 0, 1, 1);
+    assert_int_equal(stats->all->hold.count, 1);
+    hf_client_stats_free(stats);
+    hf_lock_free(ours);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+/* Once in all, and once for each name. */
+static void several_locks_count_for_each_name(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_lock *locks[2];
+    struct hf_grant *grant;
+    struct hf_client_stats *stats;
+
+    (void)state;
+    fixture_open(&f);
+    locks[0] = host_open_lock(&f.ours, "a");
+    locks[1] = host_open_lock(&f.ours, "b");
+    assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_OK);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    stats = stats_of(&f.ours);
+    assert_counts(stats->all, 1, 0, 0, 0, 0);
+    assert_int_equal(stats->by_status[HF_OK], 1);
+    assert_counts(find(stats, "a"), 1, 0, 0, 0, 0);
+    assert_counts(find(stats, "b"), 1, 0, 0, 0, 0);
+    assert_counts(stats->others, 0, 0, 0, 0, 0);
+    hf_client_stats_free(stats);
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    fixture_close(&f);
+}
+
+/* Each lock and unlock that is no recursive one is an acquire, also where
+ * threads share a ticket. */
+static void a_mutex_counts_as_its_lock(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_client_stats *stats;
+    struct hf_mutex *mutex;
+
+    (void)state;
+    fixture_open(&f);
+    assert_int_equal(hf_mutex_open(f.ours.client, "m", NULL, &mutex), HF_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hf_mutex_lock(mutex), HF_OK);
+        assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+    }
+    hf_mutex_free(mutex);
+    stats = stats_of(&f.ours);
+    assert_counts(find(stats, "m"), 3, 0, 0, 0, 0);
+    assert_int_equal(stats->all->hold.count, 3);
+    hf_client_stats_free(stats);
+    fixture_close(&f);
+}
+
+/* ------------------------------------------------------------- by name -- */
+
+/* Acquire and release ENTRIES + 1 locks once each. */
+static void use_more_names_than_entries(struct metrics_fixture *f)
+{
+    char name[16];
+
+    for (int i = 0; i <= ENTRIES; i++) {
+        struct hf_lock *lock;
+
+        (void)snprintf(name, sizeof(name), "n%d", i);
+        lock = host_open_lock(&f->ours, name);
+        pass(&f->ours, lock);
+        hf_lock_free(lock);
+    }
+}
+
+static uint64_t sum_of_names(const struct hf_client_stats *stats)
+{
+    uint64_t sum = stats->others->acquired;
+
+    for (size_t i = 0; i < stats->name_count; i++)
+        sum += stats->names[i]->acquired;
+    return sum;
+}
+
+/* Names get numbers of their own as they come; when there are too many, only
+ * waits make room for another one.  The sum stays the same. */
+static void the_most_contended_names_have_numbers(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_lock *ours, *theirs;
+    struct hf_client_stats *stats;
+
+    (void)state;
+    fixture_open(&f);
+    use_more_names_than_entries(&f);
+    stats = stats_of(&f.ours);
+    assert_int_equal(stats->name_count, ENTRIES);
+    assert_null(find(stats, "n64"));
+    assert_int_equal(stats->others->acquired, 1);
+    assert_int_equal(sum_of_names(stats), ENTRIES + 1);
+    hf_client_stats_free(stats);
+
+    ours = host_open_lock(&f.ours, "n64");
+    theirs = host_open_lock(&f.theirs, "n64");
+    pass_after_wait(&f, ours, theirs);
+    pass(&f.ours, ours);
+    stats = stats_of(&f.ours);
+    assert_int_equal(stats->name_count, ENTRIES);
+    assert_counts(find(stats, "n64"), 2, 1, 0, 0, 0);
+    assert_int_equal(stats->others->acquired, 2); /* n64 once, and another */
+    assert_int_equal(sum_of_names(stats), ENTRIES + 3);
+    assert_int_equal(stats->all->acquired, ENTRIES + 3);
+    hf_client_stats_free(stats);
+    hf_lock_free(ours);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+}
+
+/* A name of up to 1024 bytes is cut, and two of them stay two. */
+static void long_names_are_cut(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_client_stats *stats;
+    char name[512];
+
+    (void)state;
+    fixture_open(&f);
+    for (int i = 0; i < 2; i++) {
+        struct hf_lock *lock;
+
+        memset(name, 'x', sizeof(name) - 2);
+        name[200] = name[400] = '/';
+        (void)snprintf(name + sizeof(name) - 2, 2, "%d", i);
+        lock = host_open_lock(&f.ours, name);
+        pass(&f.ours, lock);
+        hf_lock_free(lock);
+    }
+    stats = stats_of(&f.ours);
+    assert_int_equal(stats->name_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(stats->names[i]->acquired, 1);
+        assert_int_equal(strlen(stats->names[i]->name), 255);
+    }
+    hf_client_stats_free(stats);
+    fixture_close(&f);
+}
+
+/* Names below "user/" are one, and "secret" has none. */
+static const char *fold_users(void *arg, const char *name)
+{
+    *(int *)arg += 1;
+    if (strncmp(name, "user/", 5) == 0)
+        return "user";
+    return strcmp(name, "secret") == 0 ? NULL : name;
+}
+
+static void a_program_says_what_a_lock_is_called(void **state)
+{
+    static const char *const names[] = {"user/1", "user/2", "a", "secret"};
+    struct metrics_fixture f;
+    struct hf_client_stats *stats;
+    int calls = 0;
+
+    (void)state;
+    fixture_open_with(&f, (struct hf_metrics_name){fold_users, &calls});
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        struct hf_lock *lock = host_open_lock(&f.ours, names[i]);
+
+        pass(&f.ours, lock);
+        pass(&f.ours, lock);
+        hf_lock_free(lock);
+    }
+    assert_int_equal(calls, 4);
+    stats = stats_of(&f.ours);
+    assert_int_equal(stats->name_count, 2);
+    assert_counts(find(stats, "user"), 4, 0, 0, 0, 0);
+    assert_counts(find(stats, "a"), 2, 0, 0, 0, 0);
+    assert_counts(stats->others, 2, 0, 0, 0, 0);
+    hf_client_stats_free(stats);
+    fixture_close(&f);
+}
+
+/* --------------------------------------------------------- the session -- */
+
+struct scripted_fixture {
+    struct host_fixture host;
+    int pipe[2];
+};
+
+static bool command_is_read(void *arg)
+{
+    struct scripted_fixture *f = arg;
+    int unread;
+
+    assert_int_equal(ioctl(f->pipe[0], FIONREAD, &unread), 0);
+    return unread == 0;
+}
+
+/* Later calls take the client's lock, under which commands are executed. */
+static void send_commands(struct scripted_fixture *f, const char *commands)
+{
+    for (; *commands != '\0'; commands++) {
+        assert_int_equal(write(f->pipe[1], commands, 1), 1);
+        host_wait_until(&f->host, command_is_read, f);
+    }
+}
+
+/* c connects, s suspends, l loses the session. */
+static void connections_and_sessions_are_counted(void **state)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client_stats *stats;
+    struct scripted_fixture f = {.pipe = {-1, -1}};
+    char url[64];
+
+    (void)state;
+    assert_int_equal(pipe2(f.pipe, O_CLOEXEC | O_NONBLOCK), 0);
+    (void)snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=10000",
+                   f.pipe[0]);
+    opts.metrics = HF_METRICS_COUNT;
+    host_open_with(&f.host, WAY_THREAD, url, &opts);
+    send_commands(&f, "cscscslc");
+    stats = stats_of(&f.host);
+    assert_int_equal(stats->reconnects, 3);
+    assert_int_equal(stats->suspensions, 3);
+    assert_int_equal(stats->sessions_lost, 1);
+    hf_client_stats_free(stats);
+    host_close(&f.host);
+    close(f.pipe[0]);
+    close(f.pipe[1]);
+}
+
+/* -------------------------------------------------------- what is refused --
+ */
+
+static void a_client_that_was_not_asked_counts_nothing(void **state)
+{
+    struct metrics_fixture f;
+    struct hf_client_stats *stats;
+    struct hf_error error;
+
+    (void)state;
+    fixture_open(&f);
+    assert_int_equal(hf_client_stats(f.theirs.client, &stats), HF_ESTATE);
+    assert_null(stats);
+    hf_client_error(f.theirs.client, &error);
+    assert_non_null(strstr(error.text, "HF_METRICS_COUNT"));
+    fixture_close(&f);
+}
+
+static void an_unknown_option_is_refused(void **state)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct host_directory directory;
+    struct hf_client *client;
+    struct hf_error error;
+
+    (void)state;
+    host_directory_create(&directory);
+    opts.metrics = 4;
+    assert_int_equal(hf_client_open(directory.url, &opts, &client, &error),
+                     HF_EINVAL);
+    assert_non_null(strstr(error.text, "'metrics' is 4"));
+    host_directory_remove(&directory);
+}
+
+struct text {
+    char text[65536];
+    size_t bytes;
+    int calls;
+    bool stops;
+};
+
+static bool collect(void *arg, const char *text, size_t bytes)
+{
+    struct text *to = arg;
+
+    to->calls++;
+    assert_true(to->bytes + bytes < sizeof(to->text));
+    memcpy(to->text + to->bytes, text, bytes);
+    to->bytes += bytes;
+    return !to->stops;
+}
+
+/* tests/cli/test_metrics.py has the text read by a parser of others. */
+static void the_text_ends_or_is_stopped(void **state)
+{
+    static struct text text;
+    struct metrics_fixture f;
+    struct hf_lock *lock;
+
+    (void)state;
+    fixture_open(&f);
+    lock = host_open_lock(&f.ours, "a\"\\b");
+    pass(&f.ours, lock);
+    assert_int_equal(hf_client_metrics_write(f.ours.client, collect, &text),
+                     HF_OK);
+    text.text[text.bytes] = '\0';
+    assert_string_equal(text.text + text.bytes - 6, "# EOF\n");
+    assert_non_null(strstr(text.text,
+                           "\nholdfast_client_lock_acquires_total{name=\"a\\\""
+                           "\\\\b\"} 1\n"));
+    assert_true(text.calls > 1);
+    text = (struct text){.stops = true};
+    assert_int_equal(hf_client_metrics_write(f.ours.client, collect, &text),
+                     HF_ECANCELLED);
+    assert_int_equal(text.calls, 1);
+    hf_lock_free(lock);
+    fixture_close(&f);
+}
+
+TEST_FILE(metrics)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(acquires_are_counted_by_how_they_end),
+        cmocka_unit_test(losses_and_requests_to_release_are_counted),
+        cmocka_unit_test(several_locks_count_for_each_name),
+        cmocka_unit_test(a_mutex_counts_as_its_lock),
+        cmocka_unit_test(the_most_contended_names_have_numbers),
+        cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(a_program_says_what_a_lock_is_called),
+        cmocka_unit_test(connections_and_sessions_are_counted),
+        cmocka_unit_test(a_client_that_was_not_asked_counts_nothing),
+        cmocka_unit_test(an_unknown_option_is_refused),
+        cmocka_unit_test(the_text_ends_or_is_stopped),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
