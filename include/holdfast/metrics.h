@@ -80,7 +80,8 @@ struct hf_lock_stats {
     uint64_t acquired; /* granted, leaderships of an election included */
     uint64_t waited;   /* of all that have ended: others were ahead */
     uint64_t failed;   /* ended without a grant, timeouts included */
-    uint64_t lost;     /* grants that ended before their release */
+    uint64_t lost;     /* grants that ended before their release, and those
+                          whose release ended with HF_ELOST */
     uint64_t revoked;  /* requests to release that were received */
     /* From the call to the grant, of those that were granted. */
     struct hf_histogram wait;

@@ -190,10 +190,11 @@ static int open_file(const struct pass *pass, const char *name,
         *why = errno == ELOOP ? "a symbolic link" : hf_errno_text(errno);
         return -1;
     }
-    *why = "no regular file";
     if (fstat(fd, stat) == 0 && S_ISREG(stat->st_mode))
         return fd;
     close(fd);
+    *why = "no regular file";
+    errno = 0; /* it is there */
     return -1;
 }
 

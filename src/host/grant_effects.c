@@ -159,6 +159,7 @@ void hf_grant_handle_effect(struct hf_grant *grant,
         break;
     case HF_EFFECT_RELEASED:
         log_acquire(grant, "is released");
+        hf_grant_metrics_release_ended(grant);
         if (grant->acquisition.status == HF_EDENIED)
             hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
                          "the ticket of \"%s\" cannot leave its queue before "

@@ -152,6 +152,17 @@ void hf_grant_metrics_lost(struct hf_grant *grant)
     end_hold(grant, true);
 }
 
+/* A release that nothing confirmed counts as a loss, unless that was counted
+ * before. */
+void hf_grant_metrics_release_ended(struct hf_grant *grant)
+{
+    const struct addition addition = {.lost = true};
+
+    if (block_of(grant) != NULL && grant->acquisition.status == HF_ELOST &&
+        !grant->lost)
+        count(grant, &addition);
+}
+
 void hf_grant_metrics_revoked(struct hf_grant *grant)
 {
     const struct addition addition = {.revoked = true};

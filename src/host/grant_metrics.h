@@ -16,9 +16,11 @@ void hf_grant_metrics_begun(struct hf_grant *grant);
  * .acquisition.status. */
 void hf_grant_metrics_granted(struct hf_grant *grant);
 void hf_grant_metrics_ended(struct hf_grant *grant);
-/* It is released; it was lost. */
+/* A call releases it; it was lost before. */
 void hf_grant_metrics_released(struct hf_grant *grant);
 void hf_grant_metrics_lost(struct hf_grant *grant);
+/* The release has ended, with .acquisition.status. */
+void hf_grant_metrics_release_ended(struct hf_grant *grant);
 /* Somebody asks for its release. */
 void hf_grant_metrics_revoked(struct hf_grant *grant);
 

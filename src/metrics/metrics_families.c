@@ -24,7 +24,9 @@ static const struct {
      offsetof(struct hf_metrics_sum, field)},
     COUNTER("waits", "Acquires that found others ahead, when they have ended.",
             all.waited)
-        COUNTER("losses", "Grants that ended before their release.", all.lost)
+        COUNTER("losses",
+                "Grants that were lost, or whose release nothing confirmed.",
+                all.lost)
             COUNTER("revocations", "Requests to release that were received.",
                     all.revoked)
                 COUNTER("reconnects",
@@ -71,8 +73,10 @@ static const struct {
                 "Acquires that found others ahead, when they have ended.",
                 waited) BY_NAME("failures", HF_METRIC_COUNTER,
                                 "Acquires that ended without a grant.", failed)
-            BY_NAME("losses", HF_METRIC_COUNTER,
-                    "Grants that ended before their release.", lost)
+            BY_NAME(
+                "losses", HF_METRIC_COUNTER,
+                "Grants that were lost, or whose release nothing confirmed.",
+                lost)
                 BY_NAME("revocations", HF_METRIC_COUNTER,
                         "Requests to release that were received.", revoked)
                     BY_NAME("wait_seconds", HF_METRIC_HISTOGRAM,

@@ -3,7 +3,7 @@
 of Prometheus' own library for Python; files of the living, of the dead and of
 others in one directory.
 
-    test_metrics.py [Redis] [PostgreSql]
+    test_metrics.py [File] [ZooKeeper] [Redis] [PostgreSql] [Directory] [Text] [Log]
 """
 
 import json
@@ -26,6 +26,8 @@ from harness import waiting
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import postgres  # noqa: E402
+import redis_server  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 WORKER = os.environ["METRICS_WORKER"]
@@ -33,6 +35,8 @@ WORKERS = 1000
 AT_ONCE = 40
 BYTES = 54120
 BUCKETS = 20
+# Without it the engine warns, because a restart would forget tickets.
+DURABLE = ("appendonly yes",)
 
 
 class Samples(dict):
@@ -49,8 +53,8 @@ class Samples(dict):
                     raise AssertionError("twice: %s" % (key,))
                 self[key] = sample.value
 
-    def of(self, name, **labels):
-        return self[("holdfast_client_" + name, *sorted(labels.items()))]
+    def of(self, metric, /, **labels):
+        return self[("holdfast_client_" + metric, *sorted(labels.items()))]
 
     def acquires(self):
         return {key[1][1]: value for key, value in self.items()
@@ -104,7 +108,7 @@ class Scripted:
             self.assertEqual(self.run_on_engine("exact", "--", "true"), 0)
         holder = self.holder("-c", self.url(), name="exact")
         self.assertEqual(self.run_on_engine("--try", "exact", "--", "true"), 75)
-        self.assertEqual(self.run_on_engine("-t", "1ms", "exact", "--", "true"),
+        self.assertEqual(self.run_on_engine("-t", "2s", "exact", "--", "true"),
                          75)
         waiters = []
         for count in (2, 3):
@@ -163,10 +167,7 @@ class ZooKeeper(Scripted, Case):
     @classmethod
     def setUpClass(cls):
         cls.server = Standalone()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.close()
+        cls.addClassCleanup(cls.server.close)
 
     def url(self):
         return "zk://127.0.0.1:%d" % self.server.port
@@ -190,12 +191,9 @@ class ZooKeeper(Scripted, Case):
 class Redis(Scripted, Case):
     @classmethod
     def setUpClass(cls):
-        import redis_server
-        cls.server = redis_server.Redis()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.close()
+        cls.server = redis_server.Server(config=DURABLE)
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
 
     def url(self):
         return self.server.url(options="?ttl=2s")
@@ -217,15 +215,13 @@ class Redis(Scripted, Case):
 class PostgreSql(Scripted, Case):
     @classmethod
     def setUpClass(cls):
-        import postgres
-        cls.server = postgres.Postgres()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.close()
+        # Without a password in what the tool is called with.
+        cls.server = postgres.Server(access="local all all trust\n"
+                                     "host all all 127.0.0.1/32 trust\n")
+        cls.addClassCleanup(cls.server.close)
 
     def url(self):
-        return self.server.url()
+        return "postgresql://postgres@127.0.0.1:%d/postgres" % self.server.port
 
 
 class Directory(Case):
@@ -346,7 +342,7 @@ class Directory(Case):
         self.assertEqual(status, 0)
         seen = Samples(out)
         self.assertEqual(seen.acquires(), {"HF_OK": 1})
-        self.assertEqual(seen.of("files", state="skipped"), len(bad) + 2)
+        self.assertEqual(seen.of("files", state="skipped"), len(bad) + 2, err)
         self.assertEqual(err.count("\n"), len(bad) + 2, err)
         for part in ('"000', "too short", "no file of metrics",
                      "another version", "another byte order", "damaged",
@@ -515,8 +511,4 @@ class Log(Case):
 
 
 if __name__ == "__main__":
-    chosen = set(sys.argv[1:])
-    for name in ("Redis", "PostgreSql"):
-        if name not in chosen:
-            del globals()[name]
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    harness.main()
