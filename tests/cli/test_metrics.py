@@ -32,7 +32,7 @@ from zookeeper import Standalone  # noqa: E402
 
 WORKER = os.environ["METRICS_WORKER"]
 WORKERS = 1000
-AT_ONCE = 40
+AT_ONCE = 6
 BYTES = 54120
 BUCKETS = 20
 # Without it the engine warns, because a restart would forget tickets.

@@ -24,6 +24,7 @@ TABLES = {
     "run": "src/cli/run_options.c",
     "elect": "src/cli/elect_options.c",
     "show": "src/cli/show.c",
+    "metrics": "src/cli/metrics.c",
     "sql": "src/cli/sql.c",
     "torture": "src/torture/torture.c",
     "verify": "src/torture/verify.c",
