@@ -99,14 +99,16 @@ void hf_client_metrics_request(struct hf_client *client,
 static void end_timing(struct hf_client_metrics *metrics,
                        const struct hf_request *request, bool failed)
 {
+    struct hf_metrics_duration duration;
+
     if (request == NULL || request != metrics->timed)
         return;
     metrics->timed = NULL;
     if (failed)
         return;
+    duration = hf_metrics_duration(hf_now_us() - metrics->timed_us);
     hf_metrics_begin(metrics->file.block);
-    hf_metrics_observe(&metrics->file.block->round_trip,
-                       hf_now_us() - metrics->timed_us);
+    hf_metrics_observe(&metrics->file.block->round_trip, &duration);
     hf_metrics_end(metrics->file.block);
 }
 

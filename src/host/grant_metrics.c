@@ -12,9 +12,7 @@
 /* What one event adds. */
 struct addition {
     bool acquired, waited, failed, lost, revoked;
-    /* 0: nothing to add. */
-    bool waits, holds, hands;
-    uint64_t wait_us, hold_us, handoff_us;
+    struct hf_metrics_duration wait, hold, handoff;
 };
 
 static struct hf_metrics_block *block_of(const struct hf_grant *grant)
@@ -37,12 +35,12 @@ static void add(struct hf_metrics_series *series,
         hf_metrics_count(&series->lost);
     if (addition->revoked)
         hf_metrics_count(&series->revoked);
-    if (addition->waits)
-        hf_metrics_observe(&series->wait, addition->wait_us);
-    if (addition->holds)
-        hf_metrics_observe(&series->hold, addition->hold_us);
-    if (addition->hands)
-        hf_metrics_observe(&series->handoff, addition->handoff_us);
+    if (addition->wait.known)
+        hf_metrics_observe(&series->wait, &addition->wait);
+    if (addition->hold.known)
+        hf_metrics_observe(&series->hold, &addition->hold);
+    if (addition->handoff.known)
+        hf_metrics_observe(&series->handoff, &addition->handoff);
 }
 
 /* To the sum of all names first: what a name has must never be more. */
@@ -103,7 +101,7 @@ static void count_end(struct hf_grant *grant, hf_status status,
 void hf_grant_metrics_granted(struct hf_grant *grant)
 {
     struct hf_grant_metrics *metrics = &grant->metrics;
-    struct addition addition = {.acquired = true, .waits = true};
+    struct addition addition = {.acquired = true};
     uint64_t now_us;
 
     if (block_of(grant) == NULL)
@@ -111,9 +109,9 @@ void hf_grant_metrics_granted(struct hf_grant *grant)
     now_us = hf_now_us();
     metrics->granted_us = now_us;
     addition.waited = metrics->waited;
-    addition.wait_us = now_us - metrics->begun_us;
-    addition.hands = metrics->gone_us != 0;
-    addition.handoff_us = now_us - metrics->gone_us;
+    addition.wait = hf_metrics_duration(now_us - metrics->begun_us);
+    if (metrics->gone_us != 0)
+        addition.handoff = hf_metrics_duration(now_us - metrics->gone_us);
     count_end(grant, HF_OK, &addition);
 }
 
@@ -133,11 +131,11 @@ void hf_grant_metrics_ended(struct hf_grant *grant)
 static void end_hold(struct hf_grant *grant, bool lost)
 {
     struct hf_grant_metrics *metrics = &grant->metrics;
-    struct addition addition = {.lost = lost, .holds = true};
+    struct addition addition = {.lost = lost};
 
     if (block_of(grant) == NULL || metrics->granted_us == 0)
         return;
-    addition.hold_us = hf_now_us() - metrics->granted_us;
+    addition.hold = hf_metrics_duration(hf_now_us() - metrics->granted_us);
     metrics->granted_us = 0;
     count(grant, &addition);
 }

@@ -43,19 +43,20 @@ uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES])
     return id;
 }
 
-/* Without a branch for each bound, because short and long durations are mixed:
- * the number of bounds that ${us} exceeds. */
-void hf_metrics_observe(struct hf_metrics_histogram *histogram, uint64_t us)
+/* The bucket is the number of bounds that ${us} exceeds. */
+struct hf_metrics_duration hf_metrics_duration(uint64_t us)
 {
-    size_t bucket = 0;
+    size_t low = 0, high = HF_HISTOGRAM_BUCKETS - 1;
 
-    for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS - 1; i++)
-        bucket += us > bounds_us[i];
-    hf_metrics_count(&histogram->buckets[bucket]);
-    atomic_store_explicit(
-        &histogram->sum_us,
-        atomic_load_explicit(&histogram->sum_us, memory_order_relaxed) + us,
-        memory_order_release);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (us > bounds_us[middle])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (struct hf_metrics_duration){.us = us, .bucket = low, .known = true};
 }
 
 static uint64_t load(const _Atomic uint64_t *counter)

@@ -141,8 +141,27 @@ static inline void hf_metrics_count(_Atomic uint64_t *counter)
         memory_order_release);
 }
 
-/* Add the duration ${us}. */
-void hf_metrics_observe(struct hf_metrics_histogram *histogram, uint64_t us);
+/* A duration, and its bucket in every histogram.  All zero: none. */
+struct hf_metrics_duration {
+    uint64_t us;
+    size_t bucket;
+    bool known;
+};
+
+struct hf_metrics_duration hf_metrics_duration(uint64_t us);
+
+/* Add ${duration}, which is known. */
+static inline void
+hf_metrics_observe(struct hf_metrics_histogram *histogram,
+                   const struct hf_metrics_duration *duration)
+{
+    hf_metrics_count(&histogram->buckets[duration->bucket]);
+    atomic_store_explicit(
+        &histogram->sum_us,
+        atomic_load_explicit(&histogram->sum_us, memory_order_relaxed) +
+            duration->us,
+        memory_order_release);
+}
 
 /* The number of the entry that ${name} has, or is to have from now on;
  * HF_METRICS_NAMES: none.  ${contended}: this is about an acquire that had to
