@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line tool: finds the command in its table and runs it.  Some
  * commands are in programs of their own. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,6 +77,21 @@ static int run_command(size_t i, int argc, char **argv)
     return commands[i].main(argc, argv);
 }
 
+/* The text names all commands; the options are behind them. */
+static void print_no_such_command(const char *word)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; commands[i].name[0] != '-'; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s, ",
+                                 commands[i].name);
+    assert(used < sizeof names);
+    hf_ui_print("'%.80s': no such command; expected %s--version or --help, for "
+                "instance: holdfast run NAME -- COMMAND",
+                word, names);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -85,11 +101,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(i, argc - 1, argv + 1);
-    hf_ui_print("'%.80s': no such command; expected run, elect, show, sql, "
-    hf_ui_print("'%.80s': no such command; expected run, show, metrics, sql, "
-                "torture, verify, zk, --version or --help, for instance: "
-                "holdfast run NAME -- "
-                "COMMAND",
-                argv[1]);
+    print_no_such_command(argv[1]);
     return HF_EXIT_USAGE;
 }

@@ -37,8 +37,9 @@ struct metrics_options {
 #define FIELD(field) HF_OPTION_FIELD(struct metrics_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_text, FIELD(url),
-              .help = "the engine; else HOLDFAST_URL, else file:"),
+    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
+              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
+                      "else file:"),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
               .help = "wait at most so long for the answers about each NAME; "
                       "else 15s"),
