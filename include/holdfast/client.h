@@ -33,8 +33,10 @@ struct hf_result {
     const char *text;       /* why it failed; "" if HF_OK */
     struct hf_grant *grant; /* of an acquire that gave HF_OK, else NULL; yours
                                to release */
-    struct hf_tickets *tickets; /* of a list that gave HF_OK, else NULL; yours
-                                   to free */
+    struct hf_tickets *tickets;  /* of a list that gave HF_OK, else NULL; yours
+                                    to free */
+    struct hf_names_page *names; /* of hf_names_next_start() that gave HF_OK, or
+                                    NULL; yours to free */
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it

@@ -500,6 +500,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_REVOKE_SENT:
     case HF_EVENT_DESCRIBED:
     case HF_EVENT_FLAG_UPDATED:
+    case HF_EVENT_NAMED:
         answered(core, event);
         break;
     case HF_EVENT_ACQUIRE:

@@ -85,6 +85,12 @@
  *  - An engine may show a mutex or a write ticket, one's own included, as
  *    EXCLUSIVE.
  *  - CONNECTION_ERROR may come whenever there is no connection.
+ *  - A NAMES is repeated with the cursor of the page before until it is
+ * answered with no cursor.  These pages together name every queue at or below
+ * .queue that has a ticket from the first request to the last answer.  Any
+ * other queue, of that name or below it, may be named or not, and any of them
+ * more than once; the program that runs the core drops repetitions.  Queues of
+ *    flags are not named.  A cursor is good for any session of the engine.
  *  - After GAVE_UP, which follows SUSPENDED and CONNECTION_ERROR, the engine
  *    does not try to connect until hf_engine_ops.connect is called, or until
  *    another user of its session begins again.  A session that is alive then
@@ -157,6 +163,41 @@ enum hf_request_kind {
      * participants in all are there.  Answer: FLAG_UPDATED, or FAILED{RETRY} if
      * they are not, or may not be, there. */
     HF_REQUEST_NEW_GENERATION,
+    /* Name the queues at or below .queue, a page at a time, see .names.  Only
+     * reads.  Answer: NAMED, or FAILED{FATAL, HF_EUNSUPPORTED}. */
+    HF_REQUEST_NAMES,
+};
+
+/* Of a page of names: about how many queues an engine looks at for it.  One
+ * page is one statement, or one reading of a directory. */
+#define HF_NAMES_PAGE 4096
+
+/* With how many nodes a tree that is walked is refused, unless .all is set. */
+#define HF_NAMES_WALK_MAX 100000
+
+/* What a NAMES asks for. */
+struct hf_names_request {
+    const char *cursor;  /* of the page before; of the engine, and may have any
+                            bytes */
+    size_t cursor_bytes; /* 0: the first page */
+    bool all;            /* there is no bound to how much is looked at */
+};
+
+/* A queue that is named. */
+struct hf_queue_name {
+    const char *queue; /* of its tickets, as in a LIST; it need not be the name
+                          of a lock */
+    bool participants; /* a LIST of PARTICIPANT shows what is there */
+};
+
+/* The answer to a NAMES.  Memory of the engine, like a snapshot. */
+struct hf_names_answer {
+    const struct hf_queue_name *queues; /* in no order */
+    size_t count;
+    const char *cursor;  /* where the next page begins */
+    size_t cursor_bytes; /* 0: this was the last page */
+    size_t looked_at;    /* nodes, keys, rows or directories, for people */
+    size_t unreadable;   /* nodes that we may not read, among these */
 };
 
 struct hf_operation;
@@ -181,11 +222,12 @@ struct hf_request {
      * answers FAILED{FATAL, HF_EKIND}.  NEW_GENERATION: the participants that
      * must be there. */
     uint32_t limit;
-    const char *queue; /* the lock's name */
+    const char *queue; /* the lock's name; NAMES: "" for all */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
     bool detailed;       /* LIST of a whole queue for people; .ticket is unused
                           */
+    const struct hf_names_request *names; /* NAMES */
     /* For the core only. */
     bool busy;                        /* the engine has not answered it */
     struct hf_own_ticket *own_ticket; /* whose it is; both NULL: it is the
@@ -222,6 +264,7 @@ enum hf_event_kind {
     HF_EVENT_REVOKE_SENT,
     HF_EVENT_DESCRIBED,
     HF_EVENT_FLAG_UPDATED,
+    HF_EVENT_NAMED,
     /* From the user. */
     HF_EVENT_ACQUIRE,
     HF_EVENT_START_OPERATION,
@@ -295,6 +338,7 @@ struct hf_event {
              * is no ticket.  Memory of the engine, like the snapshot. */
             const char *const *unknown;
             size_t unknown_count;
+            const struct hf_names_answer *names; /* NAMED */
             uint64_t anchor_ms;      /* PROVEN: the session is confirmed as of
                                         this instant */
             bool found;              /* REMOVED, REVOKE_SENT: the ticket was
@@ -351,7 +395,8 @@ struct hf_engine_host {
      * which one the program has set; NULL: the one of that copy. */
     const struct hf_allocator *allocator;
     void *host;
-    /* Only LIST will be requested; the engine creates nothing at its server. */
+    /* Only LIST and NAMES will be requested; the engine creates nothing at its
+     * server. */
     bool list_only;
 };
 
@@ -419,7 +464,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 11
+#define HF_ENGINE_ABI 12
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -226,6 +226,7 @@ static void init(struct hf_core *core, struct hf_operation *operation)
         operation->connect_by_ms = session->connect_by_ms;
     operation->request.kind = operation->kind;
     operation->request.queue = operation->queue;
+    operation->request.names = operation->names;
     operation->request.ticket = operation->ticket;
     if (operation->kind == HF_REQUEST_SET_FLAG)
         operation->request.ticket = hf_ticket_id_random(&core->config.random);
@@ -250,6 +251,7 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
 
     assert(operation->state == STATE(IDLE) && operation->queue != NULL);
     assert(operation->kind == HF_REQUEST_LIST ||
+           operation->kind == HF_REQUEST_NAMES ||
            operation->kind == HF_REQUEST_REMOVE ||
            operation->kind == HF_REQUEST_REVOKE || is_of_flag(operation));
     init(core, operation);

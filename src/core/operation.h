@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operation: a request of a client about a queue that needs no ticket of its
- * own.  List the queue for people, remove a ticket, ask for the release of a
- * ticket, set or clear a barrier, wait until a barrier is clear, wait until a
- * participant may leave a double barrier.  It is requested as soon as there is
- * a session, and again after an answer that it did not, or may not have,
- * happened: each of them may be done twice without harm.
+ * own.  List the queue for people, name the queues that there are, remove a
+ * ticket, ask for the release of a ticket, set or clear a barrier, wait until a
+ * barrier is clear, wait until a participant may leave a double barrier.  It is
+ * requested as soon as there is a session, and again after an answer that it
+ * did not, or may not have, happened: each of them may be done twice without
+ * harm.
  *
  *   IDLE      not handed to the core yet
  *   PENDING   waits for a session or for the next retry
@@ -14,9 +15,9 @@
  *   DRAINING  its user was notified; the engine still has the request
  *   DONE      nothing of it is left
  *
- * The snapshot of a detailed LIST belongs to the engine and is gone after the
- * event that brings it.  The program that runs the core copies from that event
- * what it needs before it steps the core with it.
+ * What a detailed LIST or a NAMES brings belongs to the engine and is gone
+ * after the event that brings it.  The program that runs the core copies from
+ * that event what it needs before it steps the core with it.
  */
 #ifndef HF_CORE_OPERATION_H
 #define HF_CORE_OPERATION_H
@@ -36,11 +37,13 @@ struct hf_core;
  */
 struct hf_operation {
     /* Set before START_OPERATION; the text must live until OPERATION_DONE. */
-    enum hf_request_kind kind; /* LIST, which is detailed; REMOVE; REVOKE;
-                                  SET_FLAG; CLEAR_FLAG; WATCH_QUEUE, to wait */
+    enum hf_request_kind
+        kind; /* LIST, which is detailed; NAMES; REMOVE; REVOKE;
+                 SET_FLAG; CLEAR_FLAG; WATCH_QUEUE, to wait */
     const char *queue;
-    struct hf_ticket_id ticket; /* REMOVE, REVOKE; WATCH_QUEUE with a
-                                   .generation: one's own */
+    const struct hf_names_request *names; /* NAMES; lives as .queue */
+    struct hf_ticket_id ticket;           /* REMOVE, REVOKE; WATCH_QUEUE with a
+                                             .generation: one's own */
     /* WATCH_QUEUE: 0: wait for a barrier.  Else wait for the participants of a
      * double barrier, to leave the round that this generation has admitted.
      * .keeps_ticket: one's own ticket is still there, and HF_EBUSY says that it

@@ -20,11 +20,12 @@
 #include "host/effects.h"
 #include "host/engines.h"
 #include "host/monitor_host.h"
+#include "host/names.h"
 #include "host/opts_compat.h"
 #include "host/queue_op.h"
 
 /* The .event of the host: an event of the engine goes to the core, with the
- * lock.  A list that a user wants is copied first, because the event owns
+ * lock.  What a user wants of it is copied first, because the event owns
  * it. */
 static void host_event(void *host, struct hf_event *event)
 {
@@ -32,6 +33,7 @@ static void host_event(void *host, struct hf_event *event)
 
     hf_queue_op_save_list(event);
     hf_client_metrics_event(monitor->owner, event);
+    hf_names_save(event);
     hf_client_step(monitor->owner, event);
 }
 

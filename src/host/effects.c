@@ -11,6 +11,7 @@
 #include "host/grant.h"
 #include "host/grant_check.h"
 #include "host/grant_effects.h"
+#include "host/names.h"
 #include "host/queue_op.h"
 #include "host/state_listener.h"
 
@@ -68,7 +69,10 @@ void hf_effects_carry_out(struct hf_client *client,
         break;
     case HF_EFFECT_OPERATION_ANSWERED:
     case HF_EFFECT_OPERATION_DONE:
-        hf_queue_op_handle_effect(effect);
+        if (effect->operation->kind == HF_REQUEST_NAMES)
+            hf_names_handle_effect(effect);
+        else
+            hf_queue_op_handle_effect(effect);
         break;
     }
 }

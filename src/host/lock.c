@@ -62,10 +62,10 @@ static const char *write_queue_name(const struct hf_lock *lock, char *at,
     return at;
 }
 
-/* A lock with one reference; NULL if out of memory.  The names of a semaphore's
- * two queues are in the same allocation, and the name in metrics. */
-static struct hf_lock *new_lock(struct hf_client *client, const char *name,
-                                const struct hf_lock_opts *opts)
+/* The names of a semaphore's two queues are in the same allocation, and the
+ * name in metrics. */
+struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
+                            const struct hf_lock_opts *opts)
 {
     size_t bytes = strlen(name) + 1;
     size_t locks_bytes = bytes + strlen(HF_QUEUE_LOCKS);
@@ -109,7 +109,7 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
     if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
     status = check_opts(client, name, given, &opts, &name, &error);
-    if (status == HF_OK && (*lock = new_lock(client, name, &opts)) == NULL)
+    if (status == HF_OK && (*lock = hf_lock_new(client, name, &opts)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
         hf_client_fail(client, call, &error);

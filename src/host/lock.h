@@ -49,6 +49,11 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            const char *name, const struct hf_lock_opts *opts,
                            struct hf_lock **lock);
 
+/* A lock with one reference for ${name}, which is canonical, with ${opts},
+ * which were checked.  NULL if out of memory.  With the client's lock. */
+struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
+                            const struct hf_lock_opts *opts);
+
 /* From now on ${lock} shares its tickets with the client's other mutexes of
  * that name that hand a ticket on ${handoffs} times.  It is a mutex that was
  * never acquired.  Without the client's lock.

@@ -34,6 +34,7 @@
     X(mutex, MUTEX, on_revoke)                                                 \
     X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, id)                                                  \
+    X(names, NAMES, all)                                                       \
     X(zookeeper, ZOOKEEPER, max_answer_bytes)                                  \
     X(zookeeper_cache, ZOOKEEPER_CACHE, without_data)                          \
     X(zookeeper_registration, ZOOKEEPER_REGISTRATION, acl_count)

@@ -339,6 +339,9 @@ static void execute(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_NEW_GENERATION:
         new_generation(engine, request);
         break;
+    case HF_REQUEST_NAMES:
+        assert(false && "nobody walks over names here");
+        break;
     case HF_REQUEST_REMOVE:
         remove_request(engine, request);
         break;

@@ -18,6 +18,7 @@ struct done_fixture {
     struct hf_election *election;
     struct hf_barrier *barrier;
     struct hf_double_barrier *double_barrier; /* for one participant */
+    struct hf_names *names;
     struct hf_grant *grant; /* left by an acquire that started */
     _Atomic int drops;
 };
@@ -39,6 +40,7 @@ static int setup(void **state)
     assert_int_equal(
         hf_double_barrier_open(f.client, "meeting", 1, &f.double_barrier),
         HF_OK);
+    assert_int_equal(hf_names_open(f.client, "", NULL, &f.names), HF_OK);
     *state = &f;
     return 0;
 }
@@ -47,6 +49,7 @@ static int teardown(void **state)
 {
     struct done_fixture *f = *state;
 
+    hf_names_free(f->names);
     hf_double_barrier_free(f->double_barrier);
     hf_barrier_free(f->barrier);
     hf_election_free(f->election);
@@ -74,6 +77,11 @@ static hf_status start_acquire_all(struct done_fixture *f, struct hf_done done)
 static hf_status start_tickets(struct done_fixture *f, struct hf_done done)
 {
     return hf_lock_tickets_start(f->lock, HF_TICKETS_ALL, WAIT_MS, done);
+}
+
+static hf_status start_names(struct done_fixture *f, struct hf_done done)
+{
+    return hf_names_next_start(f->names, WAIT_MS, done);
 }
 
 static hf_status start_evict(struct done_fixture *f, struct hf_done done)
@@ -187,6 +195,11 @@ struct start_call {
     void (*error)(const struct done_fixture *f, struct hf_error *error);
 };
 
+static void error_of_names(const struct done_fixture *f, struct hf_error *error)
+{
+    hf_names_error(f->names, error);
+}
+
 static const struct start_call calls[] = {
     {"hf_barrier_lower_start", start_lower, NULL},
     {"hf_barrier_raise_start", start_raise, NULL},
@@ -206,6 +219,7 @@ static const struct start_call calls[] = {
     {"hf_lock_revoke_start", start_revoke, NULL},
     {"hf_lock_tickets_start", start_tickets, error_of_lock},
     {"hf_locks_acquire_start", start_acquire_all, error_of_lock},
+    {"hf_names_next_start", start_names, error_of_names},
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 

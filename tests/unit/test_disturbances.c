@@ -129,6 +129,9 @@ static void answer(struct simulated_engine *e, struct pending_request *pending)
     case HF_REQUEST_NEW_GENERATION:
         assert(false && "nobody has a barrier here");
         break;
+    case HF_REQUEST_NAMES:
+        assert(false && "nobody walks over names here");
+        break;
     case HF_REQUEST_PROVE:
         send(e, pending,
              (struct hf_event){.kind = HF_EVENT_PROVEN,

@@ -302,6 +302,9 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_NEW_GENERATION:
         hf_engine_run_locked(engine, request);
         break;
+    case HF_REQUEST_NAMES:
+        hf_engine_name_queues(engine, request);
+        break;
     }
 }
 

@@ -30,6 +30,10 @@ void hf_engine_answer_queue(struct hf_engine *engine,
                             struct hf_request *request, enum hf_event_kind kind,
                             struct hf_listing *listing);
 
+/* name_queues.c: HF_REQUEST_NAMES. */
+void hf_engine_name_queues(struct hf_engine *engine,
+                           struct hf_request *request);
+
 /* remove.c: HF_REQUEST_REMOVE of any ticket. */
 void hf_engine_remove(struct hf_engine *engine, struct hf_request *request);
 

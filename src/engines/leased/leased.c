@@ -108,6 +108,9 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_NEW_GENERATION:
         hf_leased_begin_request(leased, request);
         break;
+    case HF_REQUEST_NAMES:
+        hf_leased_begin_names(leased, request);
+        break;
     case HF_REQUEST_WATCH_QUEUE:
         hf_leased_queue_watch(leased, request);
         break;

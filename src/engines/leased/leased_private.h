@@ -73,4 +73,8 @@ void hf_leased_fail_no_memory(struct hf_leased *leased,
 void hf_leased_begin_request(struct hf_leased *leased,
                              struct hf_request *request);
 
+/* Begin NAMES, which is about no queue. */
+void hf_leased_begin_names(struct hf_leased *leased,
+                           struct hf_request *request);
+
 #endif

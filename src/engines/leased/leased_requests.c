@@ -319,3 +319,33 @@ void hf_leased_begin_request(struct hf_leased *leased,
         hf_leased_renew(leased);
     hf_leased_call_begin(leased, call, request_kind->answered);
 }
+
+/* --------------------------------------------------------------- names -- */
+
+static void named(struct hf_leased *leased, struct hf_leased_call *call,
+                  const struct hf_store_answer *answer)
+{
+    struct hf_event event = {.kind = HF_EVENT_NAMED};
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_with_answer(leased, call->request, answer);
+        return;
+    }
+    event.as.answer.request = call->request;
+    event.as.answer.names = answer->names;
+    hf_leased_notify(leased, &event);
+}
+
+void hf_leased_begin_names(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_leased_call *call =
+        hf_leased_call_new(leased, HF_STORE_NAMES, NULL, request);
+
+    if (call == NULL) {
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    call->store_call.prefix = request->queue;
+    call->store_call.names = request->names;
+    hf_leased_call_begin(leased, call, named);
+}

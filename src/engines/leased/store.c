@@ -8,7 +8,7 @@
 
 bool hf_store_call_writes(const struct hf_store_call *call)
 {
-    return !(call->kind == HF_STORE_EXISTS ||
+    return !(call->kind == HF_STORE_EXISTS || call->kind == HF_STORE_NAMES ||
              (call->kind == HF_STORE_LIST && !call->watches_queue));
 }
 

@@ -228,6 +228,28 @@ static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
     return send_call(conn, "hf_goodbye", &p);
 }
 
+/* NAMES: the page behind the cursor, which is the last name of the page before.
+ * Without one it is a name that is before all that are wanted. */
+static bool send_names(PGconn *conn, const struct hf_store_call *call)
+{
+    const struct hf_names_request *names = call->names;
+    struct parameters p = {.count = 0};
+    char end[HF_NAME_BYTES + 2];
+    size_t bytes = strlen(call->prefix);
+
+    /* '0' is the character behind '/'; and a name has no byte 0xff. */
+    (void)snprintf(end, sizeof end, "%.*s%s", HF_NAME_BYTES, call->prefix,
+                   bytes > 0 ? "0" : "\xff");
+    add_bytes(&p, names->cursor_bytes > 0 ? names->cursor : call->prefix);
+    p.lengths[0] = (int)(names->cursor_bytes > 0 ? names->cursor_bytes
+                         : bytes > 0             ? bytes - 1
+                                                 : 0);
+    add_bytes(&p, call->prefix);
+    add_bytes(&p, end);
+    add_number(&p, HF_NAMES_PAGE);
+    return send_call(conn, "hf_names", &p);
+}
+
 bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
 {
     PGconn *conn = store->conn;
@@ -256,6 +278,8 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
     case HF_STORE_SET_FLAG:
     case HF_STORE_CLEAR_FLAG:
         return send_flag(conn, call, ticket);
+    case HF_STORE_NAMES:
+        return send_names(conn, call);
     case HF_STORE_NEW_GENERATION:
         return send_new_generation(conn, call, ticket);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/name_list.h"
 #include "engines/postgres/pg_private.h"
 
 /* The columns of holdfast.answer, in order. */
@@ -252,7 +253,7 @@ static void answer_late(struct hf_store *store, struct hf_store_call *call)
 
 static bool only_reads(const struct hf_store_call *call)
 {
-    return call->kind == HF_STORE_EXISTS ||
+    return call->kind == HF_STORE_EXISTS || call->kind == HF_STORE_NAMES ||
            (call->kind == HF_STORE_LIST && !call->watches_queue);
 }
 
@@ -319,6 +320,42 @@ static void answer_rows(struct hf_store *store, struct hf_store_call *call,
     answer_call(store, call, &answer);
 }
 
+/* Answer with the names of the rows.  .kind of a row says that there are
+ * tickets, and .weight that there are participants.  False if memory runs
+ * out. */
+static bool answer_names(struct hf_store *store, struct hf_store_call *call,
+                         const PGresult *result)
+{
+    struct hf_name_list list = {0};
+    struct hf_names_answer names = {.looked_at = number(result, 0, SEQUENCE)};
+    struct hf_store_answer answer = {
+        .ok = true, .server_ms = store->server_ms, .names = &names};
+    bool failed;
+
+    for (int i = 1; i < PQntuples(result); i++) {
+        const char *name = PQgetvalue(result, i, PAYLOAD);
+        size_t bytes = (size_t)PQgetlength(result, i, PAYLOAD);
+
+        if (bytes == 0 || name[bytes - 1] == '/' || strlen(name) != bytes ||
+            !hf_name_is_below(name, call->prefix))
+            continue;
+        if (number(result, i, KIND) != 0)
+            hf_name_list_add(&list, name, bytes, false);
+        if (number(result, i, WEIGHT) != 0)
+            hf_name_list_add(&list, name, bytes, true);
+    }
+    if (number(result, 0, FOUND) != 0) {
+        names.cursor = PQgetvalue(result, 0, PAYLOAD);
+        names.cursor_bytes = (size_t)PQgetlength(result, 0, PAYLOAD);
+    }
+    failed = list.failed;
+    hf_name_list_answer(&list, &names);
+    if (!failed)
+        answer_call(store, call, &answer);
+    hf_name_list_free(&list);
+    return !failed;
+}
+
 bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
                        const PGresult *result, const char *unsure_why,
                        char why[HF_PG_TEXT_BYTES])
@@ -349,6 +386,12 @@ bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
     if (number(result, 0, CODE) == LATE) {
         answer_late(store, call);
         return true;
+    }
+    if (call->kind == HF_STORE_NAMES) {
+        if (answer_names(store, call, result))
+            return true;
+        (void)snprintf(why, HF_PG_TEXT_BYTES, "no memory for an answer");
+        return false;
     }
     if (!alloc_memory(&answer_memory, result,
                       (size_t)PQntuples(result) + count_tickets(call))) {

@@ -316,6 +316,7 @@ static bool is_supported(const struct hf_store_call *call)
     case HF_STORE_SET_FLAG:
     case HF_STORE_CLEAR_FLAG:
     case HF_STORE_NEW_GENERATION:
+    case HF_STORE_NAMES:
         return false;
     case HF_STORE_ENQUEUE:
     case HF_STORE_LIST:

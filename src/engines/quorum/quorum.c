@@ -412,7 +412,13 @@ static void tick_requests(struct hf_quorum *quorum)
     struct hf_quorum_request *request;
 
     while ((request = find_due(quorum)) != NULL) {
-        if (request->unsupported)
+        if (request->unsupported && request->kind == HF_STORE_NAMES)
+            hf_quorum_request_fail_with(
+                quorum, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+                "quorum: cannot list the names that there are, because each "
+                "server has some of them only; expected one name, for instance "
+                "holdfast show NAME");
+        else if (request->unsupported)
             hf_quorum_request_fail_with(
                 quorum, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                 "quorum: has no barriers and no double "

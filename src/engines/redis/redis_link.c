@@ -71,6 +71,14 @@ static void handle_script_reply(struct hf_redis_link *link,
         hf_redis_link_refused(link, "", reply);
 }
 
+static void handle_scan_reply(struct hf_redis_link *link,
+                              struct hf_store_call *call,
+                              const struct redisReply *reply)
+{
+    hf_redis_answer_add_scan_reply(call->store_data, call, link->run_id, reply);
+    reply_done(link, call);
+}
+
 /* The reply to WAIT, with wait=. */
 static void handle_wait_reply(struct hf_redis_link *link,
                               struct hf_store_call *call,
@@ -107,7 +115,7 @@ static bool needs_wait(const struct hf_redis_link *link,
                        const struct hf_store_call *call)
 {
     if (link->config.wait == 0 || call->kind == HF_STORE_EXISTS ||
-        call->kind == HF_STORE_CLOSE_SESSION)
+        call->kind == HF_STORE_NAMES || call->kind == HF_STORE_CLOSE_SESSION)
         return false;
     return call->kind != HF_STORE_LIST || !call->detailed;
 }
@@ -146,6 +154,12 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     }
     call->store_data = answer;
     answer->pending = count;
+    if (call->kind == HF_STORE_NAMES) {
+        hf_redis_scan_put(&link->calls.out, call, link->run_id);
+        if (!hf_redis_expect(link, HF_REDIS_REPLY_SCAN, call))
+            hf_redis_answer_drop(call);
+        return;
+    }
     hf_redis_command_put(&link->calls.out, call, &link->script);
     for (size_t i = 0; i < count; i++)
         expected |= hf_redis_expect(link, HF_REDIS_REPLY_SCRIPT, call);
@@ -291,6 +305,8 @@ static void on_call_reply(struct hf_redis_link *link,
         handle_tls_probe_reply(link);
     else if (what == HF_REDIS_REPLY_SCRIPT)
         handle_script_reply(link, call, reply);
+    else if (what == HF_REDIS_REPLY_SCAN)
+        handle_scan_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_TIME_OF_CALL)
         handle_time_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_WAIT)

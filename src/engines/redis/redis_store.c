@@ -54,7 +54,7 @@ static void store_call(struct hf_store *store, struct hf_store_call *call)
     assert(store->up);
     if (!store->clustered)
         hf_redis_link_call(store->default_node->link, call);
-    else if (call->queue == NULL)
+    else if (call->queue == NULL && call->kind != HF_STORE_NAMES)
         hf_redis_routed_calls_begin(store, call);
     else
         hf_redis_routed_call_begin(store, call, NULL, NULL);

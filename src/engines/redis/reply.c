@@ -421,6 +421,7 @@ static void add_body(struct hf_redis_answer *answer,
             fail_malformed(answer);
         break;
     case HF_STORE_CLOSE_SESSION:
+    case HF_STORE_NAMES: /* has no script */
         break;
     }
 }
@@ -499,8 +500,55 @@ void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
     fail(answer, HF_FAILURE_UNSURE, HF_EUNREACHABLE, text, "");
 }
 
+/* Add the queue that ${key} is of, if it is one of ours and wanted. */
+static void add_key(struct hf_redis_answer *answer, const char *prefix,
+                    const char *key)
+{
+    char queue[HF_REDIS_KEY_BYTES];
+    bool participants;
+
+    if (hf_redis_scan_read_key(key, queue, &participants) &&
+        hf_name_is_below(queue, prefix))
+        hf_name_list_add(&answer->name_list, queue, strlen(queue),
+                         participants);
+}
+
+void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
+                                    const struct hf_store_call *call,
+                                    const char *run_id,
+                                    const struct redisReply *reply)
+{
+    const struct redisReply *keys;
+
+    if (reply->type == REDIS_REPLY_ERROR) {
+        add_error(answer, reply, false);
+        return;
+    }
+    if (!is_array(reply, 2) || !is_text(reply->element[0]) ||
+        !is_array(reply->element[1], 0)) {
+        fail_malformed(answer);
+        return;
+    }
+    keys = reply->element[1];
+    for (size_t i = 0; i < keys->elements; i++) {
+        if (is_text(keys->element[i]))
+            add_key(answer, call->prefix, keys->element[i]->str);
+    }
+    if (answer->name_list.failed) {
+        fail_memory(answer);
+        return;
+    }
+    hf_name_list_answer(&answer->name_list, &answer->names);
+    answer->names.looked_at = HF_REDIS_SCAN_COUNT;
+    answer->names.cursor = answer->cursor;
+    answer->names.cursor_bytes = hf_redis_scan_next(
+        call, run_id, reply->element[0]->str, answer->cursor);
+    answer->answer.names = &answer->names;
+}
+
 void hf_redis_answer_free(struct hf_redis_answer *answer)
 {
+    hf_name_list_free(&answer->name_list);
     hf_free(answer->tickets);
     hf_free(answer->leases);
     hf_free(answer->unknown);

@@ -6,8 +6,10 @@
 
 #include <hiredis/hiredis.h>
 
+#include "core/name_list.h"
 #include "engines/leased/store.h"
 #include "engines/redis/hash_slot.h"
+#include "engines/redis/scan.h"
 
 /* An answer under construction, from one or more replies.  Its texts are those
  * of the last reply, except for the payload of its first ticket. */
@@ -22,6 +24,9 @@ struct hf_redis_answer {
     char text[HF_ERROR_TEXT_BYTES];
     /* A copy of the first ticket's payload, which outlives its reply. */
     char payload[HF_PAYLOAD_BYTES];
+    struct hf_names_answer names;  /* NAMES: .answer.names */
+    struct hf_name_list name_list; /* what .names points to */
+    char cursor[HF_REDIS_CURSOR_BYTES];
     size_t pending;                    /* replies that have not come yet */
     struct hf_redis_redirect redirect; /* .kind is 0 if there is none */
 };
@@ -36,6 +41,13 @@ void hf_redis_answer_add_reply(struct hf_redis_answer *answer,
  * the call is UNSURE unless that many replicas have the change. */
 void hf_redis_answer_add_wait_reply(struct hf_redis_answer *answer,
                                     unsigned wanted,
+                                    const struct redisReply *reply);
+
+/* Add ${reply} to the SCAN that answers ${call}, a NAMES; ${run_id} is that of
+ * the process that sent it. */
+void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
+                                    const struct hf_store_call *call,
+                                    const char *run_id,
                                     const struct redisReply *reply);
 
 /* Frees ${answer} itself too. */

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "engines/redis/redis_private.h"
+#include "engines/redis/scan.h"
 
 /* Hash slots move rarely.  More redirects mean that the nodes do not agree
  * yet. */
@@ -158,6 +159,8 @@ static void route_held(struct hf_store *store, unsigned slot)
 
 static unsigned hash_slot_of(const struct hf_store_call *call)
 {
+    if (call->kind == HF_STORE_NAMES)
+        return hf_redis_scan_slot(call);
     if (call->queue != NULL)
         return hf_redis_hash_slot_of_queue(call->queue);
     return call->ticket_set_count > 0
@@ -234,9 +237,45 @@ static bool must_hide(const struct hf_redis_routed_call *routed,
     case HF_STORE_SET_FLAG:
     case HF_STORE_CLEAR_FLAG:
     case HF_STORE_CLOSE_SESSION:
+    case HF_STORE_NAMES:
         break;
     }
     return false;
+}
+
+/* The first slot behind ${slot} whose node has none up to ${slot}, by our map;
+ * HF_REDIS_HASH_SLOTS: none. */
+static unsigned next_node_slot(const struct hf_redis_slot_map *map,
+                               unsigned slot)
+{
+    struct hf_redis_node *const *of = map->owners.of;
+    unsigned earlier;
+
+    for (unsigned at = slot + 1; at < HF_REDIS_HASH_SLOTS; at++) {
+        if (of[at] == NULL || of[at] == of[at - 1])
+            continue;
+        earlier = 0;
+        while (earlier < at && of[earlier] != of[at])
+            earlier++;
+        if (earlier == at)
+            return at;
+    }
+    return HF_REDIS_HASH_SLOTS;
+}
+
+/* A node has named all that it has: the next page is of the next node.
+ * ${names} is a copy of the answer's, and ${cursor} room for another cursor. */
+static void go_to_next_node(struct hf_store *store,
+                            const struct hf_redis_routed_call *routed,
+                            struct hf_names_answer *names,
+                            char cursor[HF_REDIS_CURSOR_BYTES])
+{
+    unsigned next = next_node_slot(store->slot_map, routed->slot);
+
+    if (names->cursor_bytes > 0 || next == HF_REDIS_HASH_SLOTS)
+        return;
+    names->cursor = cursor;
+    names->cursor_bytes = hf_redis_scan_begin(next, cursor);
 }
 
 /* Answer the call, or its part of a fan-out, and free it. */
@@ -247,7 +286,14 @@ static void answer_call(struct hf_store *store,
     uint64_t now_ms = hf_redis_store_now_ms(store);
     struct hf_store_answer reported = *answer;
     struct hf_store_call *user_call = routed->user_call;
+    char cursor[HF_REDIS_CURSOR_BYTES];
+    struct hf_names_answer names;
 
+    if (answer->names != NULL) {
+        names = *answer->names;
+        go_to_next_node(store, routed, &names, cursor);
+        reported.names = &names;
+    }
     /* nodes have different clocks, so the client gets ours */
     reported.server_ms = now_ms;
     if (must_hide(routed, answer, store->slot_map))

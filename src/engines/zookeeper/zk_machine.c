@@ -118,6 +118,9 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
     case HF_REQUEST_DESCRIBE:
         hf_zk_describe_ticket(zk, request);
         break;
+    case HF_REQUEST_NAMES:
+        hf_zk_name_queues(zk, request);
+        break;
     case HF_REQUEST_END:
         break;
     }

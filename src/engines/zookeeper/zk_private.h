@@ -63,5 +63,6 @@ void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_clear_generation(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_name_queues(struct hf_zk *zk, struct hf_request *request);
 
 #endif

@@ -335,6 +335,9 @@ static void execute(struct lease_server *server, uint64_t clock_ms,
     case HF_STORE_CLOSE_SESSION:
         end_session(server, call);
         break;
+    case HF_STORE_NAMES:
+        assert(false && "nobody walks over names here");
+        break;
     }
 }
 

@@ -412,6 +412,9 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
             answer_failed(message, HF_FAILURE_RETRY, HF_EGONE,
                           "a participant has left");
         break;
+    case HF_REQUEST_NAMES:
+        assert(false && "nobody walks over names here");
+        break;
     case HF_REQUEST_PROVE:
         plain_session_touch(sim, session);
         message->answer.kind = HF_EVENT_PROVEN;

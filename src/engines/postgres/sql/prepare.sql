@@ -30,5 +30,34 @@ PREPARE hf_lower (bigint, bytea, integer)
 AS SELECT * FROM holdfast.lower($1, $2, $3);
 PREPARE hf_stamp (bigint, bytea, uuid, integer, uuid)
 AS SELECT * FROM holdfast.stamp($1, $2, $3, $4, $5);
+-- The names that there are behind $1, from $2 on and before $3: of at most $4
+-- rows those that have tickets.  The head has the last row that was looked at;
+-- each other row has a name, and whether it has tickets and members.
+PREPARE hf_names (bytea, bytea, bytea, integer)
+AS WITH page AS MATERIALIZED (
+    SELECT q.number, q.name FROM holdfast.queue q
+     WHERE q.name > $1 AND q.name >= $2 AND q.name < $3
+     ORDER BY q.name LIMIT $4
+), answer (code, server_ms, backend, found, own, id, sequence, kind, weight,
+           payload, expires_in_ms, revoked, made_ms, more) AS (
+    SELECT 0, holdfast.ms(clock_timestamp()), pg_backend_pid(),
+           count(*) = $4, NULL::bytea, NULL::uuid, count(*), NULL::integer,
+           NULL::integer,
+           (SELECT name FROM page ORDER BY name DESC LIMIT 1),
+           NULL::bigint, NULL::integer, NULL::bigint, NULL::integer
+      FROM page
+    UNION ALL
+    SELECT NULL, NULL, NULL, NULL, NULL,
+           '00000000-0000-0000-0000-000000000000'::uuid, NULL, t.queue_there,
+           t.members_there, p.name, NULL, NULL, NULL, NULL
+      FROM page p, LATERAL (
+          SELECT EXISTS (SELECT FROM holdfast.ticket
+                          WHERE queue = p.number AND kind NOT IN (8, 9))::integer,
+                 EXISTS (SELECT FROM holdfast.ticket
+                          WHERE queue = p.number AND kind = 8)::integer
+      ) AS t (queue_there, members_there)
+     WHERE t.queue_there + t.members_there > 0
+)
+SELECT * FROM answer ORDER BY code NULLS LAST;
 PREPARE hf_goodbye (uuid, bigint)
 AS SELECT * FROM holdfast.goodbye($1, $2);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names that there are (HF_STORE_NAMES), by SCAN, which goes over all keys
+ * of the database and shows those of queues.
+ *
+ * A cursor of ours says which node it is of, by a hash slot of it, then which
+ * process of Redis, by its run id, and what SCAN said there:
+ * "8192 5f3a... 1776".  A cursor of SCAN is good for one process only, because
+ * each has its own order of keys.  Where another process answers, because the
+ * server was started anew or its replica took over, the SCAN of that node
+ * begins anew, and names come twice.
+ */
+#ifndef HF_ENGINES_REDIS_SCAN_H
+#define HF_ENGINES_REDIS_SCAN_H
+
+#include "engines/leased/store.h"
+#include "engines/redis/command.h"
+#include "engines/redis/resp.h"
+
+#define HF_REDIS_CURSOR_BYTES 128
+
+/* How many keys a SCAN looks at. */
+#define HF_REDIS_SCAN_COUNT 1000
+
+/* The hash slot of the node that ${call}, a NAMES, is for. */
+unsigned hf_redis_scan_slot(const struct hf_store_call *call);
+
+/* Append the SCAN of ${call} for the process ${run_id}. */
+void hf_redis_scan_put(struct hf_resp *resp, const struct hf_store_call *call,
+                       const char *run_id);
+
+/* Set ${cursor} to that behind the page of ${call}, where SCAN answers ${next};
+ * and to that of the first page of the node of ${slot}.  Both return its
+ * length; 0: this node has been scanned. */
+size_t hf_redis_scan_next(const struct hf_store_call *call, const char *run_id,
+                          const char *next, char cursor[HF_REDIS_CURSOR_BYTES]);
+size_t hf_redis_scan_begin(unsigned slot, char cursor[HF_REDIS_CURSOR_BYTES]);
+
+/* Is ${key} that of the tickets or of the participants of a queue?  Sets its
+ * name and which of the two.  Only a key exactly as hf_redis_key() writes it
+ * is. */
+bool hf_redis_scan_read_key(const char *key, char queue[HF_REDIS_KEY_BYTES],
+                            bool *participants);
+
+#endif
