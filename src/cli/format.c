@@ -153,3 +153,19 @@ const char *hf_format_kind(enum hf_kind kind)
     }
     return "mutex";
 }
+
+void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
+                   char text[HF_FORMAT_BYTES])
+{
+    uint64_t age_ms = view->age_ms;
+
+    strcpy(text, "-");
+    if (age_ms == HF_FOREVER && view->created_utc_ms == 0)
+        return;
+    if (age_ms == HF_FOREVER) {
+        *text++ = '~';
+        age_ms =
+            utc_ms > view->created_utc_ms ? utc_ms - view->created_utc_ms : 0;
+    }
+    hf_format_duration(age_ms, text);
+}

@@ -32,6 +32,13 @@ void hf_format_holder(const char *payload, uint64_t now_ms,
 void hf_format_error(const char *message, uint64_t now_ms, char *text,
                      size_t bytes);
 
+/* Write how long ago the owner of ${view} began to ask: "3m05s", with '~'
+ * before it if that compares the clocks of two machines, "-" if it is not
+ * known.
+ * ${utc_ms} is the time of day. */
+void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
+                   char text[HF_FORMAT_BYTES]);
+
 /* Write ${ms} as "2d07h", "1h02m", "3m05s" or "12s". */
 #define HF_FORMAT_DURATION_BYTES 32
 void hf_format_duration(uint64_t ms, char text[HF_FORMAT_DURATION_BYTES]);

@@ -9,6 +9,7 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/ls.h"
 #include "cli/metrics.h"
 #include "cli/program_exec.h"
 #include "cli/run.h"
@@ -22,6 +23,7 @@ static const char usage[] =
     "       holdfast elect [OPTION...] NAME -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
     "       holdfast metrics [OPTION...] NAME... | --dir DIR\n"
+    "       holdfast ls [OPTION...] [PREFIX]\n"
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
@@ -33,6 +35,7 @@ static const char usage[] =
     "  elect  run a command on one machine of several, the leader\n"
     "  show   show who holds a lock, and who waits for it\n"
     "  metrics print numbers of locks as OpenMetrics text\n"
+    "  ls     list the locks that somebody holds or waits for\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
     "  torture let processes contend for a lock and check what happens\n"
     "  verify check what the clients of a lock did and observed\n"
@@ -59,6 +62,7 @@ static const struct {
     {"elect", hf_elect_main, NULL},
     {"show", hf_show_main, NULL},
     {"metrics", hf_metrics_main, NULL},
+    {"ls", hf_ls_main, NULL},
     {"sql", hf_sql_main, NULL},
     {"torture", NULL, &hf_program_torture},
     {"verify", NULL, &hf_program_torture},

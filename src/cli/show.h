@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "cli/json.h"
 #include "cli/queue_view.h"
 
 /* Write ${queue} to ${out} as a table.  ${utc_ms} is the time of day, used for
@@ -16,6 +17,11 @@ void hf_show_table(FILE *out, const struct hf_queue_view *queue,
  * hf_client_describe() says. */
 void hf_show_json(FILE *out, const char *engine,
                   const struct hf_queue_view *queue);
+
+/* Write the members of one ticket, without its place, into an object that is
+ * open. */
+void hf_show_json_ticket(struct hf_json *json,
+                         const struct hf_ticket_view *view);
 
 /* `holdfast show`, with argv[0] "show".  Returns the exit status. */
 int hf_show_main(int argc, char **argv);

@@ -46,14 +46,11 @@ static void write_owner(struct hf_json *json, const char *payload)
     hf_json_end_object(json);
 }
 
-/* One ticket as an object. */
-static void write_ticket(struct hf_json *json,
-                         const struct hf_ticket_view *view, size_t index)
+void hf_show_json_ticket(struct hf_json *json,
+                         const struct hf_ticket_view *view)
 {
     char token[24];
 
-    hf_json_begin_object(json, NULL);
-    hf_json_number(json, "place", index + 1);
     hf_json_string(json, "state", hf_format_state(view));
     hf_json_string(json, "kind", hf_format_kind(view->kind));
     if (view->permits != 0)
@@ -78,7 +75,6 @@ static void write_ticket(struct hf_json *json,
     write_time(json, view->created_utc_ms);
     hf_json_string(json, "layout", view->layout);
     write_owner(json, view->owner);
-    hf_json_end_object(json);
 }
 
 void hf_show_json(FILE *out, const char *engine,
@@ -92,8 +88,12 @@ void hf_show_json(FILE *out, const char *engine,
     hf_json_string(&json, "name", queue->name);
     hf_json_string(&json, "engine", engine);
     hf_json_begin_list(&json, "tickets");
-    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++)
-        write_ticket(&json, view, i);
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
+        hf_json_begin_object(&json, NULL);
+        hf_json_number(&json, "place", i + 1);
+        hf_show_json_ticket(&json, view);
+        hf_json_end_object(&json);
+    }
     hf_json_end_list(&json);
     hf_json_begin_list(&json, "unknown");
     for (size_t i = 0; (unknown = hf_queue_view_unknown(queue, i)) != NULL; i++)

@@ -29,23 +29,6 @@ struct row {
 static const struct row titles = {{"#", "STATE", "KIND", "PERMITS", "QUEUED",
                                    "HELD", "TOKEN", "LAYOUT", "OWNER"}};
 
-/* The age of the ticket; '~' if it compares the clocks of two machines. */
-static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
-                     char *cell)
-{
-    uint64_t age_ms = view->age_ms;
-
-    strcpy(cell, "-");
-    if (age_ms == HF_FOREVER && view->created_utc_ms == 0)
-        return;
-    if (age_ms == HF_FOREVER) {
-        *cell++ = '~';
-        age_ms =
-            utc_ms > view->created_utc_ms ? utc_ms - view->created_utc_ms : 0;
-    }
-    hf_format_duration(age_ms, cell);
-}
-
 /* Since when a ticket is granted is not recorded; it is not longer ago than
  * the ticket was queued. */
 static void fill_held(const struct hf_ticket_view *view, const char *queued,
@@ -68,7 +51,7 @@ static void fill_row(struct row *row, const struct hf_ticket_view *view,
     if (view->permits != 0)
         (void)snprintf(row->cells[PERMITS], HF_FORMAT_BYTES, "%" PRIu32,
                        view->permits);
-    fill_age(view, utc_ms, row->cells[QUEUED]);
+    hf_format_age(view, utc_ms, row->cells[QUEUED]);
     fill_held(view, row->cells[QUEUED], row->cells[HELD]);
     strcpy(row->cells[TOKEN], "-");
     if (view->token != 0)

@@ -110,19 +110,38 @@ static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
                    owner);
 }
 
-void hf_ui_show_wait(const struct hf_ui_wait *wait)
+/* Redraw the line, if this job is in the foreground. */
+static void redraw(const char *text)
 {
-    char text[HF_LINE_BYTES], line[HF_LINE_BYTES + sizeof "holdfast: "];
+    char line[HF_LINE_BYTES + sizeof "holdfast: "];
 
     if (!in_foreground())
         return;
-    format_wait(wait, text);
     (void)snprintf(line, sizeof line, "holdfast: %s", text);
     hf_utf8_make_printable(line, false);
     truncate_columns(line, terminal_columns() - 1);
     write_stderr(HF_CLEAR, strlen(HF_CLEAR));
     write_stderr(line, strlen(line));
     wait_is_shown = true;
+}
+
+void hf_ui_show_wait(const struct hf_ui_wait *wait)
+{
+    char text[HF_LINE_BYTES];
+
+    format_wait(wait, text);
+    redraw(text);
+}
+
+void hf_ui_show_progress(const char *format, ...)
+{
+    char text[HF_LINE_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    redraw(text);
 }
 
 void hf_ui_print_wait(const struct hf_ui_wait *wait)

@@ -39,6 +39,11 @@ void hf_ui_show_wait(const struct hf_ui_wait *wait);
 /* Print the same as a line of its own. */
 void hf_ui_print_wait(const struct hf_ui_wait *wait);
 
+/* Redraw a line "holdfast: ..." about what goes on, in the same place and on
+ * the same condition. */
+void hf_ui_show_progress(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
 /* Clear the redrawn line, if there is one. */
 void hf_ui_clear_wait(void);
 

@@ -181,8 +181,9 @@ class Installed(unittest.TestCase):
 
     def test_manual(self):
         pages = self.prefix / "share" / "man" / "man1"
-        for name in ("holdfast", "holdfast-run", "holdfast-elect", "holdfast-show",
-                     "holdfast-metrics", "holdfast-zk"):
+        for name in ("holdfast", "holdfast-run", "holdfast-elect",
+                     "holdfast-show", "holdfast-ls", "holdfast-metrics",
+                     "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
 

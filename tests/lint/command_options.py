@@ -25,6 +25,7 @@ TABLES = {
     "elect": "src/cli/elect_options.c",
     "show": "src/cli/show.c",
     "metrics": "src/cli/metrics.c",
+    "ls": "src/cli/ls.c",
     "sql": "src/cli/sql.c",
     "torture": "src/torture/torture.c",
     "verify": "src/torture/verify.c",

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See ls.h.  One client that only looks, and one walk over the names. */
+#include "cli/ls.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/clock.h"
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "host/client.h"
+
+/* Long enough to get a session, short enough for a person. */
+#define WAIT_DEFAULT_MS 15000
+
+/* When a walk shows for the first time how far it has got, and how often. */
+#define PROGRESS_AFTER_MS 1000
+#define PROGRESS_EVERY_MS 250
+
+struct ls_options {
+    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms; /* how long to wait for each page */
+    bool all;         /* walk a tree however large it is */
+    struct hf_ls_format format;
+    const char *prefix; /* "": all */
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct ls_options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
+              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
+                      "else file:"),
+    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+              .help = "wait at most so long for each page of names; else 15s"),
+    HF_OPTION('l', "long", NULL, hf_option_set, FIELD(format.long_form),
+              .set = true,
+              .help = "show for how long each is held, how long the longest "
+                      "wait is, and who holds it"),
+    HF_OPTION('a', "all", NULL, hf_option_set, FIELD(all), .set = true,
+              .help = "in ZooKeeper, walk a tree of more than 100000 nodes "
+                      "too; each costs a request"),
+    HF_OPTION('j', "json", NULL, hf_option_set, FIELD(format.json), .set = true,
+              .help = "write one line of JSON for each name"),
+};
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct ls_options *options = read_options;
+    char **operands = line->argv + line->operands;
+    int count = line->argc - line->operands;
+
+    if (count > 1)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': one PREFIX at a time; list each by "
+                            "itself",
+                            operands[1]);
+    options->prefix = count == 1 ? operands[0] : "";
+    return HF_OK;
+}
+
+static const struct hf_command ls_command = {
+    .name = "ls",
+    .synopsis = "[OPTION...] [PREFIX]",
+    .about = "List the locks that somebody holds or waits for: all, or those "
+             "that are\nPREFIX or below it (PREFIX/...).\n",
+    .notes =
+        "HELD is how long the oldest ticket that holds has been in the queue,\n"
+        "which is at least as long as it holds; WAITED the same of the one "
+        "that\nhas waited longest; '~' where it rests on the clocks of two "
+        "machines.\nThe exit status is 0, also if there is none; else as of "
+        "'holdfast run'.\nSee holdfast-ls(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* ----------------------------------------------------------------- list -- */
+
+/* How a walk goes. */
+struct progress {
+    uint64_t started_ms;
+    uint64_t shown_ms;
+    uint64_t names;
+    uint64_t unreadable;
+};
+
+/* The time of day; for people only, no decision depends on it. */
+static uint64_t utc_now_ms(void)
+{
+    time_t now = time(NULL);
+
+    return now > 0 ? (uint64_t)now * 1000 : 0;
+}
+
+/* Show how far the walk is, if it takes long and somebody may look. */
+static void show_progress(struct progress *progress,
+                          const struct hf_names_page *page)
+{
+    uint64_t now_ms = hf_clock_now_ms();
+
+    progress->names += hf_names_count(page);
+    progress->unreadable = hf_names_unreadable(page);
+    if (now_ms - progress->started_ms < PROGRESS_AFTER_MS ||
+        now_ms - progress->shown_ms < PROGRESS_EVERY_MS ||
+        !hf_ui_shows_wait(HF_NORMAL))
+        return;
+    progress->shown_ms = now_ms;
+    hf_ui_show_progress("%" PRIu64 " names, of %" PRIu64 " entries looked at",
+                        progress->names, hf_names_looked_at(page));
+}
+
+/* Write the page.  False: standard output cannot be written to. */
+static bool write_page(const struct ls_options *options,
+                       struct progress *progress,
+                       const struct hf_names_page *page)
+{
+    if (hf_names_count(page) > 0) {
+        hf_ui_clear_wait();
+        hf_ls_write(stdout, page, &options->format, progress->names == 0,
+                    utc_now_ms());
+    }
+    show_progress(progress, page);
+    return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+/* Say what is not in the list. */
+static void finish(const struct ls_options *options,
+                   const struct progress *progress)
+{
+    const char *prefix = options->prefix;
+    bool all = strcmp(prefix, "") == 0 || strcmp(prefix, "/") == 0;
+
+    hf_ui_clear_wait();
+    if (progress->names == 0 && !options->format.json)
+        printf("nobody holds or waits for %s%s\n",
+               all ? "anything" : "anything at or below ", all ? "" : prefix);
+    if (progress->unreadable > 0)
+        hf_ui_print("%" PRIu64 " of what is there could not be read and is not "
+                    "listed; expected the rights to read it, or a PREFIX that "
+                    "leaves it out",
+                    progress->unreadable);
+}
+
+/* Write all pages.  Returns the exit status. */
+static int list(struct hf_names *names, const struct ls_options *options)
+{
+    struct progress progress = {.started_ms = hf_clock_now_ms()};
+    struct hf_names_page *page;
+    struct hf_error error;
+    bool written = true;
+
+    while (written && hf_names_next(names, options->wait_ms, &page) == HF_OK) {
+        if (page == NULL) {
+            finish(options, &progress);
+            return hf_command_line_end_output();
+        }
+        written = write_page(options, &progress, page);
+        hf_names_page_free(page);
+    }
+    hf_ui_clear_wait();
+    if (!written)
+        return hf_command_line_end_output();
+    hf_names_error(names, &error);
+    hf_ui_print_error(&error);
+    if (progress.names > 0)
+        hf_ui_print("the list is not complete: it ends after %" PRIu64 " names",
+                    progress.names);
+    return hf_exit_status(error.status);
+}
+
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    hf_ui_print("%s", line);
+}
+
+/* Open a client that only looks, for which the engine creates nothing. */
+static hf_status open_client(const struct ls_options *options,
+                             struct hf_client **client, struct hf_error *error)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    opts.connect_ms = options->wait_ms;
+    opts.on_log.fn = on_log;
+    return hf_client_open_list_only(options->url, &opts, client, error);
+}
+
+/* Returns the exit status. */
+static int open_and_list(struct hf_client *client,
+                         const struct ls_options *options)
+{
+    struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
+    struct hf_names *names;
+    struct hf_error error;
+    int exit_code;
+
+    opts.all = options->all;
+    if (hf_names_open(client, options->prefix, &opts, &names) != HF_OK) {
+        hf_client_error(client, &error);
+        hf_ui_print_error(&error);
+        return error.status == HF_ENAME ? HF_EXIT_USAGE
+                                        : hf_exit_status(error.status);
+    }
+    exit_code = list(names, options);
+    hf_names_free(names);
+    return exit_code;
+}
+
+int hf_ls_main(int argc, char **argv)
+{
+    struct ls_options options = {.wait_ms = WAIT_DEFAULT_MS};
+    struct hf_client *client;
+    struct hf_error error;
+    int exit_code;
+
+    if (!hf_command_line_read(&ls_command, argc, argv, &options, &exit_code))
+        return exit_code;
+    hf_command_line_warn_password(options.url);
+    if (open_client(&options, &client, &error) != HF_OK) {
+        hf_ui_print_error(&error);
+        return hf_exit_status(error.status);
+    }
+    exit_code = open_and_list(client, &options);
+    (void)hf_client_close(client);
+    return exit_code;
+}
