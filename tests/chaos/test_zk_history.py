@@ -374,6 +374,13 @@ class Watches(Case):
         self.lines.event(1, "changed", "/r0")
         self.breaks("unset")
 
+    def test_no_event_of_a_watch_that_is_being_freed(self):
+        self.set_data_watch()
+        self.lines.add("F 0 1")
+        self.change()
+        self.lines.add("f 0 1")
+        self.is_right()
+
     def test_an_event_before_the_watch_is_set(self):
         self.watch("data", "/r0")
         self.lines.event(1, "changed", "/r0")

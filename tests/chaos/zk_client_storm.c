@@ -44,6 +44,7 @@
  *         it ended.  CZXID is 0 without a Stat, DATA and CHILDREN are - without
  *     v H W KIND PATH   a watch was opened
  *     w H W US KIND PATH  its event
+ *     F H W             it is about to be freed
  *     f H W             it was freed
  *     t H US STATE
  *     k H C MODE DEPTH WITHOUT_DATA PATH   a cache was opened; DEPTH is -1 for
@@ -289,6 +290,7 @@ static void free_watch(struct storm_handle *handle, size_t plan)
     pthread_mutex_unlock(&handle->lock);
     if (watch == NULL)
         return;
+    write_line("F %u %u", handle->number, number);
     hf_zookeeper_watch_free(watch);
     write_line("f %u %u", handle->number, number);
 }
