@@ -151,7 +151,7 @@ enum hf_loss_at {
 };
 
 /* What a client counts, combined with '|': see <holdfast/metrics.h>. */
-enum hf_metrics {
+enum hf_metrics_flag {
     HF_METRICS_NONE = 0,
     /* Count, for hf_client_stats() and hf_client_metrics_write(). */
     HF_METRICS_COUNT = 1,
@@ -187,7 +187,7 @@ struct hf_client_opts {
     struct hf_on_log on_log;
     struct hf_reconnect reconnect;
     enum hf_loss_at loss_at;
-    uint64_t metrics;                    /* enum hf_metrics */
+    uint64_t metrics;                    /* enum hf_metrics_flag */
     struct hf_metrics_name metrics_name; /* .fn is NULL: the name itself */
 };
 #define HF_CLIENT_OPTS_INIT                                                    \

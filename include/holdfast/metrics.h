@@ -9,7 +9,8 @@
  *     opts.metrics = HF_METRICS_COUNT | HF_METRICS_DIR;
  *     hf_client_open(NULL, &opts, &client, NULL);
  *     ...
- *     hf_client_metrics_write(client, send_to_scraper, connection);
+ *     hf_client_metrics_write(client,
+ *                             (struct hf_metrics_write){send_part, peer});
  *
  * These numbers are what only the client knows: how its acquires ended, and how
  * long they took.  Who holds a lock now, and who waits for it, is known to the
@@ -131,21 +132,27 @@ HF_API hf_status hf_client_stats(struct hf_client *client,
  */
 HF_API void hf_client_stats_free(struct hf_client_stats *stats);
 
+/* Receives a text in pieces, with no lock held.  After it has returned false it
+ * is not called again. */
+struct hf_metrics_write {
+    bool (*fn)(void *arg, const char *text, size_t bytes);
+    void *arg;
+};
+
 /**
- * hf_client_metrics_write(client, write, arg):
+ * hf_client_metrics_write(client, write):
  * Write the same as OpenMetrics text, version 1.0.0, whose type is
  * "application/openmetrics-text; version=1.0.0; charset=utf-8".  It ends with
  * "# EOF".  holdfast-metrics(1) has the table of all metrics.
- *   Ownership the ${bytes} at ${text} are valid until ${write} returns.
- *   Thread    ${write} is called on this one, once or several times, with no
- *             lock held.  If it returns false it is not called again.
+ *   Ownership the text that ${write} gets is valid until it returns.
+ *   Callback  ${write}, once or several times, on this thread and inside this
+ *             call.
  *   Fails     HF_ECANCELLED if ${write} returned false; else as
  *             hf_client_stats().
  */
-HF_API hf_status hf_client_metrics_write(
-    struct hf_client *client,
-    bool (*write)(void *arg, const char *text, size_t bytes), void *arg)
-    HF_NONNULL(1, 2) HF_MUST_CHECK;
+HF_API hf_status hf_client_metrics_write(struct hf_client *client,
+                                         struct hf_metrics_write write)
+    HF_NONNULL(1) HF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -93,8 +93,8 @@ static bool write_text(void *arg, const char *text, size_t bytes)
 static void init_output(struct hf_openmetrics *out,
                         const struct metrics_options *options)
 {
-    *out = (struct hf_openmetrics){
-        .write = write_text, .arg = stdout, .json = options->json};
+    *out = (struct hf_openmetrics){.write = {write_text, stdout},
+                                   .json = options->json};
 }
 
 /* Returns the exit status. */

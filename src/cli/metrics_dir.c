@@ -31,7 +31,9 @@
 /* The name of a file without its suffix. */
 #define ID_BYTES 32
 /* Files that one fold takes in; the rest waits for the next one. */
-#define ABSORBED_MAX 65536
+#define ABSORBED_MAX ((size_t)65536)
+/* Names of files in "folded": those, and others that could not be removed. */
+#define IDS_MAX (2 * ABSORBED_MAX)
 /* How long another one may have the lock, and how often it is tried. */
 #define LOCK_WAIT_MS 5000
 #define LOCK_TRY_EVERY_MS 10
@@ -287,7 +289,7 @@ static const char *parse_folded(struct pass *pass, const char *memory,
         return "damaged";
     at = hf_metrics_block_bytes((size_t)names);
     memcpy(&ids, memory + at, sizeof ids);
-    if (ids > 2 * ABSORBED_MAX || folded_bytes(names, ids) != bytes)
+    if (ids > IDS_MAX || folded_bytes(names, ids) != bytes)
         return "damaged";
     at += sizeof ids;
     for (uint64_t i = 0; i < ids; i++, at += ID_BYTES)
@@ -315,7 +317,7 @@ static void read_folded(struct pass *pass)
         why = "its owner is neither that of the directory nor root";
     } else if (fd >= 0 && stat.st_size >= 0 &&
                (uintmax_t)stat.st_size <=
-                   folded_bytes(HF_METRICS_SUM_NAMES, 2 * ABSORBED_MAX)) {
+                   folded_bytes(HF_METRICS_SUM_NAMES, IDS_MAX)) {
         bytes = (size_t)stat.st_size;
         memory = hf_alloc(bytes + 1);
         pass->no_memory |= memory == NULL;
@@ -452,7 +454,7 @@ static void add_entry(struct pass *pass, const char *name)
  * for flock() has no end of its own. */
 static hf_status lock_dir(const struct pass *pass, struct hf_error *error)
 {
-    const struct timespec pause = {.tv_nsec = LOCK_TRY_EVERY_MS * 1000000};
+    const struct timespec pause = {.tv_nsec = LOCK_TRY_EVERY_MS * 1000000L};
     uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), LOCK_WAIT_MS);
 
     while (flock(pass->dir, (pass->may_fold ? LOCK_EX : LOCK_SH) | LOCK_NB) !=

@@ -254,11 +254,9 @@ void hf_client_stats_free(struct hf_client_stats *stats)
 }
 
 hf_status hf_client_metrics_write(struct hf_client *client,
-                                  bool (*write)(void *arg, const char *text,
-                                                size_t bytes),
-                                  void *arg)
+                                  struct hf_metrics_write write)
 {
-    struct hf_openmetrics out = {.write = write, .arg = arg};
+    struct hf_openmetrics out = {.write = write};
     struct hf_metrics_sum sum;
     hf_status status = take_sum(client, "hf_client_metrics_write", &sum);
 

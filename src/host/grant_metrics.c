@@ -66,7 +66,7 @@ static void add_to_all(struct hf_grant *grant, const struct addition *addition)
 
     add(&file->block->all, addition);
     for (size_t i = 0; i < grant->item_count; i++)
-        add_to_name(file, &grant->items[i].lock->metrics_name, addition);
+        add_to_name(file, hf_lock_metrics_name(grant->items[i].lock), addition);
 }
 
 /* Count one event. */

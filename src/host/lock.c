@@ -62,6 +62,31 @@ static const char *write_queue_name(const struct hf_lock *lock, char *at,
     return at;
 }
 
+/* A name in metrics behind the other names of a lock, with room to align it:
+ * locks of clients that do not count need no memory for it. */
+struct metrics_name {
+    struct hf_metrics_name_ref ref;
+    char text[HF_METRICS_NAME_BYTES];
+    char alignment[sizeof(uint64_t)];
+};
+
+struct hf_metrics_name_ref *hf_lock_metrics_name(struct hf_lock *lock)
+{
+    size_t end = (size_t)(lock->lease_queue - (const char *)lock) +
+                 strlen(lock->lease_queue) + 1;
+    size_t rest = end % sizeof(uint64_t);
+
+    return (void *)((char *)lock + end +
+                    (rest != 0 ? sizeof(uint64_t) - rest : 0));
+}
+
+static void set_metrics_name(struct hf_lock *lock)
+{
+    struct metrics_name *name = (void *)hf_lock_metrics_name(lock);
+
+    hf_client_metrics_name(lock->client, lock->name, name->text, &name->ref);
+}
+
 /* The names of a semaphore's two queues are in the same allocation, and the
  * name in metrics. */
 struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
@@ -70,10 +95,10 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
     size_t bytes = strlen(name) + 1;
     size_t locks_bytes = bytes + strlen(HF_QUEUE_LOCKS);
     size_t leases_bytes = bytes + strlen(HF_QUEUE_LEASES);
-    size_t metrics_bytes =
-        hf_client_metrics_on(client) ? HF_METRICS_NAME_BYTES : 0;
-    struct hf_lock *lock = hf_alloc(sizeof(*lock) + bytes + locks_bytes +
-                                    leases_bytes + metrics_bytes);
+    bool counts = hf_client_metrics_on(client);
+    struct hf_lock *lock =
+        hf_alloc(sizeof(*lock) + bytes + locks_bytes + leases_bytes +
+                 (counts ? sizeof(struct metrics_name) : 0));
 
     if (lock == NULL)
         return NULL;
@@ -88,10 +113,8 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
     lock->references = 1;
     lock->client_cohort = NULL;
     lock->client = client;
-    if (metrics_bytes != 0)
-        hf_client_metrics_name(client, lock->name,
-                               lock->name + bytes + locks_bytes + leases_bytes,
-                               &lock->metrics_name);
+    if (counts)
+        set_metrics_name(lock);
     hf_monitor_reference(&client->monitor);
     return lock;
 }

@@ -37,11 +37,16 @@ struct hf_lock {
     uint32_t other_limit;
     /* Of a mutex that shares its tickets within the client, or NULL. */
     struct hf_client_cohort *client_cohort;
-    struct hf_metrics_name_ref metrics_name; /* under the client's lock */
     const char *entry_queue; /* a semaphore: the queue of its entry mutex */
     const char *lease_queue; /* a semaphore: the queue of its leases */
-    char name[]; /* the canonical name; the names of the queues are behind it */
+    /* The canonical name.  The names of the queues are behind it and, if the
+     * client counts, its name in metrics (hf_lock_metrics_name()). */
+    char name[];
 };
+
+/* The name in metrics of ${lock}, whose client counts.  With the client's
+ * lock. */
+struct hf_metrics_name_ref *hf_lock_metrics_name(struct hf_lock *lock);
 
 /* hf_lock_open() for another call of the user, ${call}, which errors name.
  * Without the client's lock. */

@@ -223,7 +223,7 @@ hf_status hf_metrics_file_create(struct hf_metrics_file *file, const char *path,
 {
     const char *call = "rename";
     hf_status status;
-    int dir;
+    int dir = -1;
 
     *file = (struct hf_metrics_file){.fd = -1};
     if ((status = hf_metrics_open_dir(path, true, &dir, error)) != HF_OK)

@@ -22,7 +22,7 @@ _Static_assert(sizeof(bounds) / sizeof(*bounds) == HF_HISTOGRAM_BUCKETS,
 static void flush(struct hf_openmetrics *out)
 {
     if (out->used > 0 && !out->stopped)
-        out->stopped = !out->write(out->arg, out->buffer, out->used);
+        out->stopped = !out->write.fn(out->write.arg, out->buffer, out->used);
     out->used = 0;
 }
 

@@ -17,10 +17,9 @@
 #include <holdfast/metrics.h>
 
 struct hf_openmetrics {
-    bool (*write)(void *arg, const char *text, size_t bytes);
-    void *arg;
+    struct hf_metrics_write write;
     bool json;    /* a line for each sample, and nothing else */
-    bool stopped; /* .write returned false */
+    bool stopped; /* .write has returned false */
     size_t used;  /* of .buffer */
     char buffer[2048];
 };

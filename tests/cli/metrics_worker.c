@@ -48,7 +48,9 @@ int main(int argc, char **argv)
     for (int i = atoi(argv[3]); i > 0; i--)
         if (!acquire(lock))
             return 1;
-    if (!in_dir && hf_client_metrics_write(client, write_text, stdout) != HF_OK)
+    if (!in_dir &&
+        hf_client_metrics_write(
+            client, (struct hf_metrics_write){write_text, stdout}) != HF_OK)
         return 1;
     hf_lock_free(lock);
     return hf_client_close(client) == HF_OK ? 0 : 1;

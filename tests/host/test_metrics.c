@@ -475,8 +475,10 @@ static void the_text_ends_or_is_stopped(void **state)
     fixture_open(&f);
     lock = host_open_lock(&f.ours, "a\"\\b");
     pass(&f.ours, lock);
-    assert_int_equal(hf_client_metrics_write(f.ours.client, collect, &text),
-                     HF_OK);
+    assert_int_equal(
+        hf_client_metrics_write(f.ours.client,
+                                (struct hf_metrics_write){collect, &text}),
+        HF_OK);
     text.text[text.bytes] = '\0';
     assert_string_equal(text.text + text.bytes - 6, "# EOF\n");
     assert_non_null(strstr(text.text,
@@ -484,8 +486,10 @@ static void the_text_ends_or_is_stopped(void **state)
                            "\\\\b\"} 1\n"));
     assert_true(text.calls > 1);
     text = (struct text){.stops = true};
-    assert_int_equal(hf_client_metrics_write(f.ours.client, collect, &text),
-                     HF_ECANCELLED);
+    assert_int_equal(
+        hf_client_metrics_write(f.ours.client,
+                                (struct hf_metrics_write){collect, &text}),
+        HF_ECANCELLED);
     assert_int_equal(text.calls, 1);
     hf_lock_free(lock);
     fixture_close(&f);
