@@ -120,7 +120,12 @@ hf_status hf_metrics_open_dir(const char *path, bool make, int *fd,
     hf_status status;
 
     if (make && mkdir(path, 0755) != 0 && errno != EEXIST)
-        return fail(error, "mkdir", path);
+        return errno == ENOENT
+                   ? hf_error_set(error, HF_EDIR,
+                                  "the directory above %.200s does not exist; "
+                                  "make it, or name another one",
+                                  path)
+                   : fail(error, "mkdir", path);
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*fd < 0)
         return errno == ENOTDIR || errno == ELOOP

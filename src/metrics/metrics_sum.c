@@ -112,7 +112,7 @@ bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
     for (size_t i = 0; i < entries && i < used; i++)
         if (!add_entry(sum, &block->entries[i]))
             return false;
-    if (sum->count > 2 * HF_METRICS_SUM_NAMES)
+    if (sum->count / 2 > HF_METRICS_SUM_NAMES)
         hf_metrics_sum_trim(sum);
     return true;
 }

@@ -166,14 +166,15 @@ class File(Scripted, Case):
 class ZooKeeper(Scripted, Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = Standalone()
+        # A session may last 40 s, so that it outlives a restart.
+        cls.server = Standalone(tick_ms=2000)
         cls.addClassCleanup(cls.server.close)
 
     def url(self):
         return "zk://127.0.0.1:%d" % self.server.port
 
     def test_a_connection_that_was_lost_and_made_again(self):
-        holder = self.holder("-c", self.url(), name="again")
+        holder = self.holder("-c", self.url() + "?timeout=40s", name="again")
         self.server.restart()
 
         def reconnected():
