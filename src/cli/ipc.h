@@ -66,6 +66,7 @@ struct hf_ipc_message {
             uint32_t epoch;
             pid_t process;
             uint32_t instance; /* of the command: how often it was started */
+            bool ends_wait;    /* SIGNAL: it ends a wait */
             bool delivered;    /* SIGNAL: .instance has got it already */
             /* CONTINUED: no shell controls jobs here, so nobody else continues
              * the command. */

@@ -10,6 +10,7 @@
 #include "cli/run.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,16 +64,44 @@ static void send_message(struct hf_launcher *launcher, enum hf_ipc_kind kind)
 
 /* ------------------------------------------------------------- signals -- */
 
+/* Has this process a terminal, whose end a SIGHUP may report? */
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Does a signal end the wait, if no command runs?  Any does that would end a
+ * process; but those that may be meant for the service, such as the SIGHUP of a
+ * reload, end no candidate of elect. */
+static bool ends_wait(const struct hf_launcher *launcher,
+                      const struct signalfd_siginfo *info)
+{
+    int number = (int)info->ssi_signo;
+
+    if (!hf_signals_ends(number))
+        return false;
+    return !launcher->run->options->elect || hf_signals_asks_to_end(number) ||
+           hf_signals_from_terminal(info) ||
+           (number == SIGHUP && has_terminal());
+}
+
 /* Pass a signal on.  While the command runs it is the command's, which may have
- * got it already.  The supervisor decides what else it means. */
-static void pass_signal(struct hf_launcher *launcher, int number,
-                        bool delivered)
+ * got it from the terminal already.  The supervisor decides what else it means.
+ */
+static void pass_signal(struct hf_launcher *launcher,
+                        const struct signalfd_siginfo *info)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_SIGNAL};
 
-    message.as.signal.number = number;
+    message.as.signal.number = (int)info->ssi_signo;
     message.as.signal.instance = launcher->instance;
-    message.as.signal.delivered = delivered;
+    message.as.signal.ends_wait = ends_wait(launcher, info);
+    message.as.signal.delivered =
+        launcher->started && hf_signals_from_terminal(info);
     (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
 }
 
@@ -90,9 +119,11 @@ static void on_ending_signal(struct hf_launcher *launcher,
                                 hf_clock_now_ms()))
         return;
     if (launcher->started) {
-        pass_signal(launcher, number, hf_signals_from_terminal(info));
+        pass_signal(launcher, info);
         return;
     }
+    if (!ends_wait(launcher, info))
+        return;
     /* Asked a second time: die at once.  The supervisor sees that and cancels
      * the acquire by itself. */
     if (launcher->ending_signal) {
@@ -100,7 +131,7 @@ static void on_ending_signal(struct hf_launcher *launcher,
         hf_signals_die(number);
     }
     launcher->ending_signal = number;
-    pass_signal(launcher, number, false);
+    pass_signal(launcher, info);
 }
 
 /* Continue the whole group after the terminal's stop key, where no shell
@@ -124,7 +155,7 @@ static void on_stop_signal(struct hf_launcher *launcher,
 
     if (launcher->started) {
         if (!hf_signals_from_terminal(info))
-            pass_signal(launcher, number, false);
+            pass_signal(launcher, info);
         else if (number == SIGTSTP && !hf_process_under_job_control())
             undo_stop_key();
         return;

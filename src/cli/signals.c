@@ -18,6 +18,11 @@
 static const int synchronous[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
                                   SIGFPE, SIGSEGV, SIGSYS};
 
+bool hf_signals_asks_to_end(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGQUIT;
+}
+
 bool hf_signals_stops(int number)
 {
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;

@@ -35,6 +35,10 @@ void hf_signals_restore(const struct hf_signals *signals);
  * command, or ends the wait. */
 bool hf_signals_ends(int number);
 
+/* Does ${number} ask a service to end: SIGTERM, SIGINT or SIGQUIT?  Others may
+ * mean anything to it. */
+bool hf_signals_asks_to_end(int number);
+
 /* Does ${number} stop a process by default, and can it be caught?  (SIGSTOP
  * cannot.) */
 bool hf_signals_stops(int number);

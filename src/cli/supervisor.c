@@ -238,18 +238,20 @@ static void cancel_wait(struct hf_supervisor *supervisor)
         hf_op_cancel(supervisor->op);
 }
 
-/* The launcher passes signal ${number} on: to the command if that runs and has
- * not got it, else it ends the wait.  ${delivered}: the terminal has sent it to
- * the instance ${instance} of the command. */
-static void on_signal(struct hf_supervisor *supervisor, int number,
-                      bool delivered, uint32_t instance)
+/* The launcher passes a signal on: to the command if that runs and has not got
+ * it, else it ends the wait. */
+static void on_signal(struct hf_supervisor *supervisor,
+                      const struct hf_ipc_message *message)
 {
+    int number = message->as.signal.number;
+
     if (supervisor->command > 0)
         hf_supervisor_note_signal(supervisor, number);
     if (command_runs(supervisor)) {
-        if (!delivered || instance != supervisor->instance)
+        if (!message->as.signal.delivered ||
+            message->as.signal.instance != supervisor->instance)
             kill(supervisor->command, number);
-    } else if (supervisor->command == 0 && hf_signals_ends(number)) {
+    } else if (supervisor->command == 0 && message->as.signal.ends_wait) {
         supervisor->cancelled = number;
         cancel_wait(supervisor);
     }
@@ -291,8 +293,7 @@ static void on_message(struct hf_supervisor *supervisor,
     assert(message->kind >= HF_IPC_SIGNAL);
     switch (message->kind) {
     case HF_IPC_SIGNAL:
-        on_signal(supervisor, message->as.signal.number,
-                  message->as.signal.delivered, message->as.signal.instance);
+        on_signal(supervisor, message);
         break;
     case HF_IPC_PAUSE:
         on_pause(supervisor);

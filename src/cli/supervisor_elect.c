@@ -15,6 +15,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/ipc.h"
+#include "cli/signals.h"
 
 /* After a leadership that was lost within HF_RESTART_WELL_MS, wait so long
  * before the next campaign: what ended it may do so again. */
@@ -44,15 +45,14 @@ bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor)
            hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
-/* Has a signal asked the election to end?  SIGTERM, SIGINT and SIGQUIT do, and
- * the command may clean up after them.  Others may mean anything to it, so they
- * do only if it died of them. */
+/* Has a signal asked the election to end?  The command may clean up after
+ * SIGTERM and so on.  Another signal asks for it only if the command died of
+ * it. */
 static bool is_asked_to_end(const struct hf_supervisor *supervisor)
 {
-    static const int ends[] = {SIGTERM, SIGINT, SIGQUIT};
-
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigismember(&supervisor->passed, ends[i]) == 1)
+    for (int number = 1; number < NSIG; number++)
+        if (hf_signals_asks_to_end(number) &&
+            sigismember(&supervisor->passed, number) == 1)
             return true;
     return supervisor->command_ended &&
            supervisor->exit_code > HF_EXIT_SIGNAL &&

@@ -162,8 +162,9 @@ class Elect:
             leader = waiting.eventually("a leader", lambda: [
                 beat.id for beat in self.beats() if beat.at > since_us])[-1]
             fault = chosen.choice(self.faults())
-            print("%s of %s" % (fault.__name__, leader), flush=True)
             since_us = self.now_us()
+            print("%d: %s of %s" % (since_us, fault.__name__, leader),
+                  flush=True)
             fault(candidates[int(leader)])
             waiting.eventually("another instance", lambda: any(
                 first > since_us for first, _, _ in self.instances()))

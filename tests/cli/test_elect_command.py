@@ -122,6 +122,18 @@ class Elect(harness.Case):
         self.queued(1)
         self.assertIsNone(leader.poll())
 
+    def test_a_reload_ends_no_candidate_that_waits(self):
+        """Without a terminal, whose end it could mean."""
+        leader, _ = self.service()
+        waiter = self.elect("-r", "never", "name", "--", "true",
+                            start_new_session=True)
+        self.queued(2)
+        waiter.send_signal(signal.SIGHUP)
+        os.kill(self.supervisor(waiter), signal.SIGUSR1)
+        leader.terminate()
+        self.assertEqual(self.finish(leader)[0], 4)
+        self.assertEqual(self.finish(waiter)[0], 0)
+
     def test_a_key_of_the_terminal_ends_it(self):
         terminal = harness.Terminal(
             [harness.TOOL, "elect", "name", "--", "bash", "-c",
