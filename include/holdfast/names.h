@@ -125,7 +125,8 @@ HF_API const struct hf_name_view *hf_names_at(const struct hf_names_page *page,
  * Of the walk up to the end of this page: how many nodes (ZooKeeper), keys
  * (Redis, by its own count), rows (PostgreSQL) or directories (files) it has
  * looked at; and how many of these, or of the names found, could not be read:
- * for lack of rights, or because what is there is no queue.
+ * for lack of rights, because what is there is no queue, or because it is too
+ * long for an answer.
  */
 HF_API uint64_t hf_names_looked_at(const struct hf_names_page *page)
     HF_NONNULL(1);

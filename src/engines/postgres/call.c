@@ -228,6 +228,10 @@ static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
     return send_call(conn, "hf_goodbye", &p);
 }
 
+/* How many rows a NAMES looks at.  A statement that takes long would end the
+ * connection, and with it the session of whoever holds a lock. */
+#define NAMES_ROWS 1024
+
 /* NAMES: the page behind the cursor, which is the last name of the page before.
  * Without one it is a name that is before all that are wanted. */
 static bool send_names(PGconn *conn, const struct hf_store_call *call)
@@ -246,7 +250,7 @@ static bool send_names(PGconn *conn, const struct hf_store_call *call)
                                                  : 0);
     add_bytes(&p, call->prefix);
     add_bytes(&p, end);
-    add_number(&p, HF_NAMES_PAGE);
+    add_number(&p, NAMES_ROWS);
     return send_call(conn, "hf_names", &p);
 }
 

@@ -334,7 +334,9 @@ static void call_done(struct walk *walk)
         finish(walk);
 }
 
-/* The answer to getChildren.  A node that has gone meanwhile has none. */
+/* The answer to getChildren.  A node that has gone meanwhile has none.  One
+ * that may not be read, or has more children than an answer can have, does not
+ * end the walk. */
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
@@ -346,7 +348,8 @@ static void children_listed(void *user, struct hf_zk_call *call,
     node->busy = false;
     if (reply->error == HF_ZK_OK)
         take_children(walk, node->path, &body);
-    else if (reply->error == HF_ZK_NO_AUTH)
+    else if (reply->error == HF_ZK_NO_AUTH ||
+             reply->error == HF_ZK_ANSWER_TOO_LONG)
         walk->unreadable++;
     else if (reply->error != HF_ZK_NO_NODE)
         walk->error = reply->error;
