@@ -575,20 +575,23 @@ static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
 }
 
 /* RESTARTING: start the command when it is time, unless what would end it has
- * come.  While the lease is not renewed in time, wait for the renewal or the
- * loss.  Returns when to look again. */
+ * come.  A lease that is not renewed in time is given up as if the command ran,
+ * because the launcher would take us for frozen.  Returns when to look again.
+ */
 static uint64_t advance_restarting(struct hf_supervisor *supervisor,
                                    uint64_t now_ms)
 {
     uint64_t check_at_ms = check_grant(supervisor, now_ms);
 
-    if (may_not_start(supervisor)) {
+    check_at_ms = min_u64(check_at_ms, terminate_at_ms(supervisor));
+    supervisor->not_renewed = now_ms >= terminate_at_ms(supervisor);
+    if (supervisor->not_renewed || may_not_start(supervisor)) {
         finish_instance(supervisor, now_ms);
         return now_ms;
     }
     if (now_ms < supervisor->next_at_ms)
         return min_u64(check_at_ms, supervisor->next_at_ms);
-    if (supervisor->launcher_paused || now_ms >= terminate_at_ms(supervisor))
+    if (supervisor->launcher_paused)
         return check_at_ms;
     start_instance(supervisor, now_ms);
     return now_ms;

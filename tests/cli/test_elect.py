@@ -209,6 +209,26 @@ class OnServer(Elect):
                       "therefore stopped: ", self.end(candidate))
         self.assert_one_at_a_time()
 
+    def line_with(self, candidate, text):
+        """Wait for a message, one of the next 20."""
+        for _ in range(20):
+            if text in waiting.read_line(candidate, stream="stderr"):
+                return
+        self.fail("no %r in 20 messages" % text)
+
+    def test_a_lease_that_ends_between_two_starts_ends_the_leadership_only(self):
+        candidate = self.candidate("only", "-b", "0", count=1)
+        self.line_with(candidate, "it is started again in 3200ms")
+        self.server.freeze()
+        self.line_with(candidate, "'name' was lost before the command could be "
+                       "started: the engine did not confirm it in time")
+        since_us = self.now_us()
+        self.server.thaw()
+        self.leads("only", since_us)
+        self.assert_alive(candidate)
+        self.end(candidate)
+        self.assert_one_at_a_time()
+
     def test_one_runs_after_the_server_was_restarted(self):
         candidates = [self.candidate("first"), self.candidate("second", ahead=1),
                       self.candidate("third", ahead=2)]
