@@ -17,7 +17,7 @@ from harness import waiting
 
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 
-FAULTS = 200 if os.environ.get("HF_LONG") == "1" else 12
+FAULTS = 60 if os.environ.get("HF_LONG") == "1" else 12
 
 
 class Elect:
