@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/client.h"
-#include "host/grant_metrics.h"
 #include "metrics/metrics_families.h"
 #include "monitor/clock.h"
 
@@ -153,10 +152,6 @@ void hf_client_metrics_event(struct hf_client *client,
         break;
     case HF_EVENT_FAILED:
         end_timing(metrics, event->as.answer.request, true);
-        break;
-    case HF_EVENT_GONE:
-    case HF_EVENT_WATCHING:
-        hf_grant_metrics_watched(event);
         break;
     default: /* nothing that is counted */
         break;

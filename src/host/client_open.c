@@ -19,6 +19,7 @@
 #include "host/client_monitor.h"
 #include "host/effects.h"
 #include "host/engines.h"
+#include "host/grant_metrics.h"
 #include "host/monitor_host.h"
 #include "host/names.h"
 #include "host/opts_compat.h"
@@ -30,11 +31,13 @@
 static void host_event(void *host, struct hf_event *event)
 {
     struct hf_monitor *monitor = host;
+    struct hf_client *client = monitor->owner;
 
     hf_queue_op_save_list(event);
-    hf_client_metrics_event(monitor->owner, event);
     hf_names_save(event);
-    hf_client_step(monitor->owner, event);
+    hf_client_metrics_event(client, event);
+    hf_grant_metrics_event(client, event);
+    hf_client_step(client, event);
 }
 
 /* ----------------------------------------------------------------- open -- */

@@ -171,12 +171,18 @@ void hf_grant_metrics_revoked(struct hf_grant *grant)
 
 /* Of several tickets the end of one wait is not the grant.  A ticket of ours
  * that is watched is not ahead. */
-void hf_grant_metrics_watched(const struct hf_event *event)
+void hf_grant_metrics_event(const struct hf_client *client,
+                            const struct hf_event *event)
 {
-    const struct hf_request *watch = event->as.answer.request;
-    const struct hf_own_ticket *ticket = watch->own_ticket;
+    const struct hf_own_ticket *ticket;
+    const struct hf_request *watch;
     struct hf_grant *grant;
 
+    if (!hf_client_metrics_on(client) ||
+        (event->kind != HF_EVENT_GONE && event->kind != HF_EVENT_WATCHING))
+        return;
+    watch = event->as.answer.request;
+    ticket = watch->own_ticket;
     if (ticket == NULL || hf_ticket_id_equal(&watch->ticket, &ticket->id))
         return;
     grant = hf_grant_of_ticket(ticket);

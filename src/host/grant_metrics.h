@@ -24,8 +24,9 @@ void hf_grant_metrics_release_ended(struct hf_grant *grant);
 /* Somebody asks for its release. */
 void hf_grant_metrics_revoked(struct hf_grant *grant);
 
-/* ${event} is GONE or WATCHING: the ticket ahead of one of ours is gone, or
- * there is one. */
-void hf_grant_metrics_watched(const struct hf_event *event);
+/* The engine reports ${event}, and the core has not seen it yet: perhaps the
+ * ticket ahead of one of ours is gone, or there is one. */
+void hf_grant_metrics_event(const struct hf_client *client,
+                            const struct hf_event *event);
 
 #endif
