@@ -10,6 +10,9 @@
 enum {
     HF_EXIT_VIOLATION = 1, /* verify, torture: a rule was broken */
     HF_EXIT_NOT_HELD = 1,  /* show --held: nobody holds the lock */
+    HF_EXIT_NO_TICKET = 1, /* revoke, evict: a ticket was not there, or its
+                              owner receives no requests; or the user said no
+                            */
     HF_EXIT_CONDITION = 1, /* zk: the node is not there, is there already, has
                               another version, or has children */
     HF_EXIT_USAGE = 64,    /* the command line is wrong */

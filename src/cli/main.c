@@ -8,10 +8,12 @@
 #include <holdfast/holdfast.h>
 
 #include "cli/command_line.h"
+#include "cli/evict.h"
 #include "cli/exit_status.h"
 #include "cli/ls.h"
 #include "cli/metrics.h"
 #include "cli/program_exec.h"
+#include "cli/revoke.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sql.h"
@@ -24,6 +26,8 @@ static const char usage[] =
     "       holdfast show [OPTION...] NAME\n"
     "       holdfast metrics [OPTION...] NAME... | --dir DIR\n"
     "       holdfast ls [OPTION...] [PREFIX]\n"
+    "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
+    "       holdfast evict [OPTION...] NAME TICKET\n"
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
@@ -36,6 +40,8 @@ static const char usage[] =
     "  show   show who holds a lock, and who waits for it\n"
     "  metrics print numbers of locks as OpenMetrics text\n"
     "  ls     list the locks that somebody holds or waits for\n"
+    "  revoke ask whoever holds a lock to release it\n"
+    "  evict  remove a ticket from a queue by force\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
     "  torture let processes contend for a lock and check what happens\n"
     "  verify check what the clients of a lock did and observed\n"
@@ -63,6 +69,8 @@ static const struct {
     {"show", hf_show_main, NULL},
     {"metrics", hf_metrics_main, NULL},
     {"ls", hf_ls_main, NULL},
+    {"revoke", hf_revoke_main, NULL},
+    {"evict", hf_evict_main, NULL},
     {"sql", hf_sql_main, NULL},
     {"torture", NULL, &hf_program_torture},
     {"verify", NULL, &hf_program_torture},

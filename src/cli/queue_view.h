@@ -17,6 +17,14 @@ enum {
     HF_QUEUE_VIEWS              /* how many there are */
 };
 
+/* Open a client of the engine at ${url} (NULL: the environment's) that makes
+ * nothing there, waits ${wait_ms} for the first connection, and prints what the
+ * library logs up to ${level} on stderr. */
+hf_status hf_queue_view_open_client(const char *url, uint64_t wait_ms,
+                                    enum hf_log_level level,
+                                    struct hf_client **client,
+                                    struct hf_error *error);
+
 struct hf_queue_view {
     const char *name; /* of .locks[0]: without a leading '/' */
     struct hf_lock *locks[HF_QUEUE_VIEW_PARTICIPANTS];
@@ -39,6 +47,11 @@ void hf_queue_view_free(struct hf_queue_view *queue);
  * ${queue}.  NULL after the last. */
 const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
                                               size_t index);
+
+/* The lock of ${queue} that ${view}, one of its tickets, can be evicted from or
+ * asked to release by. */
+struct hf_lock *hf_queue_view_lock_of(const struct hf_queue_view *queue,
+                                      const struct hf_ticket_view *view);
 
 /* The name of child number ${n}, from 0, that is neither a ticket nor part of
  * a semaphore or a double barrier.  NULL after the last. */

@@ -11,8 +11,6 @@
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/quote.h"
-#include "host/client.h"
-#include "monitor/log_default.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000
@@ -135,27 +133,6 @@ static int show(const char *engine, const struct show_options *options,
     return options->held && is_empty(queue) ? HF_EXIT_NOT_HELD : 0;
 }
 
-static void on_log(void *arg, enum hf_log_level level, const char *line)
-{
-    (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
-}
-
-/* Open a client that only looks, for which the engine creates nothing. */
-static hf_status open_client(const struct show_options *options,
-                             struct hf_client **client, struct hf_error *error)
-{
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-
-    opts.connect_ms = options->wait_ms;
-    if (!hf_log_is_chosen())
-        opts.on_log.fn = on_log;
-    if (options->quiet)
-        opts.on_log.level = HF_LOG_ERROR;
-    return hf_client_open_list_only(options->url, &opts, client, error);
-}
-
 /* Returns the exit status. */
 static int load_and_show(struct hf_client *client,
                          const struct show_options *options)
@@ -188,7 +165,9 @@ int hf_show_main(int argc, char **argv)
     if (!hf_command_line_read(&show_command, argc, argv, &options, &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    if (open_client(&options, &client, &error) != HF_OK) {
+    if (hf_queue_view_open_client(options.url, options.wait_ms,
+                                  options.quiet ? HF_LOG_ERROR : HF_LOG_WARNING,
+                                  &client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }

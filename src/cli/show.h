@@ -18,8 +18,8 @@ void hf_show_table(FILE *out, const struct hf_queue_view *queue,
 void hf_show_json(FILE *out, const char *engine,
                   const struct hf_queue_view *queue);
 
-/* Write the members of one ticket, without its place, into an object that is
- * open. */
+/* Write what is known of ${view}, from "state" to "owner", as members of the
+ * object that is open. */
 void hf_show_json_ticket(struct hf_json *json,
                          const struct hf_ticket_view *view);
 

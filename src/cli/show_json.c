@@ -77,6 +77,16 @@ void hf_show_json_ticket(struct hf_json *json,
     write_owner(json, view->owner);
 }
 
+/* One ticket as an object. */
+static void write_ticket(struct hf_json *json,
+                         const struct hf_ticket_view *view, size_t index)
+{
+    hf_json_begin_object(json, NULL);
+    hf_json_number(json, "place", index + 1);
+    hf_show_json_ticket(json, view);
+    hf_json_end_object(json);
+}
+
 void hf_show_json(FILE *out, const char *engine,
                   const struct hf_queue_view *queue)
 {
@@ -88,12 +98,8 @@ void hf_show_json(FILE *out, const char *engine,
     hf_json_string(&json, "name", queue->name);
     hf_json_string(&json, "engine", engine);
     hf_json_begin_list(&json, "tickets");
-    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
-        hf_json_begin_object(&json, NULL);
-        hf_json_number(&json, "place", i + 1);
-        hf_show_json_ticket(&json, view);
-        hf_json_end_object(&json);
-    }
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++)
+        write_ticket(&json, view, i);
     hf_json_end_list(&json);
     hf_json_begin_list(&json, "unknown");
     for (size_t i = 0; (unknown = hf_queue_view_unknown(queue, i)) != NULL; i++)

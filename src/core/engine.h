@@ -395,8 +395,8 @@ struct hf_engine_host {
      * which one the program has set; NULL: the one of that copy. */
     const struct hf_allocator *allocator;
     void *host;
-    /* Only LIST and NAMES will be requested; the engine creates nothing at its
-     * server. */
+    /* Only LIST and NAMES will be requested, and REMOVE and REVOKE of tickets
+     * of others; the engine creates nothing at its server. */
     bool list_only;
 };
 

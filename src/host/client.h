@@ -114,8 +114,9 @@ hf_status hf_client_open_common(const char *url,
                                 struct hf_client **client,
                                 struct hf_error *error);
 
-/* As hf_client_open(), for a client that only lists tickets (hf_lock_tickets()
- * and the like): the engine makes no directory and no schema.  Where there is
+/* As hf_client_open(), for a client that only lists tickets, and evicts and
+ * revokes those that were listed (<holdfast/tickets.h>): the engine makes no
+ * directory and no schema.  Where there is
  * none, the name may be mistyped, and an empty queue would hide that.  So this
  * call fails with HF_EDIR, or the first list with HF_EURL. */
 hf_status hf_client_open_list_only(const char *url,

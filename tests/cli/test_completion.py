@@ -18,7 +18,8 @@ if [[ $2 != *' ' ]]; then ((COMP_CWORD--)); fi
 _holdfast
 if ((${#COMPREPLY[@]})); then printf '%s\\n' "${COMPREPLY[@]}"; fi
 """
-COMMANDS = ["run", "elect", "show", "ls", "metrics", "sql", "torture", "verify"]
+COMMANDS = ["run", "elect", "show", "ls", "revoke", "evict", "metrics", "sql",
+            "torture", "verify"]
 ZK_COMMANDS = ["get", "set", "create", "rm", "ls", "stat", "tree", "watch", "acl",
                "txn", "export", "import"]
 

@@ -26,6 +26,8 @@ TABLES = {
     "show": "src/cli/show.c",
     "metrics": "src/cli/metrics.c",
     "ls": "src/cli/ls.c",
+    "revoke": "src/cli/revoke.c",
+    "evict": "src/cli/evict.c",
     "sql": "src/cli/sql.c",
     "torture": "src/torture/torture.c",
     "verify": "src/torture/verify.c",

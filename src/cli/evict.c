@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See evict.h.  A ticket that is removed may be that of a program which goes on
+ * as if it held the lock, so the user sees whose it is and is asked.  A script
+ * answers in advance, by --yes.
+ */
+#include "cli/evict.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+#include "cli/format.h"
+#include "cli/ticket_choice.h"
+#include "cli/ui.h"
+#include "core/error.h"
+
+/* Long enough to get a session, short enough for a person. */
+#define WAIT_DEFAULT_MS 15000
+
+struct evict_options {
+    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms; /* how long to wait for each answer */
+    bool yes;         /* do not ask */
+    bool json;
+    const char *name;
+    const char *word; /* the ticket */
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct evict_options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
+              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
+                      "else file:"),
+    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+              .help = "wait at most so long for an answer; else 15s"),
+    HF_OPTION('y', "yes", NULL, hf_option_set, FIELD(yes), .set = true,
+              .help = "do not ask; without a terminal this is needed"),
+    HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
+              .help = "write JSON: the ticket, and what became of it"),
+};
+
+/* Can the user be asked? */
+static bool has_terminal(void)
+{
+    return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct evict_options *options = read_options;
+    char **operands = line->argv + line->operands;
+    int count = line->argc - line->operands;
+
+    if (count < 2)
+        return hf_error_set(error, HF_EINVAL,
+                            "%s is missing; expected holdfast evict "
+                            "[OPTION...] NAME TICKET; 'holdfast show NAME' "
+                            "lists the tickets",
+                            count == 0 ? "NAME" : "TICKET");
+    if (count > 2)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': one TICKET at a time; evict each by "
+                            "itself",
+                            operands[2]);
+    options->name = operands[0];
+    options->word = operands[1];
+    if (!options->yes && !has_terminal())
+        return hf_error_set(error, HF_EINVAL,
+                            "there is no terminal to ask on; expected --yes");
+    return hf_ticket_choice_check(options->word, error);
+}
+
+static const struct hf_command evict_command = {
+    .name = "evict",
+    .synopsis = "[OPTION...] NAME TICKET",
+    .about =
+        "Remove the TICKET from the queue of the lock NAME by force, after "
+        "asking.\nThe next one in the queue may enter before the owner of the "
+        "ticket knows.\n",
+    .notes =
+        "TICKET is the TOKEN that 'holdfast show' prints, or the id of "
+        "'holdfast show\n--json', of which the first digits are enough.  The "
+        "exit status is 0 if it was\nremoved, 1 if it was not there or the "
+        "answer was no; else as of 'holdfast run'.\nSee holdfast-evict(1).  "
+        "'holdfast revoke' asks the owner instead.\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* ------------------------------------------------------------- question -- */
+
+/* What the removal means to the owner of ${view}. */
+static const char *consequence(const struct hf_ticket_view *view)
+{
+    switch (hf_revoke_reach_of(view)) {
+    case HF_REACH_OWNER:
+        return view->holds ? "its owner is notified that the lock is lost; the "
+                             "next one may enter before that"
+                           : "its owner queues again at the end";
+    case HF_REACH_BARRIER:
+        return "a double barrier that counts on it may not open, or may not "
+               "close";
+    case HF_REACH_UNKNOWN:
+    case HF_REACH_CURATOR:
+    case HF_REACH_NONE:
+        break;
+    }
+    return view->holds ? "its owner may not use holdfast: it is not notified, "
+                         "and goes on as if it held the lock"
+                       : "its owner may not use holdfast: it is not notified, "
+                         "and may wait for ever or fail";
+}
+
+/* Show ${view}, and ask whether to evict it. */
+static bool is_confirmed(const char *name, const struct hf_ticket_view *view)
+{
+    char owner[HF_FORMAT_BYTES], answer[16] = "";
+
+    hf_format_holder(view->owner, hf_clock_now_ms(), owner);
+    hf_ui_print("%.200s, which %s '%.200s' (%s): %s",
+                owner[0] != '\0' ? owner : "an owner that gives no name",
+                view->kind == HF_KIND_PARTICIPANT ? "is at the barrier"
+                : view->holds                     ? "holds"
+                                                  : "waits for",
+                name, hf_format_kind(view->kind), consequence(view));
+    fputs("holdfast: evict it? [y/N] ", stderr);
+    if (fgets(answer, sizeof answer, stdin) == NULL)
+        fputc('\n', stderr);
+    return strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0;
+}
+
+/* ---------------------------------------------------------------- evict -- */
+
+/* Evict ${outcome}->view. */
+static hf_status evict(const struct evict_options *options,
+                       const struct hf_queue_view *queue,
+                       struct hf_ticket_outcome *outcome,
+                       struct hf_error *error)
+{
+    struct hf_lock *lock = hf_queue_view_lock_of(queue, outcome->view);
+    hf_status status = hf_lock_evict(lock, outcome->view->id, options->wait_ms);
+
+    outcome->done = status == HF_OK;
+    outcome->result = outcome->done ? "evicted" : "gone already";
+    if (outcome->done)
+        outcome->note = consequence(outcome->view);
+    if (status == HF_OK || status == HF_EGONE)
+        return HF_OK;
+    hf_lock_error(lock, error);
+    return status;
+}
+
+/* Print the end.  Returns the exit status. */
+static int report(struct hf_client *client, const struct evict_options *options,
+                  const char *name, const struct hf_ticket_outcome *outcome)
+{
+    char engine[HF_ERROR_TEXT_BYTES];
+    int exit_code;
+
+    hf_client_describe(client, engine, sizeof engine);
+    if (options->json)
+        hf_ticket_outcomes_json(stdout, engine, name, outcome, 1);
+    else
+        hf_ticket_outcome_print(name, outcome);
+    exit_code = hf_command_line_end_output();
+    if (exit_code != 0)
+        return exit_code;
+    return outcome->done ? 0 : HF_EXIT_NO_TICKET;
+}
+
+/* The exit status for a failure before anything was removed, which is printed.
+ */
+static int fail(const struct hf_error *error)
+{
+    hf_ui_print_error(error);
+    return error->status == HF_EGONE ? HF_EXIT_NO_TICKET
+                                     : hf_exit_status(error->status);
+}
+
+/* Find the ticket in ${queue}, ask, and evict it.  Returns the exit status. */
+static int find_and_evict(struct hf_client *client,
+                          const struct evict_options *options,
+                          const struct hf_queue_view *queue)
+{
+    struct hf_ticket_outcome outcome = {.done = false};
+    struct hf_error error;
+
+    if (hf_ticket_choice_find(queue, options->word, &outcome.view, &error) !=
+        HF_OK)
+        return fail(&error);
+    if (!options->yes && !is_confirmed(queue->name, outcome.view)) {
+        hf_ui_print("nothing was evicted");
+        return HF_EXIT_NO_TICKET;
+    }
+    if (evict(options, queue, &outcome, &error) != HF_OK)
+        return fail(&error);
+    return report(client, options, queue->name, &outcome);
+}
+
+int hf_evict_main(int argc, char **argv)
+{
+    struct evict_options options = {.wait_ms = WAIT_DEFAULT_MS};
+    struct hf_queue_view queue;
+    struct hf_client *client;
+    struct hf_error error;
+    int exit_code;
+
+    if (!hf_command_line_read(&evict_command, argc, argv, &options, &exit_code))
+        return exit_code;
+    hf_command_line_warn_password(options.url);
+    if (hf_queue_view_open_client(options.url, options.wait_ms, HF_LOG_WARNING,
+                                  &client, &error) != HF_OK)
+        return fail(&error);
+    if (hf_queue_view_load(client, options.name, HF_TICKETS_ALL,
+                           options.wait_ms, &queue, &error) == HF_OK)
+        exit_code = find_and_evict(client, &options, &queue);
+    else
+        exit_code = fail(&error);
+    hf_queue_view_free(&queue);
+    (void)hf_client_close(client);
+    return exit_code;
+}
