@@ -14,6 +14,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
+#include "cli/list_client.h"
 #include "cli/ticket_choice.h"
 #include "cli/ui.h"
 #include "core/error.h"
@@ -215,8 +216,8 @@ int hf_evict_main(int argc, char **argv)
     if (!hf_command_line_read(&evict_command, argc, argv, &options, &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    if (hf_queue_view_open_client(options.url, options.wait_ms, HF_LOG_WARNING,
-                                  &client, &error) != HF_OK)
+    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
+                            &client, &error) != HF_OK)
         return fail(&error);
     if (hf_queue_view_load(client, options.name, HF_TICKETS_ALL,
                            options.wait_ms, &queue, &error) == HF_OK)

@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "cli/clock.h"
-#include "cli/ui.h"
 #include "core/ticket.h"
-#include "host/client.h"
-#include "monitor/log_default.h"
 
 /* Digits in the name of a permit of kazoo. */
 #define KAZOO_PERMIT_BYTES 32
@@ -17,27 +14,6 @@ static const enum hf_kind kinds[HF_QUEUE_VIEW_PARTICIPANTS] = {
     [HF_QUEUE_VIEW_LOCK] = HF_KIND_MUTEX,
     [HF_QUEUE_VIEW_SEMAPHORE] = HF_KIND_SEMAPHORE,
 };
-
-static void on_log(void *arg, enum hf_log_level level, const char *line)
-{
-    (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
-}
-
-hf_status hf_queue_view_open_client(const char *url, uint64_t wait_ms,
-                                    enum hf_log_level level,
-                                    struct hf_client **client,
-                                    struct hf_error *error)
-{
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-
-    opts.connect_ms = wait_ms;
-    if (!hf_log_is_chosen())
-        opts.on_log.fn = on_log;
-    opts.on_log.level = level;
-    return hf_client_open_list_only(url, &opts, client, error);
-}
 
 /* From now to ${until_ms}; 0 if that has passed. */
 static uint64_t left_ms(uint64_t until_ms)

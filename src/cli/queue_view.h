@@ -17,14 +17,6 @@ enum {
     HF_QUEUE_VIEWS              /* how many there are */
 };
 
-/* Open a client of the engine at ${url} (NULL: the environment's) that makes
- * nothing there, waits ${wait_ms} for the first connection, and prints what the
- * library logs up to ${level} on stderr. */
-hf_status hf_queue_view_open_client(const char *url, uint64_t wait_ms,
-                                    enum hf_log_level level,
-                                    struct hf_client **client,
-                                    struct hf_error *error);
-
 struct hf_queue_view {
     const char *name; /* of .locks[0]: without a leading '/' */
     struct hf_lock *locks[HF_QUEUE_VIEW_PARTICIPANTS];

@@ -10,6 +10,7 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/list_client.h"
 #include "cli/ticket_choice.h"
 #include "cli/ui.h"
 #include "core/error.h"
@@ -338,8 +339,8 @@ int hf_revoke_main(int argc, char **argv)
                               &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    if (hf_queue_view_open_client(options.url, options.wait_ms, HF_LOG_WARNING,
-                                  &revocation.client, &error) != HF_OK) {
+    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
+                            &revocation.client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }

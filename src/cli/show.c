@@ -8,6 +8,8 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/list_client.h"
+#include "cli/show_watch.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/quote.h"
@@ -21,6 +23,7 @@ struct show_options {
     bool held;  /* show holders only; the exit status says if there is one */
     bool quiet; /* print nothing */
     bool json;
+    bool watch; /* go on, and show what changes */
     const char *name;
 };
 
@@ -39,6 +42,10 @@ static const struct hf_option_row rows[] = {
               .help = "with --held: print nothing but errors"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write JSON, with the id of each ticket"),
+    HF_OPTION('w', "watch", NULL, hf_option_set, FIELD(watch), .set = true,
+              .help = "go on until a signal comes: print who comes, who is "
+                      "granted and who goes, a line each; on a terminal the "
+                      "queue again"),
 };
 
 static hf_status read_operands(const struct hf_command_line *line,
@@ -62,6 +69,10 @@ static hf_status read_operands(const struct hf_command_line *line,
                             "-q leaves nothing to show; expected it with "
                             "--held, whose exit status answers, and without "
                             "--json");
+    if (options->watch && options->held)
+        return hf_error_set(error, HF_EINVAL,
+                            "--held answers at once and --watch goes on; "
+                            "expected one of the two");
     return HF_OK;
 }
 
@@ -165,9 +176,12 @@ int hf_show_main(int argc, char **argv)
     if (!hf_command_line_read(&show_command, argc, argv, &options, &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    if (hf_queue_view_open_client(options.url, options.wait_ms,
-                                  options.quiet ? HF_LOG_ERROR : HF_LOG_WARNING,
-                                  &client, &error) != HF_OK) {
+    if (options.watch)
+        return hf_show_watch(&(struct hf_show_watch_options){
+            options.url, options.name, options.wait_ms, options.json});
+    if (hf_list_client_open(options.url, options.wait_ms,
+                            options.quiet ? HF_LOG_ERROR : HF_LOG_WARNING,
+                            &client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }

@@ -8,6 +8,12 @@
 #include "cli/json.h"
 #include "cli/queue_view.h"
 
+/* Write to ${out} a table of the first ${most} tickets that ${at} returns for
+ * the indexes from 0 on, NULL after the last. */
+typedef const struct hf_ticket_view *hf_show_at(const void *arg, size_t index);
+void hf_show_tickets(FILE *out, hf_show_at *at, const void *arg, size_t most,
+                     uint64_t utc_ms);
+
 /* Write ${queue} to ${out} as a table.  ${utc_ms} is the time of day, used for
  * the age of tickets of which no better clock is known. */
 void hf_show_table(FILE *out, const struct hf_queue_view *queue,

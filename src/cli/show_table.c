@@ -85,37 +85,73 @@ static void print(FILE *out, const size_t widths[COLUMNS],
     fprintf(out, "%s\n", row->cells[OWNER]);
 }
 
+/* Tickets to be shown. */
+struct shown {
+    hf_show_at *at;
+    const void *arg;
+    size_t most;
+};
+
+static const struct hf_ticket_view *shown_at(const struct shown *shown,
+                                             size_t index)
+{
+    return index < shown->most ? shown->at(shown->arg, index) : NULL;
+}
+
 /* Is any ticket in the layout of another library? */
-static bool shows_layout(const struct hf_queue_view *queue)
+static bool shows_layout(const struct shown *shown)
 {
     const struct hf_ticket_view *view;
 
-    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++)
+    for (size_t i = 0; (view = shown_at(shown, i)) != NULL; i++)
         if (strcmp(view->layout, "holdfast") != 0)
             return true;
     return false;
 }
 
-/* The columns PERMITS and LAYOUT are left out if they would say nothing. */
-void hf_show_table(FILE *out, const struct hf_queue_view *queue,
-                   uint64_t utc_ms)
+/* Is any ticket that of a semaphore? */
+static bool shows_permits(const struct shown *shown)
 {
+    const struct hf_ticket_view *view;
+
+    for (size_t i = 0; (view = shown_at(shown, i)) != NULL; i++)
+        if (view->kind == HF_KIND_SEMAPHORE)
+            return true;
+    return false;
+}
+
+/* The columns PERMITS and LAYOUT are left out if they would say nothing. */
+void hf_show_tickets(FILE *out, hf_show_at *at, const void *arg, size_t most,
+                     uint64_t utc_ms)
+{
+    const struct shown shown = {at, arg, most};
     const struct hf_ticket_view *view;
     size_t widths[COLUMNS] = {0};
     struct row row;
 
     widen(widths, &titles);
-    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
+    for (size_t i = 0; (view = shown_at(&shown, i)) != NULL; i++) {
         fill_row(&row, view, i, utc_ms);
         widen(widths, &row);
     }
-    if (hf_tickets_count(queue->tickets[HF_QUEUE_VIEW_SEMAPHORE]) == 0)
+    if (!shows_permits(&shown))
         widths[PERMITS] = 0;
-    if (!shows_layout(queue))
+    if (!shows_layout(&shown))
         widths[LAYOUT] = 0;
     print(out, widths, &titles);
-    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
+    for (size_t i = 0; (view = shown_at(&shown, i)) != NULL; i++) {
         fill_row(&row, view, i, utc_ms);
         print(out, widths, &row);
     }
+}
+
+static const struct hf_ticket_view *queue_at(const void *arg, size_t index)
+{
+    return hf_queue_view_at(arg, index);
+}
+
+void hf_show_table(FILE *out, const struct hf_queue_view *queue,
+                   uint64_t utc_ms)
+{
+    hf_show_tickets(out, queue_at, queue, SIZE_MAX, utc_ms);
 }

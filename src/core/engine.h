@@ -68,6 +68,8 @@
  *    not one's own: "" and 0.  The snapshot of a detailed LIST has all that is
  *    known of every ticket, has no ticket of an owner that is known to be dead,
  *    and comes with the names of everything in the queue that is no ticket.
+ *    Of a ticket outside of .texts it need not have the payload, nor what the
+ *    engine can only read together with that: "" and 0.
  *  - An ENQUEUE or LIST of a MUTEX, READ, WRITE or ELECTION may be answered
  *    with the part of the queue that hf_admission_trim() keeps: the first
  *    ticket, one's own, and the nearest ones ahead that may block it.  Further
@@ -228,6 +230,8 @@ struct hf_request {
     bool detailed;       /* LIST of a whole queue for people; .ticket is unused
                           */
     const struct hf_names_request *names; /* NAMES */
+    /* LIST that is .detailed: the tickets whose texts are wanted. */
+    struct hf_text_range texts;
     /* For the core only. */
     bool busy;                        /* the engine has not answered it */
     struct hf_own_ticket *own_ticket; /* whose it is; both NULL: it is the

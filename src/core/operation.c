@@ -238,6 +238,7 @@ static void init(struct hf_core *core, struct hf_operation *operation)
     operation->request.detailed = operation->kind == HF_REQUEST_LIST;
     if (operation->kind == HF_REQUEST_LIST)
         operation->request.ticket_kind = operation->flag_kind;
+    operation->request.texts = operation->texts;
     operation->request.operation = operation;
     operation->request.effect = &operation->request_effect;
     operation->request_effect.request = &operation->request;

@@ -52,6 +52,7 @@ struct hf_operation {
     bool keeps_ticket;
     enum hf_ticket_kind flag_kind; /* SET_FLAG, CLEAR_FLAG: the flag, 0 is
                                       BARRIER; LIST: PARTICIPANT, or 0 */
+    struct hf_text_range texts;    /* LIST: as in struct hf_request */
     uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
     bool only_try; /* the deadline is config.connect_ms from now; WATCH_QUEUE:
                       end with HF_EBUSY instead of waiting for others */

@@ -135,6 +135,13 @@ int hf_ticket_compare(const void *a, const void *b)
     return 0;
 }
 
+bool hf_text_range_wants(const struct hf_text_range *range, uint64_t sequence,
+                         size_t taken)
+{
+    return range->count == 0 ||
+           (sequence >= range->from && taken < range->count);
+}
+
 size_t hf_snapshot_find(const struct hf_snapshot *snapshot,
                         const struct hf_ticket_id *id)
 {

@@ -84,6 +84,8 @@ struct hf_ticket {
     /* When it was made, in milliseconds since 1970 in UTC, by the clock of the
      * client or server that noted it; 0: not known.  Only to be shown. */
     uint64_t created_utc_ms;
+    bool unread; /* its text was not read, see struct hf_text_range; an engine
+                    that reads all at one instant need not say so */
 };
 
 /* A queue as it stood at one moment, sorted by hf_ticket_compare(), or the part
@@ -96,6 +98,21 @@ struct hf_snapshot {
         more_ahead; /* tickets ahead of one's own that are not shown, for
                  people: some may have gone, and an engine may end its count */
 };
+
+/* Tickets of a queue whose texts are wanted: the first .count of those whose
+ * sequence is .from or greater; if .count is 0, all tickets.  Somebody who
+ * lists a queue again and again so reads each text once, as many at a time as
+ * there is room for, because a ticket that is added has the greatest sequence.
+ */
+struct hf_text_range {
+    uint64_t from;
+    uint32_t count;
+};
+
+/* Does ${range} want the text of a ticket with that sequence, if ${taken}
+ * tickets ahead of it were wanted? */
+bool hf_text_range_wants(const struct hf_text_range *range, uint64_t sequence,
+                         size_t taken);
 
 /* A new UUID of version 4. */
 struct hf_ticket_id hf_ticket_id_random(struct hf_random *random);

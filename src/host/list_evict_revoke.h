@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listing a queue on behalf of a call of another noun: an election lists its
- * candidates and a double barrier its participants.
+ * candidates and a double barrier its participants.  And listing it again and
+ * again, for which each text is read once.
  */
 #ifndef HF_HOST_LIST_EVICT_REVOKE_H
 #define HF_HOST_LIST_EVICT_REVOKE_H
 
 #include "host/lock.h"
 #include "host/ticket_list.h"
+
+/* As hf_lock_tickets_start(), with the texts of ${texts} only.  ${which} is one
+ * queue of a semaphore, so not HF_TICKETS_ALL there. */
+hf_status hf_lock_list_texts_start(struct hf_lock *lock,
+                                   enum hf_tickets_which which,
+                                   const struct hf_text_range *texts,
+                                   uint64_t wait_ms, struct hf_done done);
 
 /* As hf_lock_tickets() and hf_lock_tickets_start(); errors name ${call}, a
  * static text.  Without the lock. */

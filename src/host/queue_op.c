@@ -97,6 +97,7 @@ static void start_operation(struct hf_queue_op *queue_op,
     queue_op->operation.generation = queue_op->args.generation;
     queue_op->operation.keeps_ticket = queue_op->args.keeps_ticket;
     queue_op->operation.flag_kind = queue_op->args.flag_kind;
+    queue_op->operation.texts = queue_op->args.texts;
     if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
         kind == HF_REQUEST_WATCH_QUEUE)
         queue_op->operation.ticket = *ticket;
@@ -362,8 +363,8 @@ void hf_queue_op_save_list(const struct hf_event *event)
     queue_op = of_operation(operation);
     if (queue_op->ended)
         return;
-    queue_op->list_saved = hf_tickets_add(
-        &queue_op->tickets, queue_op->lock, operation->queue, event,
-        queue_op->args.every_holder ? HF_TICKETS_HOLDERS
-                                    : queue_op->args.which);
+    queue_op->list_saved =
+        hf_tickets_add(&queue_op->tickets, queue_op->lock, operation, event,
+                       queue_op->args.every_holder ? HF_TICKETS_HOLDERS
+                                                   : queue_op->args.which);
 }

@@ -30,6 +30,7 @@ struct hf_queue_op_args {
     enum hf_request_kind kind; /* as in struct hf_operation */
     /* Of a list: the tickets that the user wants. */
     enum hf_tickets_which which;
+    struct hf_text_range texts; /* and those whose texts the user wants */
     bool every_holder; /* ask every holder for a release; there is no .ticket */
     struct hf_ticket_id ticket; /* the one to evict, or to ask for a release */
     bool only_try; /* as in struct hf_operation, instead of .wait_ms */

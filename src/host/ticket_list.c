@@ -11,6 +11,7 @@
 
 #include "core/admission.h"
 #include "core/memory.h"
+#include "core/operation.h"
 #include "core/quote.h"
 #include "core/utf8.h"
 #include "host/owner_text.h"
@@ -20,9 +21,11 @@ struct hf_tickets {
     struct hf_tickets *next; /* of the same lock, from another queue */
     size_t count;
     struct hf_ticket_view *views;
+    uint64_t *sequences; /* of each view; 0 if it has no ticket */
     size_t unknown_count;
     const char **unknown; /* names of nodes that are no tickets */
     char *text;           /* every text that the views point to */
+    uint64_t texts_from;  /* see hf_tickets_texts_from() */
 };
 
 /* The cohort that shares the tickets of ${lock}, or NULL. */
@@ -37,6 +40,7 @@ struct builder {
     bool is_entry_queue; /* the queue of a semaphore's entry mutex */
     bool *holds;         /* does the ticket hold? by index in the snapshot */
     bool *own;           /* is it this client's? as .holds */
+    bool *unread;        /* was its text neither wanted nor given? as .holds */
     struct hf_tickets *tickets;
     char *text; /* the next free byte */
 };
@@ -112,6 +116,7 @@ static void add_ticket(struct builder *builder, size_t index,
 
     hf_ticket_id_format(&ticket->id, id);
     view->id = copy_text(builder, id);
+    builder->tickets->sequences[builder->tickets->count - 1] = ticket->sequence;
     view->kind = builder->is_entry_queue ? HF_KIND_SEMAPHORE : kind_of(ticket);
     view->permits = builder->is_entry_queue ? 0 : ticket->weight;
     view->holds = builder->holds[index];
@@ -120,6 +125,8 @@ static void add_ticket(struct builder *builder, size_t index,
     if (ticket->created_utc_ms != 0)
         view->created_utc_ms = ticket->created_utc_ms;
     view->layout = ticket->dialect != NULL ? ticket->dialect : "";
+    if (builder->unread[index])
+        view->owner = NULL;
 }
 
 /* The waiter of ${cohort} that the shared ticket is for now: the holder, or the
@@ -193,6 +200,29 @@ static void flag_own(const struct hf_client *client, const char *queue,
     }
 }
 
+/* Which tickets are outside of ${range}, and where the next range begins.  An
+ * engine may give more texts than were wanted. */
+static void flag_unread(const struct hf_text_range *range,
+                        struct builder *builder)
+{
+    const struct hf_snapshot *snapshot = builder->snapshot;
+    struct hf_tickets *tickets = builder->tickets;
+    size_t taken = 0;
+
+    tickets->texts_from = range->from;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_ticket *ticket = &snapshot->tickets[i];
+
+        if (!ticket->unread &&
+            hf_text_range_wants(range, ticket->sequence, taken)) {
+            taken++;
+            tickets->texts_from = ticket->sequence + 1;
+        } else {
+            builder->unread[i] = ticket->payload[0] == '\0';
+        }
+    }
+}
+
 /* Is ${ticket} the one that the waiters of ${cohort} share?  ${cohort} may be
  * NULL. */
 static bool is_shared(const struct hf_cohort *cohort,
@@ -263,37 +293,41 @@ static struct hf_tickets *allocate(const struct hf_event *listed,
     if (cohort != NULL)
         count += cohort->count;
     tickets->views = hf_alloc((count + 1) * sizeof(*tickets->views));
+    tickets->sequences = hf_alloc((count + 1) * sizeof(*tickets->sequences));
     tickets->unknown = hf_alloc((unknown_count + 1) * sizeof(char *));
     tickets->text = hf_alloc(text_bytes(listed, cohort));
-    if (tickets->views != NULL && tickets->unknown != NULL &&
-        tickets->text != NULL)
+    if (tickets->views != NULL && tickets->sequences != NULL &&
+        tickets->unknown != NULL && tickets->text != NULL)
         return tickets;
     hf_tickets_free(tickets);
     return NULL;
 }
 
-/* One allocation holds both arrays of flags; it is freed here, and the list is
+/* One allocation holds the arrays of flags; it is freed here, and the list is
  * the user's. */
 bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
-                    const char *queue, const struct hf_event *listed,
-                    enum hf_tickets_which which)
+                    const struct hf_operation *operation,
+                    const struct hf_event *listed, enum hf_tickets_which which)
 {
     const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
     struct builder builder = {.snapshot = snapshot,
-                              .is_entry_queue = queue == lock->entry_queue};
-    bool *flags = hf_alloc(2 * snapshot->count + 1);
+                              .is_entry_queue =
+                                  operation->queue == lock->entry_queue};
+    bool *flags = hf_alloc(3 * snapshot->count + 1);
 
     if (flags == NULL ||
         (builder.tickets = allocate(listed, cohort_of(lock))) == NULL)
         goto free_flags;
     builder.holds = flags;
     builder.own = flags + snapshot->count;
+    builder.unread = flags + 2 * snapshot->count;
     builder.text = builder.tickets->text;
     if (lock->kind == HF_TICKET_PARTICIPANT)
         mark_inside(snapshot, builder.holds);
     else if (!builder.is_entry_queue)
         hf_admission_mark_admitted(snapshot, builder.holds);
-    flag_own(lock->client, queue, &builder);
+    flag_own(lock->client, operation->queue, &builder);
+    flag_unread(&operation->texts, &builder);
     add_tickets(&builder, lock, which);
     for (size_t i = 0; i < listed->as.answer.unknown_count; i++)
         builder.tickets->unknown[builder.tickets->unknown_count++] =
@@ -336,6 +370,16 @@ const char *hf_tickets_unknown(const struct hf_tickets *tickets, size_t n)
     return NULL;
 }
 
+uint64_t hf_tickets_texts_from(const struct hf_tickets *tickets)
+{
+    return tickets->texts_from;
+}
+
+uint64_t hf_tickets_sequence_at(const struct hf_tickets *tickets, size_t index)
+{
+    return tickets->sequences[index];
+}
+
 /* Each list of a semaphore was allocated separately. */
 void hf_tickets_free(struct hf_tickets *tickets)
 {
@@ -344,6 +388,7 @@ void hf_tickets_free(struct hf_tickets *tickets)
     for (; tickets != NULL; tickets = next) {
         next = tickets->next;
         hf_free(tickets->views);
+        hf_free(tickets->sequences);
         hf_free(tickets->unknown);
         hf_free(tickets->text);
         hf_free(tickets);

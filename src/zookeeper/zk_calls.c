@@ -145,6 +145,13 @@ void hf_zk_multi_check(struct hf_zk_session *session, const char *path)
     put_versioned(session, path, HF_ZK_ANY_VERSION);
 }
 
+void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path)
+{
+    put_header(session, HF_ZK_GET_DATA, false);
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_bool(&session->wire.out, false);
+}
+
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin)
 {
     put_header(session, -1, true);
@@ -163,6 +170,20 @@ static enum hf_zk_error get_error(struct hf_jute_reader *body,
     if (body->failed || error > 0)
         return HF_ZK_MALFORMED;
     return (enum hf_zk_error)error;
+}
+
+enum hf_zk_error hf_zk_multi_read_next(struct hf_jute_reader *body)
+{
+    int32_t type = hf_jute_get_int(body);
+    bool done = hf_jute_get_bool(body);
+    bool rolled_back;
+
+    (void)hf_jute_get_int(body);
+    if (body->failed || done)
+        return HF_ZK_MALFORMED;
+    if (type == HF_ZK_ERROR_RESULT)
+        return get_error(body, &rolled_back);
+    return type == HF_ZK_GET_DATA ? HF_ZK_OK : HF_ZK_MALFORMED;
 }
 
 /* The answer has one result for each operation; the failed one is the first

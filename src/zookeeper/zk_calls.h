@@ -46,6 +46,8 @@ void hf_zk_multi_create(struct hf_zk_session *session, const char *path,
 void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
                         int32_t version);
 void hf_zk_multi_check(struct hf_zk_session *session, const char *path);
+/* Only in a HF_ZK_MULTI_READ, whose operations fail each by itself. */
+void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path);
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin);
 
 /* The result of a multi from the body of its answer: HF_ZK_OK, the error of
@@ -55,6 +57,11 @@ void hf_zk_multi_end(struct hf_zk_session *session, size_t begin);
  * Stat. */
 enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count);
+
+/* Read the header of the next operation's answer from ${body}, the answer to a
+ * HF_ZK_MULTI_READ.  HF_ZK_OK: what it answers follows.  Else the error of that
+ * operation, or HF_ZK_MALFORMED. */
+enum hf_zk_error hf_zk_multi_read_next(struct hf_jute_reader *body);
 
 /* The index, from 0, of the operation that failed; only for a multi that
  * failed. */

@@ -19,7 +19,7 @@ class Tool:
 
     def setUp(self):
         super().setUp()
-        self.environment["HOLDFAST_URL"] = self.url
+        self.environment["HOLDFAST_URL"] = self.url()
         # The servers outlive the test.
         self.name = "lock-" + uuid.uuid4().hex[:8]
 

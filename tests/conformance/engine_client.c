@@ -308,13 +308,15 @@ client_double_barrier(struct engine_client *client, enum hf_request_kind kind,
 
 static struct client_request *look_at(struct engine_client *client,
                                       const char *queue,
-                                      enum hf_ticket_kind kind)
+                                      enum hf_ticket_kind kind,
+                                      struct hf_text_range texts)
 {
     struct client_request *request =
         new_call(client, HF_REQUEST_LIST, queue, (struct hf_ticket_id){{0}});
 
     request->request.ticket_kind = kind;
     request->request.detailed = true;
+    request->request.texts = texts;
     client->fixture->ops->request(client->engine, &request->request);
     return client_wait(client, request);
 }
@@ -322,13 +324,21 @@ static struct client_request *look_at(struct engine_client *client,
 struct client_request *client_list_participants(struct engine_client *client,
                                                 const char *queue)
 {
-    return look_at(client, queue, HF_TICKET_PARTICIPANT);
+    return look_at(client, queue, HF_TICKET_PARTICIPANT,
+                   (struct hf_text_range){0});
+}
+
+struct client_request *client_list_texts(struct engine_client *client,
+                                         const char *queue,
+                                         struct hf_text_range texts)
+{
+    return look_at(client, queue, 0, texts);
 }
 
 struct client_request *client_detailed_list(struct engine_client *client,
                                             const char *queue)
 {
-    return look_at(client, queue, 0);
+    return look_at(client, queue, 0, (struct hf_text_range){0});
 }
 
 struct client_request *client_ask_until_done(struct engine_client *client,

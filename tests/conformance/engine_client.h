@@ -73,9 +73,13 @@ struct client_request *client_start(struct engine_client *client,
                                     enum hf_request_kind kind,
                                     const char *queue, struct hf_ticket_id id);
 
-/* A detailed LIST: of a double barrier, and of any other queue. */
+/* A detailed LIST: of a double barrier; of any other queue with some of the
+ * texts, and with all. */
 struct client_request *client_list_participants(struct engine_client *client,
                                                 const char *queue);
+struct client_request *client_list_texts(struct engine_client *client,
+                                         const char *queue,
+                                         struct hf_text_range texts);
 struct client_request *client_detailed_list(struct engine_client *client,
                                             const char *queue);
 

@@ -130,6 +130,38 @@ void detailed_lists_are_as_long_as_the_queue(void **state)
     client_close(a);
 }
 
+/* An engine may give more texts, but none that it says it has not read. */
+void detailed_lists_have_the_texts_that_are_wanted(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    enum { MANY = 7, WANTED = 3 };
+    struct engine_client *a = client_open(fixture);
+    struct hf_text_range texts = {0, WANTED};
+    struct client_request *list;
+    size_t first = 0;
+
+    for (size_t i = 0; i < MANY; i++)
+        (void)enqueue_mutex(a, fresh_id(), HF_TICKET_MUTEX, "host=x");
+    for (; first < MANY; first += WANTED) {
+        list = client_list_texts(a, "q", texts);
+        assert_int_equal(list->count, MANY);
+        for (size_t i = 0; i < MANY; i++) {
+            const struct hf_ticket *ticket = &list->tickets[i];
+            bool wanted = i >= first && i < first + WANTED;
+
+            assert_int_equal(ticket->kind,
+                             conformance_shown(fixture, HF_TICKET_MUTEX));
+            if (wanted)
+                assert_string_equal(ticket->payload, "host=x");
+            assert_false(wanted && ticket->unread);
+            assert_true(!ticket->unread || ticket->payload[0] == '\0');
+            if (wanted)
+                texts.from = ticket->sequence + 1;
+        }
+    }
+    client_close(a);
+}
+
 /* ------------------------------------------------------------- eviction -- */
 
 static struct client_request *evict(struct engine_client *client,

@@ -10,6 +10,7 @@
     X(detailed_lists_of_nobody_are_empty)                                      \
     X(detailed_lists_have_no_dead)                                             \
     X(detailed_lists_are_as_long_as_the_queue)                                 \
+    X(detailed_lists_have_the_texts_that_are_wanted)                           \
     X(holders_can_be_evicted)                                                  \
     X(waiters_can_be_evicted)                                                  \
     X(what_is_gone_cannot_be_evicted)                                          \

@@ -166,6 +166,7 @@ static void list_tickets(enum hf_ticket_kind kind, struct hf_tickets **tickets)
     static struct hf_client client; /* it has no ticket there */
     struct hf_event listed = {.kind = HF_EVENT_LISTED};
     struct hf_lock *lock = calloc(1, sizeof(*lock) + 1);
+    const struct hf_operation operation = {.queue = "q"};
     struct hf_ticket shown[TICKETS_MAX];
 
     MUST(lock != NULL);
@@ -178,13 +179,13 @@ static void list_tickets(enum hf_ticket_kind kind, struct hf_tickets **tickets)
     for (int which = HF_TICKETS_ALL; which <= HF_TICKETS_WAITERS; which++) {
         hf_tickets_free(*tickets);
         *tickets = NULL;
-        MUST(hf_tickets_add(tickets, lock, "q", &listed,
+        MUST(hf_tickets_add(tickets, lock, &operation, &listed,
                             (enum hf_tickets_which)which));
         check_views(*tickets);
     }
     hf_tickets_free(*tickets);
     *tickets = NULL;
-    MUST(hf_tickets_add(tickets, lock, "q", &listed, HF_TICKETS_ALL));
+    MUST(hf_tickets_add(tickets, lock, &operation, &listed, HF_TICKETS_ALL));
     free(lock);
 }
 

@@ -103,7 +103,7 @@ class Build(unittest.TestCase):
     def test_a_program_without_the_file(self):
         with self.assertRaisesRegex(
                 mutants.MutantError,
-                "^SHOW_CREATES changes src/cli/queue_view.c, which is 0 times in "):
+                "^SHOW_CREATES changes src/cli/list_client.c, which is 0 times in "):
             mutants.build("SHOW_CREATES", self.program, self.made)
 
     def test_a_name_that_is_none(self):

@@ -303,6 +303,7 @@ void hf_leased_begin_request(struct hf_leased *leased,
     call->store_call.weight = request->weight;
     call->store_call.payload = request->payload;
     call->store_call.detailed = request->detailed;
+    call->store_call.texts = request->texts;
     call->store_call.limit = request->limit;
     if (request->kind == HF_REQUEST_NEW_GENERATION)
         call->store_call.flag = hf_ticket_id_random(&leased->config.random);

@@ -206,11 +206,12 @@ struct hf_store_call {
     size_t count;
     const struct hf_store_ticket_set *ticket_sets; /* RENEW, CLOSE_SESSION */
     size_t ticket_set_count;
-    bool not_first_piece; /* RENEW: a piece follows another one */
-    bool not_last_piece;  /* RENEW: another piece follows */
-    bool watches_queue;   /* LIST */
-    bool detailed;        /* LIST: for people, see core/engine.h */
-    const char *prefix;   /* NAMES: "": all */
+    bool not_first_piece;       /* RENEW: a piece follows another one */
+    bool not_last_piece;        /* RENEW: another piece follows */
+    bool watches_queue;         /* LIST */
+    bool detailed;              /* LIST: for people, see core/engine.h */
+    struct hf_text_range texts; /* LIST that is .detailed */
+    const char *prefix;         /* NAMES: "": all */
     const struct hf_names_request *names; /* NAMES */
     uint64_t ttl_ms;
     /* Latest instant, by the server's clock, at which the call may write.
@@ -268,8 +269,9 @@ struct hf_store_answer {
     bool found; /* see the kinds of calls */
     /* A queue is sorted by hf_ticket_compare() and has no ticket twice; another
      * answer ends the link (answer_check.h).  All texts live until
-     * hf_leased_answered() returns.  .payload is filled in for each ticket of a
-     * detailed LIST, and else for the first ticket; the rest have "". */
+     * hf_leased_answered() returns.  .payload is filled in for each ticket of
+     * .texts of a detailed LIST, and else for the first ticket; the rest may
+     * have "". */
     const struct hf_ticket *tickets;
     const struct hf_store_lease *leases; /* one for each ticket */
     size_t count;

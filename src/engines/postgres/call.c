@@ -98,7 +98,7 @@ static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_ahead", &p);
 }
 
-/* A LIST: partial, with a queue watch, or plain. */
+/* A LIST: partial, with a queue watch, with some of the texts, or plain. */
 static bool send_list(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
 {
@@ -117,6 +117,12 @@ static bool send_list(PGconn *conn, const struct hf_store_call *call,
         return send_call(conn, "hf_look", &p);
     }
     add_bytes(&p, call->queue);
+    if (call->detailed && call->texts.count > 0) {
+        add_text(&p, participants);
+        add_number(&p, call->texts.from);
+        add_number(&p, call->texts.count);
+        return send_call(conn, "hf_list_texts", &p);
+    }
     add_text(&p, call->detailed ? "t" : "f");
     add_text(&p, participants);
     return send_call(conn, "hf_list", &p);

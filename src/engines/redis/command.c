@@ -260,7 +260,7 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_enqueue(resp, call, script);
         break;
     case HF_STORE_LIST:
-        put_command_head(resp, call, script, call->queue, 4);
+        put_command_head(resp, call, script, call->queue, 6);
         put_flag(resp, call->watches_queue);
         put_flag(resp, call->detailed);
         hf_resp_put_number(resp, call->ticket_kind);
@@ -268,6 +268,8 @@ void hf_redis_command_put(struct hf_resp *resp,
             put_id(resp, &call->ticket);
         else
             hf_resp_put_text(resp, "");
+        hf_resp_put_number(resp, call->texts.from);
+        hf_resp_put_number(resp, call->texts.count);
         break;
     case HF_STORE_EXISTS:
         put_command_head(resp, call, script, call->queue, call->count);

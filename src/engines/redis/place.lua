@@ -11,13 +11,15 @@ local function bare(data)
 end
 
 -- The queue, or if ${kind} is MEMBER what is apart in it; payloads of the
--- first, or of all if ${whole}.
-local function list(whole, kind)
+-- first, or if ${whole} of all, or of the first ${most} from the number
+-- ${from} on, unless ${most} is 0.
+local function list(whole, kind, from, most)
     local order = redis.call('ZRANGE', line_of(kind), 0, -1, 'WITHSCORES')
     local ends = map(redis.call('ZRANGE', untils, 0, -1, 'WITHSCORES'))
     local all = map(redis.call('HGETALL', tickets))
     local rows = {}
     local other = stranger()
+    local given = 0
     local id, data
 
     if other and not is_apart(kind) then
@@ -27,7 +29,13 @@ local function list(whole, kind)
         id = order[i]
         data = all[id]
         if data and ends[id] then
-            if #rows > 0 and not whole then
+            if whole and most > 0 then
+                if tonumber(order[i + 1]) >= from and given < most then
+                    given = given + 1
+                else
+                    data = bare(data)
+                end
+            elseif #rows > 0 and not whole then
                 data = bare(data)
             end
             rows[#rows + 1] = {id, order[i + 1], text(ends[id] - now), data}
@@ -155,7 +163,8 @@ function operations.enqueue()
 end
 
 -- ARGV: look, whole, '1' or '0'; kind; the id of a ticket that asks for what it
--- has to know, or ''
+-- has to know, or ''; of whole, from which number on payloads are wanted, and
+-- of how many tickets; 0: of all
 function operations.list()
     if ARGV[6] == '1' then
         look()
@@ -163,7 +172,7 @@ function operations.list()
     if ARGV[9] ~= '' then
         return part(ARGV[9], ARGV[8])
     end
-    return list(ARGV[7] == '1', ARGV[8])
+    return list(ARGV[7] == '1', ARGV[8], tonumber(ARGV[10]), tonumber(ARGV[11]))
 end
 
 -- ARGV: ids

@@ -109,7 +109,7 @@ if not operations[ARGV[1]] then
             look()
         end
         hear(ARGV[8])
-        return numbered(list(ARGV[7] == '1'))
+        return numbered(list(ARGV[7] == '1', nil, 0, 0))
     end
 
     -- ARGV: look, and ids, each with a number behind it, '0' if there is none

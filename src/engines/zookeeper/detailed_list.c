@@ -3,6 +3,12 @@
  * node, a batch at a time.  A ticket that has gone meanwhile is left out.  A
  * ticket that came meanwhile is behind all that are shown.
  *
+ * If only some of the texts are wanted, only these nodes are read, all by one
+ * call, so that somebody who lists again and again makes three calls each time
+ * at most.  Servers before 3.6 refuse that call and end the connection; then
+ * each node is read by a call of its own.  Nodes without a number are always
+ * read, because only what is read orders them.
+ *
  * The list is kept here and not in the queue, because other requests go on
  * listing the queue. */
 #include <assert.h>
@@ -16,6 +22,7 @@
 #include "engines/zookeeper/unknown_node.h"
 #include "engines/zookeeper/zk_double_barrier.h"
 #include "engines/zookeeper/zk_request.h"
+#include "zookeeper/zk_calls.h"
 
 /* Reads in flight at a time.  It is enough to make round trips negligible, and
  * little enough to let other calls through. */
@@ -27,8 +34,8 @@
 struct list_entry {
     struct hf_zk_node node;
     const char *name; /* in .names of the list */
-    bool there;       /* it existed when it was read */
-    int64_t czxid;
+    bool there;       /* it existed when it was read; or it is not read */
+    int64_t czxid;    /* 0: not read */
     int64_t ctime;
     size_t payload; /* offset in .text of the list */
 };
@@ -42,8 +49,9 @@ struct detailed_list {
     size_t count;
     const char **unknown; /* names of other children; in .names */
     size_t unknown_count;
-    size_t asked; /* how many of the entries have been read or are in flight */
-    size_t pending;         /* reads in flight */
+    size_t wanted;  /* how many of the entries, the first ones, are read */
+    size_t asked;   /* how many of these have been read or are in flight */
+    size_t pending; /* reads in flight */
     enum hf_zk_error error; /* the first failure of a read, or HF_ZK_OK */
     char *text;
     size_t used;
@@ -117,12 +125,15 @@ static struct hf_ticket ticket_of(const struct detailed_list *list,
     return (struct hf_ticket){
         .id = entry->node.id,
         .sequence = order_of(entry),
-        .token = (uint64_t)entry->czxid + list->zk->config.token_floor,
+        .token = entry->czxid == 0
+                     ? 0
+                     : (uint64_t)entry->czxid + list->zk->config.token_floor,
         .kind = entry->node.kind,
         .weight = 1,
-        .payload = list->text + entry->payload,
+        .payload = entry->czxid == 0 ? "" : list->text + entry->payload,
         .dialect = hf_zk_dialect_name(entry->node.dialect),
         .created_utc_ms = entry->ctime > 0 ? (uint64_t)entry->ctime : 0,
+        .unread = entry->czxid == 0,
     };
 }
 
@@ -193,7 +204,7 @@ static void batch_done(struct detailed_list *list)
 {
     if (list->error != HF_ZK_OK)
         fail(list, list->error);
-    else if (list->asked == list->count)
+    else if (list->asked == list->wanted)
         answer(list);
     else if (hf_zk_session_usable(&list->zk->session))
         ask_batch(list);
@@ -243,7 +254,7 @@ static void ask_batch(struct detailed_list *list)
 {
     struct hf_zk *zk = list->zk;
 
-    for (size_t i = 0; i < BATCH && list->asked < list->count; i++) {
+    for (size_t i = 0; i < BATCH && list->asked < list->wanted; i++) {
         struct hf_zk_call *call = &list->calls[i];
 
         call->answered = data_read;
@@ -254,6 +265,83 @@ static void ask_batch(struct detailed_list *list)
                             hf_zk_child_path(zk, list->req->queue,
                                              list->entries[list->asked++].name),
                             false);
+    }
+}
+
+/* ---------------------------------------------------------- some texts -- */
+
+/* The answer to the call that reads all wanted entries. */
+static void all_read(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct detailed_list *list = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    (void)user;
+    list->pending = 0;
+    if (reply->error == HF_ZK_UNIMPLEMENTED) {
+        list->zk->lacks_multi_read = true;
+        list->asked = 0;
+        batch_done(list);
+        return;
+    }
+    list->error = reply->error;
+    for (size_t i = 0; i < list->wanted && list->error == HF_ZK_OK; i++) {
+        enum hf_zk_error error = hf_zk_multi_read_next(&body);
+
+        if (error == HF_ZK_OK)
+            take_in(list, &list->entries[i], &body);
+        else if (error != HF_ZK_NO_NODE)
+            list->error = error;
+    }
+    batch_done(list);
+}
+
+/* Read all wanted entries by one call. */
+static void ask_all(struct detailed_list *list)
+{
+    struct hf_zk_session *session = &list->zk->session;
+    struct hf_zk_call *call = &list->calls[0];
+    size_t begin;
+
+    call->answered = all_read;
+    call->user = list->zk;
+    call->owner = list;
+    list->pending = 1;
+    list->asked = list->wanted;
+    begin = hf_zk_call_begin(session, call, HF_ZK_MULTI_READ);
+    for (size_t i = 0; i < list->wanted; i++)
+        hf_zk_multi_get_data(session,
+                             hf_zk_child_path(list->zk, list->req->queue,
+                                              list->entries[i].name));
+    hf_zk_multi_end(session, begin);
+}
+
+/* Has the entry a number in its name, which orders it without a read? */
+static bool has_number(const struct list_entry *entry)
+{
+    return !hf_zk_node_is_permit(&entry->node) && !is_of_barrier(entry);
+}
+
+/* Put the entries to read first, and count them. */
+static void choose_wanted(struct detailed_list *list)
+{
+    const struct hf_text_range *texts = &list->req->request->texts;
+    size_t taken = 0;
+
+    if (list->count > 0)
+        qsort(list->entries, list->count, sizeof *list->entries, compare);
+    for (size_t i = 0; i < list->count; i++) {
+        struct list_entry entry = list->entries[i];
+        bool numbered = has_number(&entry);
+
+        if (numbered && !hf_text_range_wants(texts, order_of(&entry), taken)) {
+            list->entries[i].there = true;
+            continue;
+        }
+        taken += numbered;
+        list->entries[i] = list->entries[list->wanted];
+        list->entries[list->wanted++] = entry;
     }
 }
 
@@ -332,9 +420,14 @@ static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct detailed_list *list = req->detailed;
 
-    (void)zk;
     list->error = req->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : req->list_error;
-    batch_done(list);
+    choose_wanted(list);
+    if (list->error == HF_ZK_OK && list->wanted > 0 &&
+        req->request->texts.count > 0 && !zk->lacks_multi_read &&
+        hf_zk_session_usable(&list->zk->session))
+        ask_all(list);
+    else
+        batch_done(list);
 }
 
 /* The list is behind a sync, so it shows what other clients have done before.

@@ -28,6 +28,7 @@ struct hf_zk {
     struct hf_zk_queues queues;
     struct hf_zk_own_tickets own_tickets;
     struct hf_zk_reports reports;      /* log lines written so far */
+    bool lacks_multi_read;             /* a server has refused that call */
     struct hf_zk_request *cancellable; /* list of requests that
                                           hf_zk_forget() may cancel */
     bool containers_unsupported; /* the server knows no containers; parents

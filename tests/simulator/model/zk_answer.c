@@ -255,6 +255,40 @@ static void answer_read(struct zk_request *request)
     send(connection, &out, frame);
 }
 
+/* Reads of data, each of which fails by itself. */
+static void answer_multi_read(struct zk_request *request)
+{
+    struct zk_connection *connection = request->connection;
+    const struct zk_replica *replica = &connection->server->replica;
+    struct hf_jute_reader body = {request->body, request->bytes, false};
+    struct hf_jute_writer out = {0};
+    size_t frame = begin(&out, request->xid, zk_replica_zxid(replica), 0);
+
+    for (;;) {
+        int32_t opcode = hf_jute_get_int(&body);
+        bool done = hf_jute_get_bool(&body);
+        const struct zk_node *node;
+
+        (void)hf_jute_get_int(&body);
+        if (done || body.failed)
+            break;
+        node = zk_find(replica, take_path(connection->sim, &body));
+        (void)hf_jute_get_bool(&body); /* a watch, which is not set */
+        put_part_header(&out, node == NULL ? HF_ZK_ERROR_RESULT : opcode, false,
+                        node == NULL ? HF_ZK_NO_NODE : 0);
+        if (node == NULL) {
+            hf_jute_put_int(&out, HF_ZK_NO_NODE);
+            continue;
+        }
+        hf_jute_put_buffer(&out,
+                           node->data == NULL ? (const void *)"" : node->data,
+                           node->bytes);
+        zk_put_stat(&out, node);
+    }
+    put_part_header(&out, -1, true, -1);
+    send(connection, &out, frame);
+}
+
 /* The leader has answered, so this server has applied all that came before. */
 static void answer_sync(struct zk_request *request)
 {
@@ -422,6 +456,9 @@ void zk_answer(struct zk_request *request)
         break;
     case HF_ZK_REMOVE_WATCHES:
         answer_remove_watches(request);
+        break;
+    case HF_ZK_MULTI_READ:
+        answer_multi_read(request);
         break;
     case HF_ZK_GET_DATA:
     case HF_ZK_EXISTS:

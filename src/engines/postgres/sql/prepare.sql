@@ -14,6 +14,17 @@ PREPARE hf_renew_without (uuid, bigint, bigint, uuid[])
 AS SELECT * FROM holdfast.renew_without($1, $2, $3, $4);
 PREPARE hf_list (bytea, boolean, boolean)
 AS SELECT * FROM holdfast.list($1, $2, $3);
+-- The whole for people, with the texts of the first $4 tickets from the
+-- sequence $3 on: who lists again and again reads each text once.
+PREPARE hf_list_texts (bytea, boolean, bigint, bigint)
+AS SELECT code, server_ms, backend, found, own, id, sequence, kind, weight,
+          CASE WHEN sequence IS NULL OR
+                    (sequence >= $3 AND
+                     row_number() OVER (PARTITION BY sequence >= $3
+                                        ORDER BY sequence) <= $4)
+               THEN payload ELSE ''::bytea END,
+          expires_in_ms, revoked, made_ms, more
+     FROM holdfast.list($1, true, $2) ORDER BY sequence NULLS FIRST;
 PREPARE hf_look (uuid, bigint, bigint, bytea, boolean)
 AS SELECT * FROM holdfast.look($1, $2, $3, $4, $5);
 PREPARE hf_probe (bytea, uuid[])

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See list_client.h. */
+#include "cli/list_client.h"
+
+#include "cli/ui.h"
+#include "host/client.h"
+#include "monitor/log_default.h"
+
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    hf_ui_print("%s", line);
+}
+
+hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
+                              enum hf_log_level level,
+                              struct hf_client **client, struct hf_error *error)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    opts.connect_ms = wait_ms;
+    if (!hf_log_is_chosen())
+        opts.on_log.fn = on_log;
+    opts.on_log.level = level;
+    return hf_client_open_list_only(url, &opts, client, error);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client of the commands that look at queues and take no ticket: show,
+ * revoke and evict. */
+#ifndef HF_CLI_LIST_CLIENT_H
+#define HF_CLI_LIST_CLIENT_H
+
+#include <holdfast/holdfast.h>
+
+/* Open a client of the engine at ${url} (NULL: the environment's) that makes
+ * nothing there, waits ${wait_ms} for the first connection, and prints what the
+ * library logs up to ${level} on stderr. */
+hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
+                              enum hf_log_level level,
+                              struct hf_client **client,
+                              struct hf_error *error);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue that is listed again and again: what is known of each ticket, and
+ * what has happened between two lists.
+ *
+ * The text of a ticket is read once, some of them with each list, from the head
+ * of the queue on.  A ticket is reported when its text is there.
+ */
+#ifndef HF_CLI_WATCH_QUEUE_H
+#define HF_CLI_WATCH_QUEUE_H
+
+#include <holdfast/holdfast.h>
+
+#include "core/ticket.h"
+
+/* Texts that are read with one list: enough for what comes and goes, and little
+ * enough to come in one answer. */
+#define HF_WATCH_TEXTS 1000
+
+/* A ticket that is in the queue. */
+struct hf_seen_ticket {
+    struct hf_ticket_view view; /* its texts are below */
+    char id[HF_TICKET_ID_TEXT_BYTES];
+    char layout[32];
+    char *owner;            /* NULL: not read yet, .view has "" */
+    uint64_t began_at_ms;   /* CLOCK_BOOTTIME; HF_FOREVER: not known */
+    const char *unreported; /* the event to report with the text; NULL: none */
+    bool listed;            /* it is in the list at hand */
+};
+
+/* All zero at first; of one queue, or of those tickets in it that hold or that
+ * wait. */
+struct hf_watch_queue {
+    struct hf_seen_ticket **tickets; /* in order */
+    size_t count;
+    struct hf_seen_ticket **by_id; /* the same, sorted by .id */
+    struct hf_text_range texts;    /* to be read with the next list */
+    bool was_listed;
+};
+
+/* Called for each event: "there" (in the first list), "came", "granted",
+ * "changed" (its kind or its permits) or "gone".  ${position}, from 1, is 0 for
+ * a ticket that is gone.  ${view} is valid until it returns. */
+typedef void hf_watch_report(void *arg, const char *event, size_t position,
+                             const struct hf_ticket_view *view);
+
+/* Take in the next list, made with .texts as it was, of the tickets of ${kind}
+ * (HF_KIND_SEMAPHORE), or of all kinds (0).  False for lack of memory:
+ * ${queue} is then as it was. */
+bool hf_watch_queue_take(struct hf_watch_queue *queue,
+                         const struct hf_tickets *tickets, bool semaphore,
+                         uint64_t now_ms, hf_watch_report *report, void *arg);
+
+void hf_watch_queue_free(struct hf_watch_queue *queue);
+
+#endif

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast show --watch: who comes, who is granted, who goes; and that a server
+does not notice it, however many wait."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+
+import engines
+import harness
+import jute
+from harness import waiting
+from proxy import DOWN, UP, Proxy
+
+# In a ctest; HF_LONG=1 has the ten thousand of the requirement.
+LONG = os.environ.get("HF_LONG") == "1"
+WAITERS = 10000 if LONG else 1200
+MEASURED_S = 60 if LONG else 12
+
+# The limits, a second.
+REQUESTS, BYTES = 2, 200000
+
+
+class Watching:
+    """A mixin for a harness.Case that has .url: what each test needs."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment["HOLDFAST_URL"] = self.url()
+        self.name = "lock-" + uuid.uuid4().hex[:8]
+
+    def watch(self, *options, url=None, stdout=subprocess.PIPE):
+        process = subprocess.Popen(
+            [harness.TOOL, "show", "--watch", *options, "-c", url or self.url(),
+             self.name], stdout=stdout, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL, env=self.environment, process_group=0)
+        self.started.append(process)
+        return process
+
+    def line(self, process, pattern):
+        """The next line, which has to match."""
+        line = waiting.read_line(process)
+        self.assertRegex(line, pattern)
+        return line
+
+    def event(self, process):
+        found = json.loads(waiting.read_line(process))
+        return found
+
+    def end(self, process):
+        """Ctrl-C ends it at once, as it ends any program."""
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual((process.returncode, err), (-signal.SIGINT, ""))
+        return out
+
+
+class EachEngine(Watching):
+    def test_come_granted_and_gone(self):
+        holder = self.holder(name=self.name)
+        watch, as_json = self.watch(), self.watch("--json")
+        when = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ "
+        self.line(watch, when + r"there   holds  \w+ +\d+ holdfast \(pid \d+ "
+                  r"on \S+\): sh -c$")
+        self.assertEqual(self.event(as_json)["event"], "there")
+        waiter = self.start(self.name, "--", "true")
+        self.line(watch, when + r"came    waits  \w+ +\d+ holdfast .*: true$")
+        came = self.event(as_json)
+        self.assertEqual((came["event"], came["place"], came["state"],
+                          came["owner"]["text"]), ("came", 2, "waits", "true"))
+        self.assertEqual(came["owner"]["pid"], self.supervisor(waiter))
+        waiter.send_signal(signal.SIGTERM)
+        self.finish(waiter)
+        self.line(watch, when + r"gone    waits  .*: true$")
+        gone = self.event(as_json)
+        self.assertEqual((gone["event"], gone["place"], gone["id"]),
+                         ("gone", None, came["id"]))
+        following = self.start(self.name, "--", "sh", "-c", "cat; exit 3",
+                               stdin=subprocess.PIPE)
+        self.line(watch, when + r"came    waits")
+        self.assertEqual(self.event(as_json)["event"], "came")
+        self.finish(holder)
+        self.line(watch, when + r"gone    holds  .*: sh -c$")
+        self.line(watch, when + r"granted holds  .*: sh -c$")
+        self.assertEqual([self.event(as_json)["event"] for _ in range(2)],
+                         ["gone", "granted"])
+        self.finish(following)
+        self.line(watch, when + r"gone    holds  ")
+        self.end(watch)
+        self.end(as_json)
+
+    def test_a_semaphore(self):
+        holders = [self.holder("--permits", "1/2", name=self.name)
+                   for _ in range(2)]
+        watch = self.watch("--json")
+        self.assertEqual(
+            [(e["event"], e["state"], e["kind"], e["permits"]) for e in
+             (self.event(watch) for _ in range(2))],
+            [("there", "holds", "semaphore", 1)] * 2)
+        waiter = self.start("--permits", "1/2", self.name, "--", "cat",
+                            stdin=subprocess.PIPE)
+        self.assertEqual(self.event(watch)["event"], "came")
+        self.finish(holders[0])
+        # The waiter's ticket goes, and one with a permit comes.
+        events = [self.event(watch) for _ in range(3)]
+        self.assertEqual(sorted((e["event"], e["state"]) for e in events),
+                         [("gone", "holds"), ("gone", "waits"),
+                          ("granted", "holds")])
+        self.finish(waiter)
+        self.finish(holders[1])
+        self.end(watch)
+
+    def test_a_terminal(self):
+        """The queue is printed again when it has changed."""
+        holder = self.holder(name=self.name)
+        terminal = harness.Terminal(
+            [harness.TOOL, "show", "-w", self.name], self.environment)
+        try:
+            terminal.expect(r"-- \S+Z\r\n# STATE .*\r\n1 holds .*: sh -c\r\n")
+            waiter = self.start(self.name, "--", "true")
+            terminal.expect(r"-- \S+Z\r\n# .*\r\n1 holds .*\r\n2 waits .*\r\n")
+            self.finish(holder)
+            self.finish(waiter)
+            terminal.expect("nobody holds or waits for " + self.name)
+            terminal.write("\x03")
+            terminal.drain()
+        finally:
+            terminal.close()
+
+
+class Served(EachEngine):
+    """With a server behind a proxy.  .fill(count) puts waiters into the queue,
+    .sent(data) counts requests in what was sent to the server."""
+
+    def proxy(self):
+        proxy = Proxy(self.server.port)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def through(self, proxy):
+        return self.url().replace(":%d" % self.server.port, ":%d" % proxy.port)
+
+    def test_a_lost_server(self):
+        """The watch says so, goes on, and misses nobody."""
+        proxy = self.proxy()
+        holder = self.holder(name=self.name)
+        watch = self.watch(url=self.through(proxy))
+        self.line(watch, "there   holds")
+        proxy.refuse()
+        proxy.cut()
+        self.line(watch, r" suspended: ")
+        waiter = self.start(self.name, "--", "true")
+        self.finish(holder)
+        self.finish(waiter)
+        proxy.refuse(False)
+        self.line(watch, r" resumed$")
+        self.line(watch, r" gone    holds ")
+        self.end_quietly(watch)
+
+    def test_the_server_does_not_notice_it(self):
+        """Requests and bytes on average, from the first answer on, while each
+        text is read once and some come and go."""
+        self.fill(WAITERS)
+        proxy = self.proxy()
+        began = time.monotonic()
+        with open(self.path("events"), "w") as out:
+            watch = self.watch("--json", url=self.through(proxy), stdout=out)
+
+        def events():
+            with open(self.path("events")) as file:
+                return [json.loads(line) for line in file
+                        if line.endswith("\n")]
+        asked = self.requests()
+        waiting.eventually("the first tickets", lambda: len(events()) > 0,
+                           of=[watch])
+        # Until all texts are read, and for as long as is to be measured.
+        waiting.eventually("all tickets", lambda: len(events()) == WAITERS,
+                           seconds=600, of=[watch])
+        took_all = time.monotonic() - began
+        self.one_more()
+        waiting.eventually("one more", lambda: len(events()) == WAITERS + 1,
+                           seconds=60, of=[watch])
+        left = MEASURED_S - (time.monotonic() - began)
+        waiting.eventually("the time to be over", lambda: time.monotonic() >=
+                           began + MEASURED_S, seconds=max(left, 0) + 10,
+                           of=[watch])
+        took = time.monotonic() - began
+        found = events()
+        requests = self.requests() - asked
+        bytes_ = proxy.bytes[UP] + proxy.bytes[DOWN]
+        self.end_quietly(watch)
+        print("%d waiters: all texts after %.1f s; in %.1f s %.2f requests/s, "
+              "%.0f bytes/s" % (WAITERS, took_all, took, requests / took,
+                                bytes_ / took), flush=True)
+        self.assertEqual([e["event"] for e in found],
+                         ["there"] * WAITERS + ["came"])
+        self.assertTrue(all(e["payload"] for e in found))
+        # A connection is made with a few requests, and the last list may not
+        # be paid for yet.
+        list_bytes = 2 * bytes_ / max(requests, 1)
+        self.assertLess(requests, REQUESTS * took + 30)
+        self.assertLess(bytes_, BYTES * took + list_bytes + 500000)
+
+    def end_quietly(self, watch):
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=waiting.LIMIT_S)
+
+
+class File(EachEngine, engines.File, harness.Case):
+    def test_wrong_lines(self):
+        for options in (["--held"], ["-qH"]):
+            done = subprocess.run([harness.TOOL, "show", "-w", *options, "a"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (64, ""))
+            self.assertIn("--held answers at once and --watch goes on; "
+                          "expected one of the two", done.stderr)
+
+    def test_no_directory_and_nobody_there(self):
+        watch = self.watch(url="file:" + self.path("typo"))
+        out, err = watch.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual((watch.returncode, out), (73, ""))
+        self.assertIn("there is no directory", err)
+        watch = self.watch("-t", "300ms", url="zk://127.0.0.1:1")
+        out, err = watch.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual((watch.returncode, out), (69, ""))
+        self.assertIn("no connection to zk://127.0.0.1:1", err)
+
+    def test_a_pipe_that_ends(self):
+        self.holder(name=self.name)
+        with open("/dev/full", "w") as full:
+            watch = self.watch(stdout=full)
+            self.assertEqual(watch.wait(waiting.LIMIT_S), 73)
+
+    def test_a_downgrade_and_many_readers(self):
+        readers = [self.holder("--read", name=self.name) for _ in range(2)]
+        watch = self.watch()
+        for _ in readers:
+            self.line(watch, "there   holds  read")
+        for reader in readers:
+            self.finish(reader)
+            self.line(watch, "gone    holds  read")
+        self.end(watch)
+
+
+class ZooKeeper(Served, engines.ZooKeeper, harness.Case):
+    TEXT = b"host=db1 pid=%d command=holdfast thread=4711 since=1@00000000 " \
+        b"at=2026-11-21T16:33:00Z text=report.sh%%20--all%%20of%%20it"
+
+    def requests(self):
+        return self.server.mntr()["packets_received"] - self.own
+
+    def setUp(self):
+        super().setUp()
+        self.own = 0
+
+    def put(self, number):
+        self.client.create("/%s/_c_%s-lock-" % (self.name, uuid.uuid4()),
+                           self.TEXT % number,
+                           jute.EPHEMERAL | jute.SEQUENTIAL)
+
+    def fill(self, count):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+        self.client.create("/" + self.name)
+        for number in range(count):
+            self.put(number)
+
+    def one_more(self):
+        self.put(10 ** 6)
+        self.own += 1
+
+    def test_the_queue_is_made_anew(self):
+        """Its numbers begin again, and the texts are read all the same."""
+        self.fill(30)
+        watch = self.watch("--json")
+        for _ in range(30):
+            self.assertEqual(self.event(watch)["event"], "there")
+        names = self.client.children("/" + self.name)
+        for name in names:
+            self.client.delete("/%s/%s" % (self.name, name))
+        self.client.delete("/" + self.name)
+        self.client.create("/" + self.name)
+        self.put(1)
+        events = [self.event(watch) for _ in range(31)]
+        self.assertEqual([e["event"] for e in events],
+                         ["gone"] * 30 + ["granted"])
+        self.assertEqual(events[-1]["owner"]["pid"], 1)
+        self.end(watch)
+
+
+TEXT = ZooKeeper.TEXT.decode()
+
+
+class Redis(Served, engines.Redis, harness.Case):
+    """Scripts are counted, each of which is a request."""
+
+    def requests(self):
+        with self.server.client() as client:
+            info = client.ask("INFO", "commandstats")
+        info = info.decode() if isinstance(info, bytes) else info
+        return sum(int(calls) for calls in re.findall(
+            r"cmdstat_(?:evalsha|eval|ping):calls=(\d+)", info))
+
+    def put(self, client, number):
+        key = "holdfast:{%s}:" % self.name
+        ticket = str(uuid.uuid4())
+        at = time.time_ns() // 1000
+        client.ask("ZADD", key + "queue", str(at), ticket)
+        client.ask("ZADD", key + "until", "9007199254740991", ticket)
+        client.ask("HSET", key + "tickets", ticket, "1 1 0 %d %s %s" % (
+            at // 1000, uuid.uuid4().hex, TEXT % number))
+
+    def fill(self, count):
+        with self.server.client() as client:
+            for number in range(count):
+                self.put(client, number)
+
+    def one_more(self):
+        with self.server.client() as client:
+            self.put(client, 10 ** 6)
+
+
+class PostgreSql(Served, engines.PostgreSql, harness.Case):
+    """Transactions are counted, each of which is a request; those of the test
+    are among them."""
+
+    def requests(self):
+        return self.server.sql("SELECT xact_commit FROM pg_stat_database "
+                               "WHERE datname = 'postgres'")[0][0]
+
+    def put(self, first, count):
+        self.server.sql(
+            "INSERT INTO holdfast.ticket (queue, sequence, id, session, kind, "
+            "weight, payload) SELECT number, %s + i, gen_random_uuid(), "
+            "'ffffffff-ffff-ffff-ffff-ffffffffffff', 1, 1, "
+            "convert_to(replace(%s, '%%d', i::text), 'UTF8') "
+            "FROM holdfast.queue, generate_series(1, %s) i WHERE name = %s",
+            (first, TEXT.replace("%%", "%"), count, self.name.encode()))
+
+    def fill(self, count):
+        self.finish(self.holder(name=self.name))
+        self.server.sql("UPDATE holdfast.queue SET sole = NULL")
+        self.put(10 ** 15, count)
+
+    def one_more(self):
+        self.put(10 ** 15 + 10 ** 6, 1)
+
+
+if __name__ == "__main__":
+    harness.main()
