@@ -329,8 +329,11 @@ static void choose_wanted(struct detailed_list *list)
     const struct hf_text_range *texts = &list->req->request->texts;
     size_t taken = 0;
 
-    if (list->count > 0)
-        qsort(list->entries, list->count, sizeof *list->entries, compare);
+    if (texts->count == 0 || list->count == 0) {
+        list->wanted = list->count;
+        return;
+    }
+    qsort(list->entries, list->count, sizeof *list->entries, compare);
     for (size_t i = 0; i < list->count; i++) {
         struct list_entry entry = list->entries[i];
         bool numbered = has_number(&entry);
