@@ -32,6 +32,35 @@ static void each_ticket_is_asked_about(void **state)
     zk_fixture_close(&f);
 }
 
+/* The first two from a sequence on are read by one call, or each by itself at a
+ * server that refuses that call; the next list asks such a server no more. */
+static void only_texts_that_are_wanted_are_read(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    begin(&f);
+    children(&f, "");
+    (void)zk_fixture_events(&f);
+    f.texts = (struct hf_text_range){2, 2};
+    for (int i = 0; i < 2; i++) {
+        ask(&f, HF_REQUEST_LIST, "z");
+        (void)zk_fixture_sent(&f);
+        done(&f);
+        children(&f, "w#4 y#2 x#1 v#3");
+        if (i == 0) {
+            assert_string_equal(zk_fixture_sent(&f), "MULTIREAD 2");
+            refused(&f, HF_ZK_UNIMPLEMENTED);
+        }
+        assert_string_equal(zk_fixture_sent(&f), "DATA q/y#2; DATA q/v#3");
+        data(&f, "her", 18, 1);
+        data(&f, "him", 19, 1);
+        assert_string_equal(zk_fixture_events(&f),
+                            "LISTED z: x#1 y#2@18=her v#3@19=him w#4");
+    }
+    zk_fixture_close(&f);
+}
+
 static void who_has_gone_since_is_not_shown(void **state)
 {
     struct zk_fixture f;
@@ -124,6 +153,7 @@ TEST_FILE(zk_detailed_list)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_ticket_is_asked_about),
+        cmocka_unit_test(only_texts_that_are_wanted_are_read),
         cmocka_unit_test(who_has_gone_since_is_not_shown),
         cmocka_unit_test(a_denied_read_says_what_to_check),
         cmocka_unit_test(what_it_may_be_answered),

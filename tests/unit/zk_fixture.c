@@ -167,6 +167,7 @@ struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
         r->request.weight = f->kind == HF_TICKET_LEASE ? f->weight : 1;
     r->request.limit = f->limit;
     r->request.detailed = f->detailed && kind == HF_REQUEST_LIST;
+    r->request.texts = f->texts;
     r->request.payload = f->payload;
     f->under_way++;
     hf_zk_submit(f->zk, &r->request, f->now_ms);

@@ -130,9 +130,10 @@ struct zk_fixture {
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
-    uint32_t weight; /* permits of a lease */
-    uint32_t limit;  /* of a semaphore or a double barrier */
-    bool detailed;   /* a LIST is a detailed one */
+    uint32_t weight;            /* permits of a lease */
+    uint32_t limit;             /* of a semaphore or a double barrier */
+    bool detailed;              /* a LIST is a detailed one */
+    struct hf_text_range texts; /* of a detailed LIST */
     /* The server. */
     struct zk_fixture_call *first, **last; /* not answered, oldest first */
     size_t calls;

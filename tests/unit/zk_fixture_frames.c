@@ -214,6 +214,27 @@ static void append_multi(struct zk_fixture *f, int32_t xid,
     call->version = as.version;
 }
 
+/* How many nodes are read; which they are is not looked at. */
+static void append_multi_read(struct zk_fixture *f, int32_t xid,
+                              struct hf_jute_reader *frame, const char *between)
+{
+    unsigned parts = 0;
+
+    for (;; parts++) {
+        int32_t type = hf_jute_get_int(frame);
+        bool last = hf_jute_get_bool(frame);
+
+        ZK_FIXTURE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
+        if (last)
+            break;
+        ZK_FIXTURE_MUST(type == HF_ZK_GET_DATA);
+        (void)hf_jute_get_buffer(frame);
+        ZK_FIXTURE_MUST(!hf_jute_get_bool(frame));
+    }
+    zk_text_append(&f->sent, between, "MULTIREAD %u", parts);
+    (void)note_call(f, xid, HF_ZK_MULTI_READ, NULL);
+}
+
 static void append_create(struct zk_fixture *f, int32_t opcode,
                           const char *path, struct hf_jute_reader *frame,
                           const char *between)
@@ -371,6 +392,9 @@ static void append_frame(struct zk_fixture *f, struct hf_jute_reader *frame,
         break;
     case HF_ZK_MULTI:
         append_multi(f, xid, frame, between);
+        break;
+    case HF_ZK_MULTI_READ:
+        append_multi_read(f, xid, frame, between);
         break;
     default:
         append_call(f, xid, opcode, frame, between);
