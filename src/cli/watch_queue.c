@@ -214,8 +214,8 @@ static bool take_all(struct taking *taking, const struct hf_tickets *tickets,
 {
     size_t room = hf_tickets_count(tickets);
 
-    taking->tickets = malloc((room + 1) * sizeof *taking->tickets);
-    taking->by_id = malloc((room + 1) * sizeof *taking->by_id);
+    taking->tickets = malloc((room + 1) * sizeof(struct hf_seen_ticket *));
+    taking->by_id = malloc((room + 1) * sizeof(struct hf_seen_ticket *));
     if (taking->tickets == NULL || taking->by_id == NULL)
         return false;
     for (size_t i = 0; i < room; i++) {
@@ -240,8 +240,10 @@ bool hf_watch_queue_take(struct hf_watch_queue *queue,
         drop_new(&taking);
         return false;
     }
-    memcpy(taking.by_id, taking.tickets, taking.count * sizeof *taking.by_id);
-    qsort(taking.by_id, taking.count, sizeof *taking.by_id, compare_ids);
+    memcpy(taking.by_id, taking.tickets,
+           taking.count * sizeof(struct hf_seen_ticket *));
+    qsort(taking.by_id, taking.count, sizeof(struct hf_seen_ticket *),
+          compare_ids);
     drop_gone(queue, now_ms, report, arg);
     free(queue->tickets);
     free(queue->by_id);
