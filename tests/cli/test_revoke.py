@@ -269,7 +269,7 @@ class ZooKeeper(EachEngine, engines.ZooKeeper, harness.Case):
             self.assertEqual(status, 0)
             self.assertIn("it is not notified, and goes on as if it held", err)
             self.put(client, "%s__lock__" % uuid.uuid4().hex, b"db1 4711")
-            self.environment["HOLDFAST_URL"] += "?layout=kazoo"
+            self.environment["HOLDFAST_URL"] += "&layout=kazoo"
             status, out, err = self.tool("revoke", self.name)
             self.assertEqual((status, out), (
                 1, "not asked: db1 4711, which holds %s\n" % self.name))

@@ -192,15 +192,13 @@ enum hf_file_name_kind hf_file_name_parse(const char *file,
 {
     const char *rest = file + SEQUENCE_DIGITS;
 
+    *ticket = (struct hf_ticket){.payload = "", .dialect = "holdfast"};
     if (strlen(file) < SEQUENCE_DIGITS ||
         !parse_sequence(file, &ticket->sequence) ||
         !parse_kind(&rest, ticket) || strlen(rest) < ID_CHARS ||
         !hf_ticket_id_parse(&ticket->id, rest, ID_CHARS))
         return HF_FILE_NAME_OTHER;
     ticket->token = ticket->sequence;
-    ticket->payload = "";
-    ticket->dialect = "holdfast";
-    ticket->created_utc_ms = 0;
     rest += ID_CHARS;
     if (*rest == '\0')
         return HF_FILE_NAME_TICKET;
