@@ -406,6 +406,17 @@ static uint64_t request_to_let_go(struct idle_fixture *f)
     return answer(f, HF_EVENT_REVOKE_SENT, HF_REQUEST_REVOKE);
 }
 
+static uint64_t names_are_named(struct idle_fixture *f)
+{
+    static const struct hf_names_request names = {.cursor = ""};
+
+    question(f);
+    f->operation.kind = HF_REQUEST_NAMES;
+    f->operation.names = &names;
+    (void)idle_step(f, idle_operation(HF_EVENT_START_OPERATION, &f->operation));
+    return answer(f, HF_EVENT_NAMED, HF_REQUEST_NAMES);
+}
+
 static uint64_t recall(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -494,6 +505,7 @@ static const struct cost_case cases[] = {
     {"new generation", HF_EVENT_FLAG_UPDATED, generations, NOTHING},
     {"operation", HF_EVENT_START_OPERATION, start, NOTHING},
     {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
+    {"named", HF_EVENT_NAMED, names_are_named, NOTHING},
     {"cancel operation", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
     {"a cohort waiter enters and leaves", HF_EVENT_ACQUIRE, cohort_waiter,
      NOTHING},
