@@ -198,8 +198,8 @@ struct hf_names_answer {
     size_t count;
     const char *cursor;  /* where the next page begins */
     size_t cursor_bytes; /* 0: this was the last page */
-    size_t looked_at;    /* nodes, keys, rows or directories, for people */
-    size_t unreadable;   /* nodes that we may not read, among these */
+    uint64_t looked_at;  /* nodes, keys, rows or directories, for people */
+    uint64_t unreadable; /* nodes that we may not read, among these */
 };
 
 struct hf_operation;
