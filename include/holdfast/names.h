@@ -23,9 +23,9 @@ struct hf_name_view {
     enum hf_kind kind;
     uint32_t holders; /* tickets that hold, or participants that are inside */
     uint32_t waiters; /* the others: the length of the queue */
-    /* Of the holders the one that began to ask first, and of the waiters the
-     * one that has waited longest, as far as their tickets say; NULL: there is
-     * none.  A holder has held for at most its .age_ms. */
+    /* The holder that began to ask first, and the waiter that has waited
+     * longest, as far as tickets say when that was; NULL: there is none.  A
+     * holder has held for at most its .age_ms. */
     const struct hf_ticket_view *holder;
     const struct hf_ticket_view *waiter;
 };

@@ -13,6 +13,14 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
     hf_ui_print("%s", line);
 }
 
+void hf_list_client_set_log(struct hf_client_opts *opts,
+                            enum hf_log_level level)
+{
+    if (!hf_log_is_chosen())
+        opts->on_log.fn = on_log;
+    opts->on_log.level = level;
+}
+
 hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
                               enum hf_log_level level,
                               struct hf_client **client, struct hf_error *error)
@@ -20,8 +28,6 @@ hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
 
     opts.connect_ms = wait_ms;
-    if (!hf_log_is_chosen())
-        opts.on_log.fn = on_log;
-    opts.on_log.level = level;
+    hf_list_client_set_log(&opts, level);
     return hf_client_open_list_only(url, &opts, client, error);
 }

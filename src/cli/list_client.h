@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client of the commands that look at queues and take no ticket: show,
- * revoke and evict. */
+/* The client of the commands that look at queues and take no ticket: show, ls,
+ * revoke, evict and metrics. */
 #ifndef HF_CLI_LIST_CLIENT_H
 #define HF_CLI_LIST_CLIENT_H
 
@@ -13,5 +13,10 @@ hf_status hf_list_client_open(const char *url, uint64_t wait_ms,
                               enum hf_log_level level,
                               struct hf_client **client,
                               struct hf_error *error);
+
+/* Have a client with ${opts} print its log so, unless HOLDFAST_LOG asks for
+ * another one. */
+void hf_list_client_set_log(struct hf_client_opts *opts,
+                            enum hf_log_level level);
 
 #endif

@@ -9,6 +9,7 @@
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/list_client.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "host/client.h"
@@ -173,24 +174,6 @@ static int list(struct hf_names *names, const struct ls_options *options)
     return hf_exit_status(error.status);
 }
 
-static void on_log(void *arg, enum hf_log_level level, const char *line)
-{
-    (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
-}
-
-/* Open a client that only looks, for which the engine creates nothing. */
-static hf_status open_client(const struct ls_options *options,
-                             struct hf_client **client, struct hf_error *error)
-{
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-
-    opts.connect_ms = options->wait_ms;
-    opts.on_log.fn = on_log;
-    return hf_client_open_list_only(options->url, &opts, client, error);
-}
-
 /* Returns the exit status. */
 static int open_and_list(struct hf_client *client,
                          const struct ls_options *options)
@@ -222,7 +205,8 @@ int hf_ls_main(int argc, char **argv)
     if (!hf_command_line_read(&ls_command, argc, argv, &options, &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    if (open_client(&options, &client, &error) != HF_OK) {
+    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
+                            &client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }

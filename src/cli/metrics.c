@@ -13,14 +13,13 @@
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
+#include "cli/list_client.h"
 #include "cli/metrics_dir.h"
 #include "cli/queue_view.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "host/client.h"
 #include "metrics/metrics_families.h"
-#include "monitor/log_default.h"
 
 /* As that of `holdfast show`. */
 #define WAIT_DEFAULT_MS 15000
@@ -280,13 +279,6 @@ static void write_queues(struct hf_openmetrics *out,
     }
 }
 
-static void on_log(void *arg, enum hf_log_level level, const char *line)
-{
-    (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
-}
-
 /* Returns the exit status. */
 static int print_names(struct hf_client *client,
                        const struct metrics_options *options)
@@ -317,17 +309,13 @@ static int print_names(struct hf_client *client,
 /* By a client that only looks.  Returns the exit status. */
 static int print_engine(const struct metrics_options *options)
 {
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
     int exit_code;
 
     hf_command_line_warn_password(options->url);
-    opts.connect_ms = options->wait_ms;
-    if (!hf_log_is_chosen())
-        opts.on_log.fn = on_log;
-    if (hf_client_open_list_only(options->url, &opts, &client, &error) !=
-        HF_OK) {
+    if (hf_list_client_open(options->url, options->wait_ms, HF_LOG_WARNING,
+                            &client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }

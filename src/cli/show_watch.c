@@ -30,6 +30,7 @@
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/json.h"
+#include "cli/list_client.h"
 #include "cli/show.h"
 #include "cli/ui.h"
 #include "cli/watch_queue.h"
@@ -85,7 +86,7 @@ struct watching {
     bool unsupported[SOURCES]; /* the engine has no such thing */
     unsigned looks;
     uint64_t requests, bytes; /* of the look at hand */
-    /* Of the list at hand. */
+    /* How the list that is under way has ended. */
     bool answered;
     struct hf_error outcome;
     struct hf_tickets *tickets;
@@ -438,13 +439,6 @@ static int watch(struct watching *watching)
 
 /* ----------------------------------------------------------------- open -- */
 
-static void on_log(void *arg, enum hf_log_level level, const char *line)
-{
-    (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
-}
-
 static hf_status open_client(struct watching *watching, struct hf_error *error)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -452,7 +446,7 @@ static hf_status open_client(struct watching *watching, struct hf_error *error)
     opts.delivery = HF_DELIVER_DISPATCH;
     opts.connect_ms = watching->options->wait_ms;
     opts.on_state = (struct hf_on_state){on_state, watching, NULL};
-    opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_WARNING};
+    hf_list_client_set_log(&opts, HF_LOG_WARNING);
     return hf_client_open_list_only(watching->options->url, &opts,
                                     &watching->client, error);
 }

@@ -170,8 +170,8 @@ enum hf_request_kind {
     HF_REQUEST_NAMES,
 };
 
-/* Of a page of names: about how many queues an engine looks at for it.  One
- * page is one statement, or one reading of a directory. */
+/* An engine looks at about so many queues for a page of names.  One page is one
+ * statement, or one reading of a directory. */
 #define HF_NAMES_PAGE 4096
 
 /* With how many nodes a tree that is walked is refused, unless .all is set. */

@@ -73,10 +73,11 @@ struct storm_handle {
     struct storm_watch watches[PLANS];
     unsigned next_watch;
     struct created created[CREATED];
-    /* Of the thread that starts. */
+    /* Only the thread that starts operations uses this one. */
     unsigned
         kept_number; /* of the write that is retried and may be cancelled */
-    /* Of the thread that makes calls, and after its end of the main one. */
+    /* Only the thread that makes calls uses these, and the main one after its
+     * end. */
     bool one_shot; /* it takes the servers for ones without AddWatch */
     struct storm_cache *caches[CACHES]; /* NULL: not open */
     unsigned next_cache;

@@ -505,6 +505,16 @@ class Log(Case):
             self.assertEqual(set(one), {"time", "pid", "level", "text"})
         self.assertEqual(self.log("error"), [])
 
+    def test_every_command_that_looks_has_it(self):
+        self.environment["HOLDFAST_LOG"] = "debug"
+        for command in ("show", "ls", "metrics", "revoke"):
+            with self.subTest(command):
+                done = subprocess.run([harness.TOOL, command, "a"],
+                                      env=self.environment, text=True,
+                                      capture_output=True,
+                                      timeout=waiting.LIMIT_S)
+                self.assertIn("info: the session is CONNECTED", done.stderr)
+
     def test_another_value_is_named(self):
         lines = self.log("verbose")
         self.assertEqual(len(lines), 1, lines)

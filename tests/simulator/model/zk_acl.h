@@ -34,8 +34,8 @@ struct zk_acl {
     const struct zk_acl *next;
 };
 
-/* Who has sent a request: the credentials that its connection had sent
- * before.  They live as long as the run. */
+/* The credentials that a connection had sent before a request, which decide
+ * what the request may do.  They live as long as the run. */
 struct zk_identities {
     const char *digests[ZK_IDENTITIES_MAX];
     unsigned count;

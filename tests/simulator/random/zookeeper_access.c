@@ -10,7 +10,8 @@
 
 #include "simulator/random/zookeeper_private.h"
 
-/* Of the scheme digest.  They are identities too, see zk_acl.h. */
+/* Credentials of the scheme digest.  The model takes them for identities, too:
+ * see zk_acl.h. */
 static const char *const credentials[ZOOKEEPER_USERS_MAX] = {"u0:p0", "u1:p1",
                                                              "u2:p2"};
 
