@@ -18,8 +18,6 @@ foreach(module IN ITEMS transport-tls transport-sasl engine-redis
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
   endif()
 endforeach()
-install(FILES packaging/completion/holdfast
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 
 # What pkg-config says follows the files when they are installed elsewhere
 # (--prefix, DESTDIR), unless the directories were given as absolute paths.

@@ -2,9 +2,9 @@
 /*
  * The rows of a command's table of options, and the functions that read values
  * into the fields that rows name.  A row is all that is known of an option, so
- * the command line, --help, the manual pages and the completion cannot differ:
- * command_line.c reads and prints the rows, and tests/lint/command_options.py
- * compares the pages and the completion with them.
+ * the command line, --help and the completion cannot differ: command_line.c
+ * reads and prints the rows, and packaging/command_tables.py reads them when
+ * the completion is made.
  */
 #ifndef HF_CLI_OPTION_VALUE_H
 #define HF_CLI_OPTION_VALUE_H
@@ -41,9 +41,9 @@ struct hf_option_row {
                            it is printed */
 };
 
-/* A row: what all options have, then other fields, each with its name.  The
- * check of the manual pages and the completion reads these lines, so the first
- * three are written out. */
+/* A row: what all options have, then other fields, each with its name.  Shells
+ * complete a value called FILE, DIR or URL as what it is, and one with .choices
+ * to these. */
 #define HF_OPTION(letter_, name_, value_, read_, ...)                          \
     {                                                                          \
         .letter = letter_, .name = name_, .value = value_, .read = read_,      \

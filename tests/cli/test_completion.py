@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion for bash: what it offers for a line.  The function is called as bash
-calls it; one test types into a real bash, which also shows that the words fit in
-the line."""
+"""Completion for bash, zsh and fish: what each offers for a line.  The functions
+for bash and fish are called as the shell calls them; bash and zsh are also typed
+into, which shows that the words fit in the line.  Zsh and fish are skipped where
+they are not installed."""
 
 import os
 import re
+import shutil
 import subprocess
+import sys
+import unittest
 
 import harness
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
-                    os.pardir, "packaging", "completion", "holdfast")
+DIRECTORY = sys.argv.pop(1)
 CALL = """
 source "$1"
 COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDS=($2) COMP_CWORD=${#COMP_WORDS[@]}
@@ -18,22 +21,77 @@ if [[ $2 != *' ' ]]; then ((COMP_CWORD--)); fi
 _holdfast
 if ((${#COMPREPLY[@]})); then printf '%s\\n' "${COMPREPLY[@]}"; fi
 """
-COMMANDS = ["run", "elect", "show", "ls", "revoke", "evict", "metrics", "sql",
-            "torture", "verify"]
-ZK_COMMANDS = ["get", "set", "create", "rm", "ls", "stat", "tree", "watch", "acl",
-               "txn", "export", "import"]
 
 
-class Completion(harness.Case):
-    def offered(self, line, prelude=""):
-        done = subprocess.run(
-            ["bash", "--norc", "-c", prelude + CALL, "bash", FILE, line],
-            check=False, capture_output=True, text=True, cwd=self.directory)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), line)
+def commands_of(*arguments):
+    """The commands that a help lists."""
+    usage = subprocess.run([harness.TOOL, *arguments, "--help"], check=True,
+                           capture_output=True, text=True).stdout
+    return re.findall(r"^  (\w+) +\w", usage, re.M)
+
+
+COMMANDS = commands_of()
+ZK_COMMANDS = commands_of("zk")
+
+
+def options_of(command):
+    """[(letter, name, value or nothing)] that --help lists."""
+    usage = subprocess.run([harness.TOOL, *command.split(), "--help"],
+                           check=True, capture_output=True, text=True).stdout
+    return re.findall(r"^  (-\w), (--[\w-]+)(?: (\S+))?(?:  .*)?$", usage, re.M)
+
+
+def every_command():
+    """What has options."""
+    return ([name for name in COMMANDS if name != "zk"]
+            + ["zk " + name for name in ZK_COMMANDS])
+
+
+class Case(harness.Case):
+    """Files and profiles, for all shells."""
+
+    def setUp(self):
+        super().setUp()
+        os.makedirs(self.path(".config/holdfast"))
+        with open(self.path(".config/holdfast/profiles"), "w") as file:
+            file.write("# no profile\nprod zk://zk1\ntest\tfile:/tmp/x\n"
+                       "$(touch${IFS}touched) zk://zk1\nincomplete\n"
+                       "prod2 redis://r")
+        with open(self.path("history"), "w"):
+            pass
+        os.mkdir(self.path("histories"))
+        self.environment["HOME"] = self.directory
+        self.environment.pop("XDG_CONFIG_HOME", None)
+
+    def shell(self, *arguments):
+        """What a shell prints."""
+        done = subprocess.run(arguments, check=False, capture_output=True,
+                              text=True, cwd=self.directory,
+                              env=self.environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments[-1])
+        self.assertFalse(os.path.exists(self.path("touched")))
         return done.stdout.splitlines()
 
+    def type_into(self, terminal, prompt, lines):
+        """Each line, with a tab behind it, becomes another one."""
+        self.addCleanup(terminal.close)
+        for typed, completed in lines:
+            terminal.expect(re.escape(prompt))
+            terminal.write(typed + "\t;")
+            # A shell may move the cursor within what it prints.
+            terminal.expect(re.escape(completed) + "[\x08 ]*;")
+            terminal.write("\x15\n")  # forget the line
+
+
+class Bash(Case):
+    def offered(self, line, prelude=""):
+        return self.shell("bash", "--norc", "-c", prelude + CALL, "bash",
+                          os.path.join(DIRECTORY, "holdfast.bash"), line)
+
     def test_commands(self):
-        self.assertEqual(self.offered("holdfast "), COMMANDS + ["zk"])
+        self.assertIn("run", COMMANDS)
+        self.assertIn("get", ZK_COMMANDS)
+        self.assertEqual(sorted(self.offered("holdfast ")), sorted(COMMANDS))
         self.assertEqual(self.offered("holdfast zk "), ZK_COMMANDS)
         self.assertEqual(self.offered("holdfast zk ex"), ["export"])
         self.assertEqual(self.offered("holdfast zk --"), ["--help"])
@@ -42,13 +100,12 @@ class Completion(harness.Case):
         self.assertEqual(self.offered("holdfast --version --"), ["--verbose"])
 
     def test_options_are_those_of_the_help(self):
-        for command in COMMANDS + ["zk " + name for name in ZK_COMMANDS]:
-            usage = subprocess.run(
-                [harness.TOOL, *command.split(), "--help"], check=True,
-                capture_output=True, text=True).stdout
+        for command in every_command():
+            options = options_of(command)
+            self.assertGreater(len(options), 1, command)
             self.assertEqual(
                 sorted(self.offered("holdfast %s -" % command)),
-                sorted(re.findall(r"^  -\w, (--[\w-]+)", usage, re.M)))
+                sorted(name for _, name, _ in options))
 
     def test_an_option(self):
         self.assertEqual(self.offered("holdfast run --per"), ["--permits"])
@@ -73,17 +130,30 @@ class Completion(harness.Case):
         self.assertEqual(self.offered("holdfast run -t "), [])
         self.assertEqual(self.offered("holdfast run -t --q"), [])
 
+    def test_profiles(self):
+        names = ["@prod", "@test", "@$(touch${IFS}touched)", "@prod2"]
+        self.assertEqual(self.offered("holdfast show -c @"),
+                         [name[1:] for name in names])
+        # Where '@' does not break words.
+        prelude = "COMP_WORDBREAKS=${COMP_WORDBREAKS/@}\n"
+        self.assertEqual(self.offered("holdfast show -c @", prelude), names)
+        self.assertEqual(self.offered("holdfast run --url=@prod", prelude),
+                         ["@prod", "@prod2"])
+        self.environment["XDG_CONFIG_HOME"] = self.path("nowhere")
+        self.assertEqual(self.offered("holdfast show -c @", prelude), [])
+
     def test_files(self):
-        open(self.path("history"), "w").close()
         for line in ("verify his", "verify -j -l 0s his", "torture -o his",
-                     "torture --svg=his", "run -c file:his",
-                     "show --url=file:his", "run name -- cat his",
-                     "run name -- ./his", "elect name -- ./his", "zk txn his", "zk import /a his",
-                     "zk get -o his"):
+                     "torture --svg=his", "run name -- cat his",
+                     "run name -- ./his", "elect name -- ./his", "zk txn his",
+                     "zk import /a his", "zk get -o his"):
             self.assertEqual(
-                [os.path.basename(name)
-                 for name in self.offered("holdfast " + line)],
-                ["history"], line)
+                sorted(os.path.basename(name)
+                       for name in self.offered("holdfast " + line)),
+                ["histories", "history"], line)
+        for line in ("run -c file:his", "show --url=file:his",
+                     "metrics -d his"):
+            self.assertEqual(self.offered("holdfast " + line), ["histories"])
         self.assertEqual(self.offered("holdfast show his"), [])
         self.assertEqual(self.offered("holdfast zk get his"), [])
 
@@ -104,24 +174,137 @@ class Completion(harness.Case):
     def test_in_a_real_shell(self):
         terminal = harness.Terminal(
             ["bash", "--norc", "--noprofile", "-i"],
-            dict(os.environ, PS1="ready> ", TERM="dumb", HISTFILE=""))
-        self.addCleanup(terminal.close)
+            dict(self.environment, PS1="ready> ", TERM="dumb", HISTFILE=""))
+        terminal.write("bind 'set bell-style none'; . '%s/holdfast.bash'\n"
+                       % DIRECTORY)
         terminal.expect("ready> ")
-        terminal.write("bind 'set bell-style none'; . '%s'; echo so''urced\n"
-                       % FILE)
-        terminal.expect("sourced")
-        for typed, completed in (
-                ("holdfast sh", "holdfast show "),
-                ("holdfast run --per", "holdfast run --permits "),
-                ("holdfast torture --kind=se", "holdfast torture --kind=se"),
-                ("holdfast torture --kind=sem",
-                 "holdfast torture --kind=semaphore "),
-                ("holdfast run --url=q", "holdfast run --url=quorum:"),
-                ("holdfast run --url=zk:", "holdfast run --url=zk://"),
-                ("holdfast run -c po", "holdfast run -c postgresql://")):
-            terminal.write(typed + "\t;")
-            terminal.expect(re.escape(completed + ";"))
-            terminal.write("\x15")  # forget the line
+        self.type_into(terminal, "ready> ", (
+            ("holdfast sh", "holdfast show "),
+            ("holdfast run --per", "holdfast run --permits "),
+            ("holdfast torture --kind=se", "holdfast torture --kind=se"),
+            ("holdfast torture --kind=sem",
+             "holdfast torture --kind=semaphore "),
+            ("holdfast run --url=q", "holdfast run --url=quorum:"),
+            ("holdfast run --url=zk:", "holdfast run --url=zk://"),
+            ("holdfast run -c po", "holdfast run -c postgresql://")))
+
+
+@unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+class Zsh(Case):
+    """Its completion needs its line editor: all is typed."""
+
+    def typed(self, *lines):
+        with open(self.path("_holdfast"), "w") as file:
+            with open(os.path.join(DIRECTORY, "holdfast.zsh")) as made:
+                file.write(made.read())
+        terminal = harness.Terminal(
+            ["zsh", "-f", "-i"],
+            dict(self.environment, TERM="dumb", PS1="", COLUMNS="500"))
+        terminal.write(
+            "fpath=('%s' $fpath); autoload -U compinit; compinit -D -u; "
+            "bindkey -e; unsetopt beep prompt_sp auto_list; stty columns 300; "
+            "cd '%s'; PS1='rea''dy> '\n" % (self.directory, self.directory))
+        self.type_into(terminal, "ready> ", lines)
+
+    def test_commands_and_options(self):
+        self.typed(("holdfast sh", "holdfast show"),
+                   ("holdfast --v", "holdfast --version"),
+                   ("holdfast zk ex", "holdfast zk export"),
+                   ("holdfast zk --", "holdfast zk --help"),
+                   ("holdfast run --per", "holdfast run --permits="),
+                   ("holdfast zk create --eph", "holdfast zk create --ephemeral"),
+                   ("holdfast run --bogus", "holdfast run --bogus"))
+
+    def test_every_option(self):
+        """What _arguments gets is what --help lists."""
+        for command in every_command():
+            with open(os.path.join(DIRECTORY, "holdfast.zsh")) as file:
+                branch = re.search(r"^    '%s'\)\n(.*?)^        ;;" % command,
+                                   file.read(), re.M | re.S)[1]
+            self.assertEqual(
+                re.findall(r"'\((\S+) (\S+)\)--[\w-]+(?:=\[.*\]:([^:]+):|\[)",
+                           branch), options_of(command))
+
+    def test_values(self):
+        self.typed(("holdfast run -R T", "holdfast run -R TERM"),
+                   ("holdfast torture --kind=sem",
+                    "holdfast torture --kind=semaphore"),
+                   ("holdfast zk acl ge", "holdfast zk acl get"),
+                   ("holdfast run --url=q", "holdfast run --url=quorum:"),
+                   ("holdfast run -c @t", "holdfast run -c @test"),
+                   ("holdfast run --url=@t", "holdfast run --url=@test"),
+                   ("holdfast run -c file:histori",
+                    "holdfast run -c file:histories/"),
+                   ("holdfast verify -l 1s history",
+                    "holdfast verify -l 1s history"),
+                   ("holdfast show hist", "holdfast show hist"))
+
+    def test_the_command_that_is_run(self):
+        self.typed(("holdfast run -t 5s name more -- basena",
+                    "holdfast run -t 5s name more -- basename"),
+                   ("holdfast elect -- -name -- basena",
+                    "holdfast elect -- -name -- basename"),
+                   ("holdfast run name -- basename histo",
+                    "holdfast run name -- basename histor"))
+
+
+@unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+class Fish(Case):
+    def offered(self, *lines):
+        """The list of words for each line."""
+        found = self.shell(
+            "fish", "--no-config", "-c",
+            "source $argv[1]; for line in $argv[2..]; echo :; "
+            "complete -C $line; end",
+            os.path.join(DIRECTORY, "holdfast.fish"), *lines)
+        answers = []
+        for line in found:
+            if line == ":":
+                answers.append([])
+            else:
+                answers[-1].append(line.split("\t")[0])
+        return [sorted(words) for words in answers]
+
+    def test_commands(self):
+        self.assertEqual(self.offered("holdfast ", "holdfast zk ",
+                                      "holdfast sh", "holdfast zk --"),
+                         [sorted(COMMANDS), sorted(ZK_COMMANDS), ["show"],
+                          ["--help"]])
+
+    def test_options_are_those_of_the_help(self):
+        commands = every_command()
+        offered = self.offered(*("holdfast %s --" % one for one in commands))
+        for command, words in zip(commands, offered):
+            self.assertEqual(words, sorted(
+                name for _, name, _ in options_of(command)), command)
+
+    def test_values(self):
+        self.assertEqual(
+            self.offered("holdfast run -R ", "holdfast torture --kind=se",
+                         "holdfast zk acl ", "holdfast zk acl get ",
+                         "holdfast run -c r", "holdfast run -t ",
+                         "holdfast show his", "holdfast run -c @p",
+                         "holdfast run --url=@t", "holdfast run -t 5s -c@t"),
+            [["HUP", "TERM", "exit", "ignore"],
+             ["--kind=semaphore", "--kind=several"], ["get", "set"], [],
+             ["redis://", "rediss://"], [], [], ["@prod", "@prod2"],
+             ["--url=@test"], ["-c@test"]])
+
+    def test_files(self):
+        self.assertEqual(
+            self.offered("holdfast verify his", "holdfast torture -o his",
+                         "holdfast zk txn his", "holdfast metrics -d his",
+                         "holdfast run -c file:his"),
+            [["histories/", "history"]] * 3
+            + [["histories/"], ["file:histories/"]])
+
+    def test_the_command_that_is_run(self):
+        for words in self.offered("holdfast run name -- basena",
+                                  "holdfast run -t 5s name more -- basena",
+                                  "holdfast elect -- -name -- basena"):
+            self.assertEqual(words, ["basename"])
+        self.assertEqual(self.offered("holdfast run name -- cat his"),
+                         [["histories/", "history"]])
 
 
 if __name__ == "__main__":

@@ -196,10 +196,18 @@ class Installed(unittest.TestCase):
                              cwd=pages), r"^HF_ZOOKEEPER_OP\(3\)")
 
     def test_completion(self):
-        file = self.prefix / "share/bash-completion/completions/holdfast"
+        share = self.prefix / "share"
         said = run("bash", "--norc", "-c",
-                   'source "$1" && complete -p holdfast', "bash", file)
+                   'source "$1" && complete -p holdfast', "bash",
+                   share / "bash-completion/completions/holdfast")
         self.assertEqual(said, "complete -F _holdfast holdfast\n")
+        for file, begins in (
+                ("zsh/site-functions/_holdfast", "#compdef holdfast\n"),
+                ("fish/vendor_completions.d/holdfast.fish", "# SPDX-")):
+            text = (share / file).read_text()
+            self.assertTrue(text.startswith(begins), file)
+            # The profiles of the machine are those that the tool reads.
+            self.assertRegex(text, "'/.*etc/holdfast/profiles'")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The options of the commands are the same in the tables of the source, from
-which --help is printed, in the manual pages and in the completion for bash.
+which --help is printed, and in the manual pages.
 
 A row of a table begins HF_OPTION('t', "timeout", "DURATION", with NULL where the
 option takes no value.  All commands have --help besides.  A manual page has
-".It Fl t , Fl -timeout Ar duration" for it, and the completion a line
-"run -t --timeout DURATION".  Where the value is one of a few, a line "KIND:" of
-the completion names them.
+".It Fl t , Fl -timeout Ar duration" for it.
 
 The commands of "holdfast zk" share one page, where each has a section ".Ss get",
-and some rows, which are macros; the options of all of them stand in ".Sh OPTIONS"
-and in lines "zk -t --timeout DURATION", the others in lines "zk/get -s --stat".
+and some rows, which are macros; the options of all of them stand in ".Sh OPTIONS".
 
 Prints what differs.
 """
@@ -38,10 +35,8 @@ ZK_COMMANDS = re.findall(r"ROW\((\w+), \"",
 TABLES.update({"zk/" + name: ZK + "command_%s.c" % name for name in ZK_COMMANDS})
 # Rows that tables share, and where they are defined.
 MACROS = {"HF_TOOL_OPTIONS": ZK + "tool.h", "HF_TOOL_JSON_OPTION": ZK + "tool.h"}
-COMPLETION = "packaging/completion/holdfast"
 ROW = re.compile(r"""HF_OPTION\(\s*'(\w)',\s*"([\w-]+)",\s*(NULL|"[^"]+"),""")
 ITEM = re.compile(r"^\.It Fl (\w) , Fl -([\w-]+)(?: Ar (.+))?$", re.M)
-LINE = re.compile(r"^ +(\w+(?:/\w+)?) -(\w) --([\w-]+)(?: (\S+))?$", re.M)
 
 
 def text_of(path):
@@ -90,45 +85,18 @@ def in_manual(command):
             for letter, name, value in ITEM.findall(text)}
 
 
-def in_completion():
-    options = {command: set() for command in TABLES}
-    for command, *option in LINE.findall(text_of(COMPLETION)):
-        options.setdefault(command, set()).add(tuple(option))
-    common = options.pop("zk", set())
-    for command in options:
-        if command.startswith("zk/"):
-            options[command] |= common
-    return options
-
-
-def kinds():
-    """The values of --kind, in the table and in the completion."""
-    table = re.findall(r'^    KIND\("(\w+)"', text_of(TABLES["torture"]), re.M)
-    completion = re.search(r"KIND\) words='([^']*)'", text_of(COMPLETION))
-    return table, completion.group(1).split() if completion else []
-
-
 def written(option):
     letter, name, value = option
     return ("-%s, --%s %s" % (letter, name, value)).rstrip()
 
 
 def differences():
-    completion = in_completion()
-    for command in sorted(completion.keys() - TABLES.keys()):
-        yield COMPLETION, "no command %s" % command
     for command in TABLES:
-        table = in_table(command)
-        for path, found in (
-                (manual_of(command), in_manual(command)),
-                (COMPLETION, completion[command])):
-            for option in sorted(table - found):
-                yield path, "%s %s" % (command, written(option))
-            for option in sorted(found - table):
-                yield path, "no %s %s" % (command, written(option))
-    table, found = kinds()
-    if table != found:
-        yield COMPLETION, "for KIND: %s" % " ".join(table)
+        table, found = in_table(command), in_manual(command)
+        for option in sorted(table - found):
+            yield manual_of(command), "%s %s" % (command, written(option))
+        for option in sorted(found - table):
+            yield manual_of(command), "no %s %s" % (command, written(option))
 
 
 def main():
