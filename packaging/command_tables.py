@@ -169,7 +169,7 @@ def string_arrays(text):
                 text, r"char \*\s*const").items()}
 
 
-def lists_of_commands():
+def listed():
     """[(name, what it does)] of all commands, in their order: from the usage and
     the table of src/cli/main.c, and the list of src/zookeeper_tool/commands.h."""
     main = (ROOT / "src/cli/main.c").read_text(encoding="utf-8")
@@ -188,15 +188,15 @@ def lists_of_commands():
 def in_order(commands):
     """As the lists have them."""
     found = {command.name: command for command in commands}
-    listed = lists_of_commands()
-    differ = {name for name, _ in listed} ^ (set(found) | {"zk"})
+    names = listed()
+    differ = {name for name, _ in names} ^ (set(found) | {"zk"})
     if differ:
         raise Malformed("a list of commands and their tables differ: "
                         + ", ".join(sorted(differ)))
-    for name, about in listed:
+    for name, about in names:
         if name in found:
             found[name].about = about
-    return [found[name] for name, _ in listed if name in found]
+    return [found[name] for name, _ in names if name in found]
 
 
 def read(compiler):

@@ -217,7 +217,7 @@ def main():
         values = SHELLS[template.suffix](commands)
         values.update(
             SYSCONFDIR=sys.argv[3], SCHEMES=" ".join(SCHEMES),
-            ZK_ABOUT=dict(command_tables.lists_of_commands())["zk"])
+            ZK_ABOUT=dict(command_tables.listed())["zk"])
         text = filled(template, values)
     except command_tables.Malformed as why:
         print(f"make.py: {why}", file=sys.stderr)

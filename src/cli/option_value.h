@@ -2,9 +2,9 @@
 /*
  * The rows of a command's table of options, and the functions that read values
  * into the fields that rows name.  A row is all that is known of an option, so
- * the command line, --help and the completion cannot differ: command_line.c
- * reads and prints the rows, and packaging/command_tables.py reads them when
- * the completion is made.
+ * the command line, --help, the manual pages and the completion cannot differ:
+ * command_line.c reads and prints the rows, and packaging/command_tables.py
+ * reads them when the pages and the completion are made.
  */
 #ifndef HF_CLI_OPTION_VALUE_H
 #define HF_CLI_OPTION_VALUE_H

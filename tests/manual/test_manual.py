@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages of the library: each function and each type has one, a page
-has every word of the contracts that it is made of, no reader of pages complains
-about it, and a header that is not in the form is refused."""
+"""The manual pages.  Of the library: each function and each type has one, a page
+has every word of the contracts that it is made of, and a header that is not in
+the form is refused.  Of the commands: a page has the options of the table, each
+with a text.  No reader of pages complains about any."""
 import os
 import pathlib
 import re
@@ -17,6 +18,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import machine  # noqa: E402
 
 SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
+sys.path[:0] = [str(SOURCE / "docs/man"), str(SOURCE / "packaging")]
+
+import command_pages  # noqa: E402
+import command_tables  # noqa: E402
+
+MAN1 = pathlib.Path(os.environ["HF_MAN1"])
 HEADERS = sorted((SOURCE / "include/holdfast").glob("*.h"))
 EXPORTED = re.findall(r"\bhf_\w+", (SOURCE / "src/holdfast.map").read_text())
 
@@ -45,6 +52,22 @@ def words_of_contracts(header):
         comment = comment[heading.end():]
         if "\n\n    " not in comment:  # an example is shown with other escapes
             yield re.sub(r"\$\{(\w+)\}", r"\1", comment).split()
+
+
+def complaints(case, pages):
+    """What readers of pages say of ${pages}: nothing."""
+    # Wide enough for the longest declaration.
+    for command in (["mandoc", "-Tlint", "-Wwarning"],
+                    ["groff", "-ww", "-rLL=100n", "-mandoc", "-Tutf8"]):
+        for path in pages:
+            if path.read_text().startswith(".so"):
+                continue
+            done = subprocess.run([*command, path], text=True,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False)
+            said = done.stderr + (done.stdout if command[0] == "mandoc" else "")
+            with case.subTest(command=command[0], page=path.name):
+                case.assertEqual((done.returncode, said), (0, ""))
 
 
 class Pages(unittest.TestCase):
@@ -106,19 +129,87 @@ class Pages(unittest.TestCase):
                     self.assertEqual(self.page(name)[0], name)
 
     def test_nothing_to_complain_about(self):
-        # Wide enough for the longest declaration.
-        for command in (["mandoc", "-Tlint", "-Wwarning"],
-                        ["groff", "-ww", "-rLL=100n", "-mandoc", "-Tutf8"]):
-            for path in self.pages.glob("*.3"):
-                if path.read_text().startswith(".so"):
-                    continue
-                done = subprocess.run([*command, path], text=True,
-                                      cwd=self.top, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, check=False)
-                said = done.stderr + (done.stdout if command[0] == "mandoc"
-                                      else "")
-                with self.subTest(command=command[0], page=path.name):
-                    self.assertEqual((done.returncode, said), (0, ""))
+        complaints(self, list(self.pages.glob("*.3")))
+
+
+class PagesOfCommands(unittest.TestCase):
+    def test_nothing_to_complain_about(self):
+        complaints(self, list(MAN1.glob("*.[17]")))
+
+    def test_what_a_page_refers_to(self):
+        ours = {path.name for path in MAN1.iterdir()}
+        self.assertIn("holdfast-run.1", ours)
+        for path in MAN1.glob("*.1"):
+            for name, section in re.findall(r"(?m)^\.Xr (holdfast\S*) (\d)",
+                                            path.read_text()):
+                with self.subTest(page=path.name, name=name):
+                    self.assertIn(f"{name}.{section}", ours)
+
+    def test_the_first_page_has_all_commands(self):
+        text = (MAN1 / "holdfast.1").read_text()
+        for name, _ in command_tables.listed():
+            if not name.startswith("zk "):
+                with self.subTest(name=name):
+                    self.assertRegex(text, rf"(?m)^\.It Cm {name}$")
+                    self.assertRegex(text, rf"(?m)^\.Xr holdfast-{name} 1\b")
+
+
+class OptionsOfPages(unittest.TestCase):
+    """What a page of commands is made of."""
+
+    def setUp(self):
+        self.top = pathlib.Path(machine.directory("manual"))
+        self.addCleanup(shutil.rmtree, self.top)
+        self.commands = [self.command("run")]
+
+    def command(self, name, *more):
+        return command_tables.Command(name, "", [
+            command_tables.Option("t", "timeout", "DURATION", [], "."),
+            command_tables.Option("p", "permits", "N/M", [], "."),
+            *more])
+
+    def made(self, text):
+        page = self.top / "holdfast-run.1"
+        page.write_text(text)
+        return command_pages.Page(page, self.commands).made()
+
+    def refused(self, text, why):
+        with self.assertRaisesRegex(command_tables.Malformed,
+                                    "^holdfast-run.1: " + why):
+            self.made(text)
+
+    def test_the_forms(self):
+        self.assertEqual(
+            self.made(".It Fl -permits\nA.\n.It Fl -timeout\n"),
+            ".It Fl p , Fl -permits Ar n Ns / Ns Ar m\nA.\n"
+            ".It Fl t , Fl -timeout Ar duration\n")
+
+    def test_an_option_without_a_text(self):
+        self.refused(".It Fl -timeout\n", "--permits of 'holdfast run' has no "
+                     "text; expected a line '.It Fl -permits' with one below it")
+
+    def test_a_text_without_an_option(self):
+        self.refused(".It Fl -timeout\n.It Fl -time\n", "--time: 'holdfast "
+                     "run' has no such option; expected one of --timeout, "
+                     "--permits")
+
+    def test_two_texts(self):
+        self.refused(".It Fl -timeout\n.It Fl -timeout\n", "--timeout of "
+                     "'holdfast run' has two texts; expected one")
+
+    def test_forms_that_are_written_out(self):
+        self.refused(".It Fl t , Fl -timeout Ar duration\n", "'.It Fl t , "
+                     "Fl -': the table has the forms of an option; expected "
+                     "'.It Fl -NAME' alone")
+
+    def test_several_commands_on_a_page(self):
+        more = command_tables.Option("s", "stat", None, [], ".")
+        self.commands = [self.command("zk get", more), self.command("zk rm")]
+        common = ".Sh OPTIONS\n.It Fl -timeout\n.It Fl -permits\n"
+        self.assertIn(".It Fl s , Fl -stat\n",
+                      self.made(common + ".Ss get\n.It Fl -stat\n"))
+        self.refused(common + ".Ss rm\n.It Fl -stat\n",
+                     "--stat: 'holdfast zk rm' has no such option")
 
 
 CONTRACT = """\
