@@ -19,6 +19,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/ticket_text.h"
 #include "core/utf8.h"
 
 #define BOOT_DIGITS 8
@@ -33,10 +34,6 @@ _Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
                        HF_OWNER_INHERITED_BYTES <
                    HF_OWNER_HOLDS_END,
                "a payload has room for everything");
-
-/* How many digits of a ticket's id holds= has.  A reader looks the ticket up in
- * the queue of that name, where these distinguish it from all others. */
-#define HOLD_ID_DIGITS 8
 
 /* What is the same for all tickets of the process, encoded. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -228,7 +225,7 @@ bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
         return false;
     encode(encoded, sizeof(encoded), name);
     added = snprintf(payload + length, bytes - length, "%s%s:%.*s", before,
-                     encoded, HOLD_ID_DIGITS, id);
+                     encoded, HF_TICKET_HOLD_DIGITS, id);
     /* One byte is kept for the '+' of the next. */
     if (added > 0 && (size_t)added + 1 < bytes - length)
         return true;
@@ -239,44 +236,7 @@ bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
 
 /* -------------------------------------------------------------- reading -- */
 
-/* The value of ${c}, a digit of a percent-encoding; -1 if it is none. */
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* Decode the byte at ${value} and return how many characters it takes: three if
- * it is encoded, else one. "%00" stays as it is, because we never write it and
- * a NUL would hide what follows. */
-static size_t parse_byte(const char *value, size_t left, char *byte)
-{
-    int high = left > 2 && value[0] == '%' ? hex_digit(value[1]) : -1;
-    int low = high >= 0 ? hex_digit(value[2]) : -1;
-
-    *byte = value[0];
-    if (low < 0 || (high | low) == 0)
-        return 1;
-    *byte = (char)(high << 4 | low);
-    return 3;
-}
-
-/* Decode ${length} characters of ${value} to ${text}, which has room for
- * ${bytes}.  False if not all of it fits; the rest is then left out. */
-static bool decode(char *text, size_t bytes, const char *value, size_t length)
-{
-    size_t used = 0, i = 0;
-
-    while (i < length && used + 1 < bytes)
-        i += parse_byte(value + i, length - i, &text[used++]);
-    text[used] = '\0';
-    return i == length;
-}
-
-/* The same without decoding. */
+/* Copy a value without decoding it.  False if not all of it fits. */
 static bool copy_value(char *text, size_t bytes, const char *value,
                        size_t length)
 {
@@ -285,27 +245,6 @@ static bool copy_value(char *text, size_t bytes, const char *value,
     memcpy(text, value, taken);
     text[taken] = '\0';
     return taken == length;
-}
-
-/* Parse the decimal digits at ${*text}, and move that behind them.  False if
- * there are none, or too many. */
-static bool parse_number(const char **text, uint64_t *number)
-{
-    uint64_t value = 0;
-    const char *at = *text;
-
-    for (; *at >= '0' && *at <= '9'; at++) {
-        uint64_t digit = (uint64_t)(*at - '0');
-
-        if (value > (UINT64_MAX - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-    }
-    if (at == *text)
-        return false;
-    *text = at;
-    *number = value;
-    return true;
 }
 
 /* since=: how long ago that was, if this is still the same boot of the
@@ -317,7 +256,7 @@ static void parse_since(struct hf_owner *owner, const char *value,
     uint64_t since_ms;
 
     (void)pthread_once(&once, read_process_names);
-    if (!parse_number(&value, &since_ms) || *value != '@' ||
+    if (!hf_ticket_text_parse_number(&value, &since_ms) || *value != '@' ||
         end - value != 1 + BOOT_DIGITS || boot[0] == '\0' ||
         memcmp(value + 1, boot, BOOT_DIGITS) != 0)
         return;
@@ -363,37 +302,6 @@ static void parse_time(struct hf_owner *owner, const char *value, size_t length)
     owner->at_utc_ms = (uint64_t)seconds * 1000;
 }
 
-/* Find the value of ${key} in ${payload}, and its length.  False if it is not
- * there.  Only a payload that begins with host= is ours; any other text may
- * have any words in it. */
-static bool find_value(const char *payload, const char *key, const char **value,
-                       size_t *length)
-{
-    size_t bytes = strlen(key);
-
-    if (strncmp(payload, "host=", strlen("host=")) != 0)
-        return false;
-    while (*payload != '\0') {
-        size_t word = strcspn(payload, " ");
-
-        bool named = word >= bytes && memcmp(payload, key, bytes) == 0;
-
-        if (named && word == bytes) { /* a word without '=' */
-            *value = payload + word;
-            *length = 0;
-            return true;
-        }
-        if (named && payload[bytes] == '=') {
-            *value = payload + bytes + 1;
-            *length = word - bytes - 1;
-            return true;
-        }
-        payload += word;
-        payload += strspn(payload, " ");
-    }
-    return false;
-}
-
 /* Set ${text} to the decoded value of ${key}, if it is there. */
 static void parse_text(const char *payload, const char *key, char *text,
                        size_t bytes)
@@ -401,8 +309,8 @@ static void parse_text(const char *payload, const char *key, char *text,
     const char *value;
     size_t length;
 
-    if (find_value(payload, key, &value, &length))
-        (void)decode(text, bytes, value, length);
+    if (hf_ticket_text_find(payload, key, &value, &length))
+        (void)hf_ticket_text_decode(text, bytes, value, length);
 }
 
 /* Each word is looked for by its key, so order and unknown words do not
@@ -417,15 +325,12 @@ bool hf_owner_text_parse(const char *payload, uint64_t now_ms,
     parse_text(payload, "host", owner->host, sizeof(owner->host));
     parse_text(payload, "command", owner->command, sizeof(owner->command));
     parse_text(payload, "text", owner->text, sizeof(owner->text));
-    if (find_value(payload, "pid", &value, &length))
-        (void)parse_number(&value, &owner->pid);
-    if (find_value(payload, "thread", &value, &length))
-        (void)parse_number(&value, &owner->thread);
-    if (find_value(payload, "limit", &value, &length))
-        (void)parse_number(&value, &owner->limit);
-    if (find_value(payload, "since", &value, &length))
+    owner->pid = hf_ticket_text_number(payload, "pid");
+    owner->thread = hf_ticket_text_number(payload, "thread");
+    owner->limit = hf_ticket_text_number(payload, "limit");
+    if (hf_ticket_text_find(payload, "since", &value, &length))
         parse_since(owner, value, length, now_ms);
-    if (find_value(payload, "at", &value, &length))
+    if (hf_ticket_text_find(payload, "at", &value, &length))
         parse_time(owner, value, length);
     return owner->pid != 0;
 }
@@ -440,9 +345,10 @@ hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
     if (bytes == 0)
         return HF_EINVAL;
     text[0] = '\0';
-    if (!find_value(owner, key, &value, &length))
+    if (!hf_ticket_text_find(owner, key, &value, &length))
         return HF_EGONE;
     if (strcmp(key, "holds") == 0) /* decoded, one name could look like two */
         return copy_value(text, bytes, value, length) ? HF_OK : HF_EINVAL;
-    return decode(text, bytes, value, length) ? HF_OK : HF_EINVAL;
+    return hf_ticket_text_decode(text, bytes, value, length) ? HF_OK
+                                                             : HF_EINVAL;
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The search for a deadlock: two readings, the second begun after the first has
+ * ended, and a verdict only about tickets that both have found.  Tickets do not
+ * come back and what they say is held does not change while they wait.  So each
+ * of them was there at the instant between the two readings, and all that the
+ * verdict rests on stood at once.  (One reading could put together what never
+ * stood together.)
+ *
+ * No I/O: it says which queue to list next.  Each list must show at least what
+ * was there when it was asked for.
+ */
+#ifndef HF_CORE_DEADLOCK_SEARCH_H
+#define HF_CORE_DEADLOCK_SEARCH_H
+
+#include "core/deadlock_reading.h"
+
+/* Zeroed before it begins. */
+struct hf_deadlock_search {
+    struct hf_deadlock_reading readings[2];
+    unsigned current;            /* the one that goes on */
+    char *name;                  /* of the lock to begin with */
+    bool is_semaphore;           /* as far as is known */
+    char *text;                  /* of the subject; NULL: there is none */
+    struct hf_ticket_id subject; /* the ticket that the cycle must have in it */
+    /* The verdict; no waiters: there is no deadlock, or it is not certain. Its
+     * tickets are those of the last reading. */
+    struct hf_deadlock_cycle cycle;
+};
+
+/* Begin a search: is there a cycle with the ticket ${subject}, which waits for
+ * the lock called ${name} and has the text ${text}?  For a semaphore it is the
+ * ticket in the entry queue.  HF_ENOMEM. */
+hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
+                                   const char *name, bool is_semaphore,
+                                   const struct hf_ticket_id *subject,
+                                   const char *text);
+
+/* The same: is there a cycle with somebody who waits for the lock called
+ * ${name}, or else one that they wait behind? */
+hf_status hf_deadlock_search_begin_lock(struct hf_deadlock_search *search,
+                                        const char *name);
+
+/* Write the name of the next queue to list to ${queue}.  False: the search has
+ * ended. */
+bool hf_deadlock_search_next(struct hf_deadlock_search *search,
+                             char queue[HF_DEADLOCK_QUEUE_NAME_BYTES]);
+
+/* The detailed list of that queue has come. */
+void hf_deadlock_search_listed(struct hf_deadlock_search *search,
+                               const struct hf_snapshot *snapshot);
+
+/* It found no verdict because of this: HF_OK, HF_ENOMEM, or HF_EFULL if there
+ * are more queues or tickets than are looked at. */
+hf_status hf_deadlock_search_status(const struct hf_deadlock_search *search);
+
+/* The name of the lock that a waiter of the cycle waits for. */
+const char *hf_deadlock_search_lock(const struct hf_deadlock_search *search,
+                                    const struct hf_deadlock_ticket *waiter);
+
+/* Write the cycle as one sentence to ${text}, cut if it does not fit; the first
+ * waiter is "this owner". */
+void hf_deadlock_search_describe(const struct hf_deadlock_search *search,
+                                 char *text, size_t bytes);
+
+/* Free what it has allocated, and zero it. */
+void hf_deadlock_search_free(struct hf_deadlock_search *search);
+
+#endif

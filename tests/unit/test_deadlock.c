@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deadlocks in queues (core/deadlock_search.h): queues of a few owners that a
+ * test writes, with the search run on them; and thousands of random ones, each
+ * compared with a definition that is plain enough to trust, which simulates
+ * what its owners release. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka/runner.h"
+#include "core/deadlock_search.h"
+#include "core/random.h"
+
+#define LOCKS 5
+#define OWNERS 7
+#define NONE OWNERS
+
+/* What a ticket of an owner in a queue is. */
+struct place {
+    size_t owner;
+    enum hf_ticket_kind kind;
+    uint32_t weight;
+};
+
+/* A lock, or a semaphore of .limit permits; its holders, then those that wait,
+ * in order. */
+struct model_lock {
+    uint32_t limit; /* 0: no semaphore */
+    struct place held[OWNERS];
+    size_t held_count;
+    struct place waits[OWNERS];
+    size_t wait_count;
+};
+
+/* Owners and locks.  The lock that a test calls "a" is number 0. */
+struct model {
+    struct model_lock locks[LOCKS];
+    bool foreign[OWNERS];
+    bool silent[OWNERS]; /* looks for no deadlock */
+    size_t lists;        /* how many lists the search has read */
+    size_t hidden;       /* an owner that is not there, by the second reading */
+    char texts[2 * LOCKS * OWNERS][HF_PAYLOAD_BYTES];
+    size_t text_count;
+};
+
+/* The id of the ticket of ${owner} in lock ${lock}: it holds, or waits. */
+static struct hf_ticket_id id_of(size_t owner, size_t lock, bool holds)
+{
+    return (struct hf_ticket_id){
+        {(uint8_t)(owner + 1), (uint8_t)(lock + 1), holds, 7}};
+}
+
+static char name_of(size_t lock)
+{
+    return (char)('a' + (int)lock);
+}
+
+static void hold_as(struct model *m, size_t owner, char lock,
+                    enum hf_ticket_kind kind, uint32_t weight)
+{
+    struct model_lock *l = &m->locks[lock - 'a'];
+
+    l->held[l->held_count++] = (struct place){owner, kind, weight};
+}
+
+static void wait_as(struct model *m, size_t owner, char lock,
+                    enum hf_ticket_kind kind, uint32_t weight)
+{
+    struct model_lock *l = &m->locks[lock - 'a'];
+
+    l->waits[l->wait_count++] = (struct place){owner, kind, weight};
+}
+
+static void hold(struct model *m, size_t owner, char lock)
+{
+    hold_as(m, owner, lock, HF_TICKET_MUTEX, 1);
+}
+
+static void wait_for(struct model *m, size_t owner, char lock)
+{
+    wait_as(m, owner, lock, HF_TICKET_MUTEX, 1);
+}
+
+/* Does ${owner} hold something of ${lock}? */
+static bool holds(const struct model_lock *lock, size_t owner)
+{
+    for (size_t i = 0; i < lock->held_count; i++) {
+        if (lock->held[i].owner == owner)
+            return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------ as a server shows --
+ */
+
+/* The text of the ticket by which ${place} waits for ${lock}. */
+static const char *text_of(struct model *m, const struct model_lock *lock,
+                           const struct place *place)
+{
+    char *text = m->texts[m->text_count++];
+    size_t used, count = 0;
+
+    if (m->foreign[place->owner])
+        return strcpy(text, "by another program");
+    used = (size_t)sprintf(text, "host=h pid=%zu command=c%s", place->owner + 1,
+                           m->silent[place->owner] ? "" : " detect");
+    if (lock->limit > 0)
+        used += (size_t)sprintf(text + used, " limit=%u permits=%u",
+                                lock->limit, place->weight);
+    for (size_t i = 0; i < LOCKS; i++) {
+        const uint8_t *id;
+        struct hf_ticket_id held = id_of(place->owner, i, true);
+
+        if (!holds(&m->locks[i], place->owner))
+            continue;
+        id = held.bytes;
+        used += (size_t)sprintf(text + used, "%s%c:%02x%02x%02x%02x",
+                                count++ == 0 ? " holds=" : ",", name_of(i),
+                                id[0], id[1], id[2], id[3]);
+    }
+    return text;
+}
+
+/* Add the tickets of ${places} to ${tickets}. */
+static size_t show(struct model *m, size_t lock, const struct place *places,
+                   size_t place_count, bool held, struct hf_ticket *tickets,
+                   size_t count)
+{
+    for (size_t i = 0; i < place_count; i++) {
+        if (places[i].owner == m->hidden && m->lists > 2)
+            continue;
+        tickets[count] = (struct hf_ticket){
+            .id = id_of(places[i].owner, lock, held),
+            .sequence = count + 1,
+            .token = 100 + places[i].owner,
+            .kind = m->locks[lock].limit == 0 ? places[i].kind
+                    : held                    ? HF_TICKET_LEASE
+                                              : HF_TICKET_MUTEX,
+            .weight = places[i].weight,
+            .payload =
+                held ? "host=h pid=1" : text_of(m, &m->locks[lock], &places[i]),
+        };
+        count++;
+    }
+    return count;
+}
+
+/* The queue called ${name}. */
+static size_t list(struct model *m, const char *name, struct hf_ticket *tickets)
+{
+    size_t lock = (size_t)(name[0] - 'a');
+    const struct model_lock *l = &m->locks[lock];
+    size_t count = 0;
+    bool whole = name[1] == '\0' && l->limit == 0;
+
+    m->text_count = 0;
+    m->lists++;
+    if (whole || (l->limit > 0 && strcmp(name + 1, HF_QUEUE_LEASES) == 0))
+        count = show(m, lock, l->held, l->held_count, true, tickets, count);
+    if (whole || (l->limit > 0 && strcmp(name + 1, HF_QUEUE_LOCKS) == 0))
+        count = show(m, lock, l->waits, l->wait_count, false, tickets, count);
+    return count;
+}
+
+/* Read to the end of ${search}. */
+static void read_lists(struct model *m, struct hf_deadlock_search *search)
+{
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    struct hf_ticket tickets[2 * OWNERS];
+    struct hf_snapshot snapshot = {.tickets = tickets};
+
+    m->lists = 0;
+    while (hf_deadlock_search_next(search, queue)) {
+        snapshot.count = list(m, queue, tickets);
+        hf_deadlock_search_listed(search, &snapshot);
+    }
+}
+
+/* The text of the ticket by which ${owner} waits for ${lock}. */
+static void write_text(struct model *m, size_t owner, size_t lock, char *text)
+{
+    const struct model_lock *l = &m->locks[lock];
+
+    m->text_count = 0;
+    for (size_t i = 0; i < l->wait_count; i++) {
+        if (l->waits[i].owner == owner)
+            strcpy(text, text_of(m, l, &l->waits[i]));
+    }
+}
+
+/* The search of ${owner}, which waits for ${lock} and whose ticket has the text
+ * ${text}. */
+static void search_with(struct model *m, size_t owner, size_t lock,
+                        const char *text, struct hf_deadlock_search *search)
+{
+    struct hf_ticket_id id = id_of(owner, lock, false);
+    const char name[] = {name_of(lock), '\0'};
+
+    memset(search, 0, sizeof *search);
+    assert_int_equal(hf_deadlock_search_begin(
+                         search, name, m->locks[lock].limit > 0, &id, text),
+                     HF_OK);
+    read_lists(m, search);
+}
+
+/* The same with the text that it has. */
+static void search_for(struct model *m, size_t owner, size_t lock,
+                       struct hf_deadlock_search *search)
+{
+    char text[HF_PAYLOAD_BYTES] = "";
+
+    write_text(m, owner, lock, text);
+    search_with(m, owner, lock, text, search);
+}
+
+/* The length of the cycle that ${owner}, which waits for ${lock}, finds, and
+ * the owner that is to fail. */
+static size_t cycle_of(struct model *m, size_t owner, char lock, size_t *victim)
+{
+    const struct hf_deadlock_ticket *chosen;
+    struct hf_deadlock_search search;
+    size_t count;
+
+    search_for(m, owner, (size_t)(lock - 'a'), &search);
+    count = search.cycle.count;
+    chosen = hf_deadlock_victim(&search.cycle);
+    *victim = chosen != NULL ? chosen->id.bytes[0] - (size_t)1 : NONE;
+    hf_deadlock_search_free(&search);
+    return count;
+}
+
+/* The same length, if it looks at all locks. */
+static size_t cycle_in_all(struct model *m, size_t owner, size_t lock)
+{
+    struct hf_deadlock_search search;
+    size_t count;
+
+    search_with(m, owner, lock,
+                "host=h holds=a:00000000,b:00000000,c:00000000,d:00000000,"
+                "e:00000000",
+                &search);
+    count = search.cycle.count;
+    hf_deadlock_search_free(&search);
+    return count;
+}
+
+#define assert_cycle(m, owner, lock, length)                                   \
+    do {                                                                       \
+        size_t victim_;                                                        \
+        assert_int_equal(cycle_of(m, owner, lock, &victim_), length);          \
+    } while (0)
+
+#define MODEL(m)                                                               \
+    struct model m##_ = {.hidden = NONE};                                      \
+    struct model *m = &m##_;                                                   \
+    (void)state
+
+/* ----------------------------------------------------------------- tests -- */
+
+/* Two owners take two locks in opposite orders. */
+static void opposite(struct model *m)
+{
+    hold(m, 0, 'a');
+    hold(m, 1, 'b');
+    wait_for(m, 0, 'b');
+    wait_for(m, 1, 'a');
+}
+
+static void opposite_orders_are_a_cycle(void **state)
+{
+    struct hf_deadlock_search search;
+    char text[HF_ERROR_TEXT_BYTES];
+    size_t victim;
+
+    MODEL(m);
+    opposite(m);
+    assert_int_equal(cycle_of(m, 0, 'b', &victim), 2);
+    assert_int_equal(victim, 1);
+    assert_int_equal(cycle_of(m, 1, 'a', &victim), 2);
+    assert_int_equal(victim, 1);
+    assert_int_equal(m->lists, 4); /* two queues, twice */
+    search_for(m, 0, 1, &search);
+    hf_deadlock_search_describe(&search, text, sizeof text);
+    assert_string_equal(text,
+                        "deadlock: this owner waits for \"b\" behind process 2 "
+                        "\"c\" on \"h\", which waits for \"a\" behind this "
+                        "owner; release what it holds and begin again");
+    hf_deadlock_search_free(&search);
+}
+
+static void only_one_that_looks_fails(void **state)
+{
+    size_t victim;
+
+    MODEL(m);
+    opposite(m);
+    m->silent[1] = true;
+    assert_int_equal(cycle_of(m, 0, 'b', &victim), 2);
+    assert_int_equal(victim, 0);
+}
+
+static void a_wait_without_a_cycle_is_none(void **state)
+{
+    MODEL(m);
+    hold(m, 0, 'a');
+    hold(m, 1, 'b');
+    wait_for(m, 0, 'b');
+    wait_for(m, 2, 'a');
+    assert_cycle(m, 0, 'b', 0);
+    assert_int_equal(m->lists, 2); /* those who wait hold nothing else */
+}
+
+static void an_owner_behind_a_deadlock_is_not_in_it(void **state)
+{
+    MODEL(m);
+    opposite(m);
+    hold(m, 2, 'c');
+    wait_for(m, 2, 'a');
+    assert_cycle(m, 2, 'a', 0);
+    assert_cycle(m, 0, 'b', 2);
+}
+
+static void an_owner_may_wait_for_itself(void **state)
+{
+    MODEL(m);
+    hold(m, 0, 'a');
+    wait_for(m, 0, 'a');
+    assert_cycle(m, 0, 'a', 1);
+}
+
+static void readers_wait_for_writers_only(void **state)
+{
+    MODEL(m);
+    hold_as(m, 0, 'a', HF_TICKET_READ, 1);
+    hold_as(m, 1, 'a', HF_TICKET_READ, 1);
+    hold(m, 2, 'b');
+    wait_for(m, 0, 'b');
+    wait_as(m, 2, 'a', HF_TICKET_WRITE, 1);
+    assert_cycle(m, 2, 'a', 2);
+    m->locks[0].waits[0].kind = HF_TICKET_READ;
+    assert_cycle(m, 2, 'a', 0);
+}
+
+/* The holder of "a" can go on, but a writer that waits ahead cannot. */
+static void a_waiter_ahead_counts_too(void **state)
+{
+    MODEL(m);
+    hold_as(m, 3, 'a', HF_TICKET_READ, 1);
+    hold(m, 0, 'b');
+    hold(m, 1, 'c');
+    hold_as(m, 0, 'a', HF_TICKET_READ, 1);
+    wait_as(m, 1, 'a', HF_TICKET_WRITE, 1);
+    wait_for(m, 0, 'c');
+    assert_cycle(m, 1, 'a', 2);
+    assert_cycle(m, 0, 'c', 2);
+}
+
+static void one_free_permit_is_enough(void **state)
+{
+    MODEL(m);
+    m->locks[0].limit = 2;
+    hold(m, 0, 'a');
+    hold(m, 2, 'a');
+    hold(m, 1, 'b');
+    wait_for(m, 0, 'b');
+    wait_for(m, 1, 'a');
+    assert_cycle(m, 0, 'b', 0); /* owner 2 will give its permit back */
+    wait_for(m, 2, 'b');
+    assert_cycle(m, 0, 'b', 2); /* it cannot */
+}
+
+static void as_many_permits_as_it_lacks(void **state)
+{
+    MODEL(m);
+    m->locks[0].limit = 3;
+    hold(m, 0, 'a');
+    hold_as(m, 2, 'a', HF_TICKET_LEASE, 1);
+    hold(m, 1, 'b');
+    wait_for(m, 0, 'b');
+    wait_as(m, 1, 'a', HF_TICKET_LEASE, 2);
+    assert_cycle(m, 1, 'a', 0);
+    m->locks[0].waits[0].weight = 3;
+    assert_cycle(m, 1, 'a', 2);
+}
+
+static void tickets_of_others_can_go_on(void **state)
+{
+    MODEL(m);
+    opposite(m);
+    m->foreign[1] = true;
+    assert_cycle(m, 0, 'b', 0);
+}
+
+/* Another program waits in between; it adds nothing to the cycle and hides
+ * nothing of it. */
+static void tickets_of_others_hide_nothing(void **state)
+{
+    MODEL(m);
+    hold(m, 0, 'a');
+    hold(m, 1, 'b');
+    wait_for(m, 2, 'a');
+    m->foreign[2] = true;
+    wait_for(m, 0, 'b');
+    wait_for(m, 1, 'a');
+    assert_cycle(m, 0, 'b', 2);
+}
+
+static void elections_are_no_waits(void **state)
+{
+    MODEL(m);
+    opposite(m);
+    m->locks[0].held[0].kind = HF_TICKET_ELECTION;
+    m->locks[0].waits[0].kind = HF_TICKET_ELECTION;
+    assert_cycle(m, 0, 'b', 0);
+}
+
+/* The first reading saw owner 1, the second does not. */
+static void both_readings_have_to_agree(void **state)
+{
+    MODEL(m);
+    opposite(m);
+    m->hidden = 1;
+    assert_cycle(m, 0, 'b', 0);
+    assert_int_equal(m->lists, 4);
+}
+
+static void a_lock_can_be_asked_about(void **state)
+{
+    struct hf_deadlock_search search = {.current = 0};
+
+    MODEL(m);
+    opposite(m);
+    wait_for(m, 2, 'b');
+    assert_int_equal(hf_deadlock_search_begin_lock(&search, "b"), HF_OK);
+    read_lists(m, &search);
+    assert_int_equal(search.cycle.count, 2);
+    hf_deadlock_search_free(&search);
+}
+
+/* ---------------------------------------------------------------- bounds -- */
+
+/* Begin a search for a ticket that holds a:..., and answer its first list with
+ * ${count} tickets, each with the text that ${write} makes. */
+static hf_status answer_with(size_t count, void (*write)(char *text, size_t i))
+{
+    static struct hf_ticket tickets[HF_DEADLOCK_TICKETS_MAX + 1];
+    static char texts[HF_DEADLOCK_TICKETS_MAX + 1][64];
+    struct hf_deadlock_search search = {.current = 0};
+    struct hf_ticket_id id = id_of(0, 0, false);
+    struct hf_snapshot snapshot = {tickets, count, 0};
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    hf_status status;
+
+    for (size_t i = 0; i < count; i++) {
+        write(texts[i], i);
+        tickets[i] = (struct hf_ticket){.id = {{(uint8_t)i, (uint8_t)(i >> 8)}},
+                                        .kind = HF_TICKET_MUTEX,
+                                        .weight = 1,
+                                        .payload = texts[i]};
+    }
+    assert_int_equal(hf_deadlock_search_begin(&search, "a", false, &id,
+                                              "host=h holds=a:00000000"),
+                     HF_OK);
+    while (hf_deadlock_search_next(&search, queue)) {
+        snapshot.count = strcmp(queue, "a") == 0 ? count : 0;
+        hf_deadlock_search_listed(&search, &snapshot);
+    }
+    assert_int_equal(search.cycle.count, 0);
+    status = hf_deadlock_search_status(&search);
+    hf_deadlock_search_free(&search);
+    return status;
+}
+
+static void write_nothing(char *text, size_t i)
+{
+    (void)i;
+    strcpy(text, "host=h");
+}
+
+static void write_hold(char *text, size_t i)
+{
+    sprintf(text, "host=h holds=other%zu:01020304", i);
+}
+
+static void too_many_tickets_give_no_verdict(void **state)
+{
+    (void)state;
+    assert_int_equal(answer_with(HF_DEADLOCK_TICKETS_MAX, write_nothing),
+                     HF_OK);
+    assert_int_equal(answer_with(HF_DEADLOCK_TICKETS_MAX + 1, write_nothing),
+                     HF_EFULL);
+}
+
+/* The first ticket holds, so it is not followed; each of the others names a
+ * lock, which has three queues because no ticket of it is found. */
+static void too_many_queues_give_no_verdict(void **state)
+{
+    (void)state;
+    assert_int_equal(answer_with(22, write_hold), HF_OK);
+    assert_int_equal(answer_with(23, write_hold), HF_EFULL);
+    assert_int_equal(answer_with(200, write_hold), HF_EFULL);
+}
+
+/* ---------------------------------------------------- the definition -- */
+
+/* Take what ${owner} has out of ${m}. */
+static void leave(struct model *m, size_t owner)
+{
+    for (size_t i = 0; i < LOCKS; i++) {
+        struct model_lock *l = &m->locks[i];
+        size_t held = 0, waits = 0;
+
+        for (size_t k = 0; k < l->held_count; k++) {
+            if (l->held[k].owner != owner)
+                l->held[held++] = l->held[k];
+        }
+        for (size_t k = 0; k < l->wait_count; k++) {
+            if (l->waits[k].owner != owner)
+                l->waits[waits++] = l->waits[k];
+        }
+        l->held_count = held;
+        l->wait_count = waits;
+    }
+}
+
+/* May the ticket ${place}, with ${before} tickets that wait ahead, enter? */
+static bool may_enter(const struct model_lock *l, const struct place *place,
+                      size_t before)
+{
+    uint64_t permits = place->weight;
+
+    if (l->limit > 0) {
+        for (size_t i = 0; i < l->held_count; i++)
+            permits += l->held[i].weight;
+        return before == 0 && permits <= l->limit;
+    }
+    for (size_t i = 0; i < l->held_count; i++) {
+        if (place->kind != HF_TICKET_READ || l->held[i].kind != HF_TICKET_READ)
+            return false;
+    }
+    for (size_t i = 0; i < before; i++) {
+        if (place->kind != HF_TICKET_READ || l->waits[i].kind != HF_TICKET_READ)
+            return false;
+    }
+    return true;
+}
+
+/* The lock that ${owner} waits for, and its place there; LOCKS: it does not. */
+static size_t waits_for(const struct model *m, size_t owner, size_t *index)
+{
+    for (size_t i = 0; i < LOCKS; i++) {
+        for (size_t k = 0; k < m->locks[i].wait_count; k++) {
+            if (m->locks[i].waits[k].owner == owner) {
+                *index = k;
+                return i;
+            }
+        }
+    }
+    return LOCKS;
+}
+
+/* Can ${owner} finish its work and release everything? */
+static bool can_finish(const struct model *m, size_t owner)
+{
+    size_t index, lock = waits_for(m, owner, &index);
+
+    return m->foreign[owner] || lock == LOCKS ||
+           may_enter(&m->locks[lock], &m->locks[lock].waits[index], index);
+}
+
+/* Let owners finish until none can; those that remain are in a deadlock, or
+ * behind one. */
+static void simulate(struct model m, bool *deadlocked)
+{
+    bool finished[OWNERS] = {false};
+    bool changed;
+
+    do {
+        changed = false;
+        for (size_t owner = 0; owner < OWNERS; owner++) {
+            if (finished[owner] || !can_finish(&m, owner))
+                continue;
+            finished[owner] = changed = true;
+            leave(&m, owner);
+        }
+    } while (changed);
+    for (size_t owner = 0; owner < OWNERS; owner++)
+        deadlocked[owner] = !finished[owner];
+}
+
+/* Does ${owner}, which waits, wait for ${other}?  Both are in a deadlock. */
+static bool has_edge(const struct model *m, const bool *deadlocked,
+                     size_t owner, size_t other)
+{
+    size_t index, lock = waits_for(m, owner, &index);
+    const struct model_lock *l = &m->locks[lock];
+    const struct place *own = &l->waits[index];
+    uint64_t permits = own->weight;
+
+    for (size_t i = 0; i < index; i++) {
+        if (l->waits[i].owner == other &&
+            (l->limit > 0 || own->kind != HF_TICKET_READ ||
+             l->waits[i].kind != HF_TICKET_READ))
+            return true;
+    }
+    for (size_t i = 0; i < l->held_count; i++) {
+        if (deadlocked[l->held[i].owner])
+            permits += l->held[i].weight;
+    }
+    for (size_t i = 0; i < l->held_count; i++) {
+        if (l->held[i].owner != other)
+            continue;
+        if (l->limit > 0 ? permits > l->limit
+                         : own->kind != HF_TICKET_READ ||
+                               l->held[i].kind != HF_TICKET_READ)
+            return true;
+    }
+    return false;
+}
+
+/* The length of the shortest cycle through each owner, by Floyd and Warshall;
+ * 0: none. */
+static void measure(const struct model *m, size_t *cycles)
+{
+    size_t far = 1000, d[OWNERS][OWNERS];
+    bool deadlocked[OWNERS];
+
+    simulate(*m, deadlocked);
+    for (size_t i = 0; i < OWNERS; i++) {
+        for (size_t k = 0; k < OWNERS; k++)
+            d[i][k] =
+                deadlocked[i] && deadlocked[k] && has_edge(m, deadlocked, i, k)
+                    ? 1
+                    : far;
+    }
+    for (size_t k = 0; k < OWNERS; k++) {
+        for (size_t i = 0; i < OWNERS; i++) {
+            for (size_t j = 0; j < OWNERS; j++) {
+                if (d[i][k] + d[k][j] < d[i][j])
+                    d[i][j] = d[i][k] + d[k][j];
+            }
+        }
+    }
+    for (size_t i = 0; i < OWNERS; i++)
+        cycles[i] = d[i][i] < far ? d[i][i] : 0;
+}
+
+/* A kind for a ticket of ${l}. */
+static enum hf_ticket_kind random_kind(struct hf_random *random, bool rw)
+{
+    if (!rw)
+        return HF_TICKET_MUTEX;
+    return hf_random_below(random, 2) ? HF_TICKET_READ : HF_TICKET_WRITE;
+}
+
+/* Make ${owner} ask for the lock ${lock}: it holds it if it may, or waits if
+ * it waits for nothing yet. */
+static void ask(struct model *m, struct hf_random *random, size_t owner,
+                size_t lock, bool rw)
+{
+    struct model_lock *l = &m->locks[lock];
+    uint32_t most = l->limit > 0 ? l->limit : 1;
+    struct place place = {owner, random_kind(random, rw),
+                          1 + (uint32_t)hf_random_below(random, most)};
+    size_t index;
+
+    if (waits_for(m, owner, &index) != LOCKS)
+        return;
+    if (!holds(l, owner) && may_enter(l, &place, l->wait_count))
+        l->held[l->held_count++] = place;
+    else if (hf_random_below(random, 3) > 0)
+        l->waits[l->wait_count++] = place;
+}
+
+/* Random owners ask for random locks, one after the other, as owners do. */
+static void fill(struct model *m, struct hf_random *random)
+{
+    bool rw[LOCKS];
+
+    memset(m, 0, sizeof *m);
+    m->hidden = NONE;
+    for (size_t i = 0; i < LOCKS; i++) {
+        uint64_t kind = hf_random_below(random, 4);
+
+        rw[i] = kind == 1;
+        m->locks[i].limit =
+            kind == 0 ? 1 + (uint32_t)hf_random_below(random, 3) : 0;
+    }
+    for (size_t i = 0; i < OWNERS; i++)
+        m->foreign[i] = hf_random_below(random, 12) == 0;
+    for (size_t i = 0; i < 5 * (size_t)OWNERS; i++) {
+        size_t lock = hf_random_below(random, LOCKS);
+
+        ask(m, random, hf_random_below(random, OWNERS), lock, rw[lock]);
+    }
+}
+
+/* Each owner that waits looks for a deadlock.  A search that looks at all locks
+ * finds what the definition finds.  The real one finds nothing else; and if
+ * there is a deadlock then one of its waiters finds it, because the owners that
+ * wait for no others wait for each other. */
+static void check_owners(struct model *m, size_t *lengths)
+{
+    size_t cycles[OWNERS], victim;
+    bool is_deadlock = false, is_found = false;
+
+    measure(m, cycles);
+    for (size_t owner = 0; owner < OWNERS; owner++) {
+        size_t index, lock = waits_for(m, owner, &index), found;
+
+        if (lock == LOCKS || m->foreign[owner])
+            continue;
+        assert_int_equal(cycle_in_all(m, owner, lock), cycles[owner]);
+        found = cycle_of(m, owner, name_of(lock), &victim);
+        assert_true(found == 0 || cycles[owner] > 0);
+        is_deadlock |= cycles[owner] > 0;
+        is_found |= found > 0;
+        lengths[cycles[owner]]++;
+    }
+    assert_true(is_deadlock == is_found);
+}
+
+static void random_queues_agree_with_the_definition(void **state)
+{
+    size_t lengths[OWNERS + 1] = {0};
+    struct hf_random random;
+    struct model m;
+
+    (void)state;
+    hf_random_seed(&random, 17);
+    for (size_t run = 0; run < 10000; run++) {
+        fill(&m, &random);
+        check_owners(&m, lengths);
+    }
+    for (size_t i = 0; i <= 5; i++)
+        assert_true(lengths[i] > 50);
+}
+
+TEST_FILE(deadlock)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opposite_orders_are_a_cycle),
+        cmocka_unit_test(only_one_that_looks_fails),
+        cmocka_unit_test(a_wait_without_a_cycle_is_none),
+        cmocka_unit_test(an_owner_behind_a_deadlock_is_not_in_it),
+        cmocka_unit_test(an_owner_may_wait_for_itself),
+        cmocka_unit_test(readers_wait_for_writers_only),
+        cmocka_unit_test(a_waiter_ahead_counts_too),
+        cmocka_unit_test(one_free_permit_is_enough),
+        cmocka_unit_test(as_many_permits_as_it_lacks),
+        cmocka_unit_test(tickets_of_others_can_go_on),
+        cmocka_unit_test(tickets_of_others_hide_nothing),
+        cmocka_unit_test(elections_are_no_waits),
+        cmocka_unit_test(both_readings_have_to_agree),
+        cmocka_unit_test(a_lock_can_be_asked_about),
+        cmocka_unit_test(too_many_tickets_give_no_verdict),
+        cmocka_unit_test(too_many_queues_give_no_verdict),
+        cmocka_unit_test(random_queues_agree_with_the_definition),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
