@@ -179,11 +179,22 @@ struct hf_acquire_opts {
      * and releases nothing meanwhile.  All handles of a client share these
      * numbers; hf_mutex and hf_rwlock use those of their .owner. */
     uint64_t owner;
+    /* Look for deadlocks while it waits, if .owner, which must be given, holds
+     * something else through this client: after 1 s, and then after 2, 4 ... 60
+     * s more.  A look lists the queue and those of the locks that the owner
+     * holds, then those of the locks that their waiters hold, and so on, up to
+     * 64 queues of up to 256 tickets; all of them twice if they seem to be a
+     * deadlock.  Of the acquires of a deadlock that look, the one with the
+     * highest token fails with HF_EDEADLK, and its text names all of them.  It
+     * is found if each says what its owner holds; so a ticket of another
+     * program, or one that threads share (.handoffs), counts as one that can go
+     * on.  An owner that asks for what it holds itself fails at once. */
+    bool detect_deadlock;
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \
     {                                                                          \
         sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
-            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL, 0                    \
+            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL, 0, false             \
     }
 
 /**
@@ -200,8 +211,9 @@ struct hf_acquire_opts {
  *   Ownership ${opts} (NULL: wait for ever) is copied.  ${grant} must be
  *             released with hf_grant_release().
  *   Thread    any; the grant belongs to no thread.
- *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
- *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EDEADLK with
+ *             .detect_deadlock; HF_EUNREACHABLE if there never was a
+ *             connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL HF_EINVAL
  *             HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the engine, as its
  *             URL has it, has no tickets of that kind.  ${grant} is NULL.  No

@@ -56,13 +56,14 @@ struct hf_mutex_opts {
     uint32_t handoffs;
     const char *text; /* as in struct hf_acquire_opts, of every ticket */
     struct hf_on_mutex_revoke on_revoke;
+    /* As in struct hf_acquire_opts.  Each owner then has a ticket of its own,
+     * as with .handoffs of 0. */
+    bool detect_deadlock;
 };
 #define HF_MUTEX_OPTS_INIT                                                     \
     {                                                                          \
         sizeof(struct hf_mutex_opts), NULL, NULL, HF_MUTEX_HANDOFFS, NULL,     \
-        {                                                                      \
-            NULL, NULL, NULL                                                   \
-        }                                                                      \
+            {NULL, NULL, NULL}, false                                          \
     }
 
 /**
@@ -191,13 +192,12 @@ struct hf_rwlock_opts {
     void *owner_arg;
     const char *text;
     struct hf_on_rwlock_revoke on_revoke;
+    bool detect_deadlock;
 };
 #define HF_RWLOCK_OPTS_INIT                                                    \
     {                                                                          \
-        sizeof(struct hf_rwlock_opts), NULL, NULL, NULL,                       \
-        {                                                                      \
-            NULL, NULL, NULL                                                   \
-        }                                                                      \
+        sizeof(struct hf_rwlock_opts), NULL, NULL, NULL, {NULL, NULL, NULL},   \
+            false                                                              \
     }
 
 /**

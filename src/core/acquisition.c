@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "core/core_state.h"
+#include "core/deadlock_detection.h"
 #include "core/error.h"
 #include "core/time_math.h"
 
@@ -130,6 +131,8 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
         add_held(core, a);
         set_valid(a, true);
     }
+    if (a->state != STATE(WAITING))
+        hf_deadlock_detection_end(core, a);
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_update_order(core, a);
 }
@@ -382,6 +385,8 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
         hf_enqueue_order_register(core, &a->tickets.turn, a->queue,
                                   a->not_before_ms);
     }
+    if (a->detection != NULL)
+        hf_deadlock_detection_begin(core, a);
     if (hf_acquisition_is_of_user(a)) {
         a->user.answer.acquisition = a;
         a->user.loss.acquisition = a;
@@ -449,7 +454,8 @@ void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
     if (a->state != STATE(RELEASING) && a->state != STATE(GIVING_UP))
         return;
     notify_end(core, a);
-    if (!a->notified || !a->ops->may_finish(a))
+    if (!a->notified || !a->ops->may_finish(a) ||
+        hf_deadlock_detection_is_busy(a))
         return;
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
@@ -463,6 +469,8 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 
     hf_shared_text_clear(&core->messages, &a->message);
     hf_shared_text_clear(&core->holders, &a->holder);
+    hf_deadlock_detection_free(a->detection);
+    a->detection = NULL;
     for (; ticket != NULL; ticket = next) {
         next = ticket->next;
         hf_own_ticket_free(ticket);

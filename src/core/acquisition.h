@@ -45,6 +45,7 @@
 struct hf_multi_lock;
 struct hf_cohort;
 struct hf_core;
+struct hf_deadlock_detection;
 
 /* How many earlier tickets of one acquisition may be under removal while it
  * tries again.  With this many the next retry waits until one of them is GONE.
@@ -188,6 +189,9 @@ struct hf_acquisition {
     uint64_t deadline_at_ms;  /* CLOCK_BOOTTIME; HF_FOREVER: none */
     uint64_t report_every_ms; /* emit WAITING at least this often while queued;
                                  0: only when the queue was listed anyway */
+    /* Of the user's: it looks for deadlocks while it waits.  Zeroed memory of
+     * hf_alloc(), which hf_acquisition_free() frees; NULL: it does not look. */
+    struct hf_deadlock_detection *detection;
     /* How it gets its lock, and the data of that.  NULL before ACQUIRE: by
      * tickets of its own.  Of a multi-lock and of a waiter both are set. */
     const struct hf_acquisition_ops *ops;

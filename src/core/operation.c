@@ -143,15 +143,19 @@ static void finish(struct hf_core *core, struct hf_operation *operation)
     move(core, operation, STATE(DONE));
     hf_schedule_leave(core, &operation->entry);
     unlink(core, operation);
-    hf_effect_add(&core->effects, &operation->finished_effect,
-                  HF_EFFECT_OPERATION_DONE);
+    if (operation->listener != NULL)
+        operation->listener->done(core, operation);
+    else
+        hf_effect_add(&core->effects, &operation->finished_effect,
+                      HF_EFFECT_OPERATION_DONE);
 }
 
 static void notify_answered(struct hf_core *core,
                             struct hf_operation *operation)
 {
-    hf_effect_add(&core->effects, &operation->answered_effect,
-                  HF_EFFECT_OPERATION_ANSWERED);
+    if (operation->listener == NULL)
+        hf_effect_add(&core->effects, &operation->answered_effect,
+                      HF_EFFECT_OPERATION_ANSWERED);
 }
 
 /* Its user was notified of the end: take back what the engine has of it, or
@@ -416,6 +420,8 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
     } else {
         operation->found = event->as.answer.found || operation->unsure;
         operation->status = HF_OK;
+        if (operation->listener != NULL)
+            operation->listener->listed(operation, &event->as.answer.snapshot);
         notify_answered(core, operation);
         finish(core, operation);
     }

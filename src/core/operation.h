@@ -32,6 +32,17 @@
 #include "core/schedule.h"
 
 struct hf_core;
+struct hf_operation;
+
+/* The reports of an operation that an object of the core has begun, from within
+ * a step.  They may only take notes (deferred_call.h). */
+struct hf_operation_listener {
+    /* The answer to a LIST. */
+    void (*listed)(struct hf_operation *operation,
+                   const struct hf_snapshot *snapshot);
+    /* It is DONE; .status says how it has ended. */
+    void (*done)(struct hf_core *core, struct hf_operation *operation);
+};
 
 /* Zeroed by its user, who then sets the first fields, before START_OPERATION.
  */
@@ -56,6 +67,8 @@ struct hf_operation {
     uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
     bool only_try; /* the deadline is config.connect_ms from now; WATCH_QUEUE:
                       end with HF_EBUSY instead of waiting for others */
+    /* Who is notified, instead of the user by effects; NULL: the user. */
+    const struct hf_operation_listener *listener;
 
     /* To be read with OPERATION_ANSWERED. */
     hf_status status;

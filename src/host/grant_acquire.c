@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "host/grant.h"
 #include "host/opts_compat.h"
+#include "host/owner_grants.h"
 #include "host/owner_text.h"
 
 /* Call the .drop of callbacks that no grant has taken over. */
@@ -104,6 +105,27 @@ static void detach_grant(struct hf_grant *grant)
     hf_grant_cancel(grant);
 }
 
+/* With .detect_deadlock: is the owner known, and would it not wait for itself?
+ * A try never waits. */
+static hf_status check_owner(const struct acquire_args *args,
+                             struct hf_error *error)
+{
+    if (args->owner == 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "detect_deadlock needs the owner, because a "
+                            "deadlock is found by what owners hold; set .owner "
+                            "too, for instance to hf_owner_self()");
+    for (size_t i = 0; args->opts.wait_ms > 0 && i < args->count; i++) {
+        if (hf_owner_grants_conflict(args->owner, args->locks[i]))
+            return hf_error_set(error, HF_EDEADLK,
+                                "deadlock: this owner holds \"%.200s\" already "
+                                "and would wait for itself; release that "
+                                "first, or use hf_mutex, which counts",
+                                args->locks[i]->name);
+    }
+    return HF_OK;
+}
+
 /* Make a grant for ${args} and begin to acquire it.  ${waiter} or ${done} gets
  * the answer.  With the lock.  On failure ${grant} is not set, and the
  * callbacks still are the caller's. */
@@ -122,6 +144,8 @@ static hf_status begin_acquire(const struct acquire_args *args,
         return error->status;
     }
     status = hf_grant_items_check(args->locks, args->count, error);
+    if (status == HF_OK && opts->detect_deadlock)
+        status = check_owner(args, error);
     if (status != HF_OK)
         return status;
     if (client->monitor.closing)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/deadlock_detection.h"
 #include "core/memory.h"
 #include "core/multi_lock.h"
 #include "core/time_math.h"
@@ -128,7 +129,8 @@ static const struct hf_op_ops op_ops = {
     .dereference = dereference_op,
 };
 
-/* Everything is allocated here, except a downgrade and a payload that grows. */
+/* Everything is allocated here, except a downgrade, a payload that grows, and a
+ * look for deadlocks. */
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *fixed_payload, struct hf_done done)
@@ -144,6 +146,12 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     if ((grant = allocate(tickets, count, hf_grant_has_callbacks(opts),
                           payload)) == NULL)
         return NULL;
+    if (opts->detect_deadlock && opts->wait_ms > 0 &&
+        (grant->acquisition.detection =
+             hf_alloc(sizeof(*grant->acquisition.detection))) == NULL) {
+        hf_free(grant);
+        return NULL;
+    }
     grant->client = locks[0]->client;
     grant->lock = locks[0];
     grant->references = 1;

@@ -34,7 +34,7 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
     const struct hf_acquisition *lease = acquisition + acquisition->entry_mutex;
 
     if (lease->kind == HF_TICKET_LEASE)
-        hf_owner_text_add_limit(payload, lease->limit);
+        hf_owner_text_add_limit(payload, lease->limit, lease->weight);
 }
 
 /* Make room for ${size} bytes in the payload of ${grant}.  The old payload may

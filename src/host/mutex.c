@@ -64,6 +64,7 @@ static void init_mutex(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
     mutex->on_revoke = opts->on_revoke;
     mutex->reentrant.owner = opts->owner;
     mutex->reentrant.owner_arg = opts->owner_arg;
+    mutex->reentrant.detect_deadlock = opts->detect_deadlock;
     mutex->reentrant.revoked =
         opts->on_revoke.fn != NULL ? call_on_revoke : NULL;
     mutex->reentrant.destroy = destroy_mutex;
@@ -89,7 +90,7 @@ static hf_status open_mutex(struct hf_client *client, const char *name,
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK)
         goto free_mutex;
-    if (opts->handoffs > 0)
+    if (opts->handoffs > 0 && !opts->detect_deadlock)
         status = hf_lock_join_cohort(made->lock, call, opts->handoffs);
     if (status != HF_OK)
         goto free_lock;

@@ -78,6 +78,54 @@ static bool write_grant(char payload[HF_PAYLOAD_BYTES],
     return true;
 }
 
+/* Has ${grant}, which may be waiting for several locks, got one of them? */
+static bool has_some(const struct hf_grant *grant)
+{
+    for (size_t i = 0; i < grant->item_count; i++) {
+        if (grant->items[i].acquisition->state == HF_ACQUISITION_HELD)
+            return true;
+    }
+    return false;
+}
+
+/* The first of the grants of ${owner} from ${held} on; NULL: there is none. */
+static const struct hf_grant *next_of_owner(const struct hf_grant *held,
+                                            uint64_t owner)
+{
+    while (held != NULL && held->owner != owner)
+        held = held->held_next;
+    return held;
+}
+
+/* Are ${item}, which is held, and ${lock} in each other's way? */
+static bool excludes(const struct hf_grant_item *item,
+                     const struct hf_lock *lock)
+{
+    const struct hf_acquisition *a = item->acquisition;
+    bool leases = lock->kind == HF_TICKET_LEASE;
+
+    if (strcmp(item->lock->name, lock->name) != 0 ||
+        (a->kind == HF_TICKET_LEASE) != leases)
+        return false;
+    if (leases)
+        return a->weight + lock->permits > lock->limit;
+    return a->kind != HF_TICKET_READ || lock->kind != HF_TICKET_READ;
+}
+
+bool hf_owner_grants_conflict(uint64_t owner, const struct hf_lock *lock)
+{
+    const struct hf_grant *held =
+        next_of_owner(*bucket_of(&lock->client->owner_grants, owner), owner);
+
+    for (; held != NULL; held = next_of_owner(held->held_next, owner)) {
+        for (size_t i = 0; i < held->item_count; i++) {
+            if (excludes(&held->items[i], lock))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* The inherited locks come first, then those of ${grant}, then those of the
  * owner's other grants. */
 void hf_owner_grants_write(const struct hf_grant *grant,
@@ -88,12 +136,17 @@ void hf_owner_grants_write(const struct hf_grant *grant,
 
     if (grant->owner == 0)
         return;
+    held = next_of_owner(*bucket_of(owner_grants, grant->owner), grant->owner);
+    if (owner_grants->inherited[0] == '\0' && held == NULL && !has_some(grant))
+        return;
+    if (grant->acquisition.detection != NULL)
+        hf_owner_text_add_detect(payload);
     memcpy(payload + strlen(payload), owner_grants->inherited,
            strlen(owner_grants->inherited) + 1);
     if (!write_grant(payload, grant))
         return;
-    for (held = *bucket_of(owner_grants, grant->owner); held != NULL;
-         held = held->held_next)
-        if (held->owner == grant->owner && !write_grant(payload, held))
+    for (; held != NULL; held = next_of_owner(held->held_next, grant->owner)) {
+        if (!write_grant(payload, held))
             return;
+    }
 }

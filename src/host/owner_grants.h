@@ -41,9 +41,14 @@ void hf_owner_grants_inherit(struct hf_client *client, const char *name,
 void hf_owner_grants_add(struct hf_grant *grant);
 void hf_owner_grants_remove(struct hf_grant *grant);
 
+/* Would ${owner} wait for itself if it waited for ${lock}: does it hold that
+ * lock in a way that excludes this? */
+bool hf_owner_grants_conflict(uint64_t owner, const struct hf_lock *lock);
+
 /* Add holds= to ${payload} if the owner of ${grant}, which waits, holds
  * anything: the locks of that owner's other grants, and those of several locks
- * that ${grant} itself has already.  It stops when ${payload} is full. */
+ * that ${grant} itself has already.  It stops when ${payload} is full.  If the
+ * owner looks for deadlocks, detect is before it. */
 void hf_owner_grants_write(const struct hf_grant *grant,
                            char payload[HF_PAYLOAD_BYTES]);
 

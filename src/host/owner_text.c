@@ -28,8 +28,9 @@
 
 /* With these bounds, and numbers of at most twenty digits, all words fit. */
 #define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
-_Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
-                       (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)4 * 20 +
+_Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit= "
+                      "permits= detect") +
+                       (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)5 * 20 +
                        BOOT_DIGITS + TIME_BYTES + TEXT_BYTES +
                        HF_OWNER_INHERITED_BYTES <
                    HF_OWNER_HOLDS_END,
@@ -202,12 +203,25 @@ void hf_owner_text_add_asked(char payload[HF_PAYLOAD_BYTES])
                    at);
 }
 
-void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit)
+void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit,
+                             uint32_t permits)
 {
     size_t length = strlen(payload);
 
     (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " limit=%lu",
                    (unsigned long)limit);
+    if (permits == 1)
+        return;
+    length = strlen(payload);
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " permits=%lu",
+                   (unsigned long)permits);
+}
+
+void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES])
+{
+    size_t length = strlen(payload);
+
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " detect");
 }
 
 /* A name that does not fit leaves a '+' instead, for which one byte is always

@@ -47,11 +47,15 @@ void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
 #define HF_OWNER_INHERITED_BYTES 384
 
 /* The most that hf_owner_text_add_limit() adds. */
-#define HF_OWNER_LIMIT_BYTES (sizeof(" limit=4294967295") - 1)
+#define HF_OWNER_LIMIT_BYTES (sizeof(" limit=4294967295 permits=64") - 1)
 
 /* Append "limit=": the number of permits of the semaphore, as this handle has
- * it. */
-void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit);
+ * it; and, if it is not 1, "permits=": how many of them are wanted. */
+void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit,
+                             uint32_t permits);
+
+/* Append "detect": the owner looks for deadlocks. */
+void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES]);
 
 /* Append ${name}, percent-encoded, and the first eight digits of ${id} to
  * "holds=", which begins with the first: "holds=NAME:ID,NAME:ID".  ${payload}

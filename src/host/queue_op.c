@@ -349,7 +349,8 @@ void hf_queue_op_handle_effect(const struct hf_effect *effect)
 }
 
 /* A failure for lack of memory is found when the core reports the answer:
- * .list_saved is false then. */
+ * .list_saved is false then.  A list that an object of the core wants is copied
+ * by that. */
 void hf_queue_op_save_list(const struct hf_event *event)
 {
     struct hf_operation *operation;
@@ -358,7 +359,7 @@ void hf_queue_op_save_list(const struct hf_event *event)
     if (event->kind != HF_EVENT_LISTED)
         return;
     if ((operation = event->as.answer.request->operation) == NULL ||
-        operation->kind != HF_REQUEST_LIST)
+        operation->kind != HF_REQUEST_LIST || operation->listener != NULL)
         return;
     queue_op = of_operation(operation);
     if (queue_op->ended)

@@ -112,6 +112,7 @@ static struct hf_acquire_opts make_opts(struct hf_reentrant *reentrant,
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
 
     opts.wait_ms = wait_ms;
+    opts.detect_deadlock = reentrant->detect_deadlock;
     if (reentrant->text[0] != '\0')
         opts.text = reentrant->text;
     if (reentrant->revoked == NULL)

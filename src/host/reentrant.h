@@ -30,6 +30,7 @@ struct hf_hold {
 struct hf_reentrant {
     uint64_t (*owner)(void *arg); /* who calls; NULL: the thread */
     void *owner_arg;
+    bool detect_deadlock; /* of every acquire */
     /* Somebody asks ${owner} to release: calls the user.  NULL: the user has no
      * callback for that. */
     void (*revoked)(struct hf_reentrant *reentrant, uint64_t owner);

@@ -88,6 +88,7 @@ static void init_rwlock(struct hf_rwlock *rwlock,
     rwlock->on_revoke = opts->on_revoke;
     rwlock->reentrant.owner = opts->owner;
     rwlock->reentrant.owner_arg = opts->owner_arg;
+    rwlock->reentrant.detect_deadlock = opts->detect_deadlock;
     rwlock->reentrant.revoked =
         opts->on_revoke.fn != NULL ? call_on_revoke : NULL;
     rwlock->reentrant.destroy = destroy_rwlock;

@@ -280,7 +280,7 @@ static void wrong_calls_are_refused(void **state)
 
     (void)state;
     fixture_open(&f, NULL);
-    opts.size--;
+    opts.size = sizeof(opts.size);
     assert_int_equal(hf_rwlock_open(f.base.client, NAME, &opts, &made),
                      HF_EINVAL);
     assert_null(made);

@@ -149,7 +149,8 @@ static void longest(char payload[HF_PAYLOAD_BYTES])
     memset(text, '/', HF_OWNER_TEXT_BYTES);
     text[HF_OWNER_TEXT_BYTES] = '\0';
     hf_owner_text_write(payload, UINT64_MAX, text);
-    hf_owner_text_add_limit(payload, UINT32_MAX);
+    hf_owner_text_add_limit(payload, UINT32_MAX, HF_WEIGHT_MAX);
+    hf_owner_text_add_detect(payload);
 }
 
 static void what_is_held_is_said_as_far_as_it_fits(void **state)
