@@ -9,8 +9,9 @@ int hf_exit_status(hf_status status)
     switch (status) {
     case HF_EBUSY:
     case HF_ETIMEDOUT:
-    case HF_EDEADLK:
         return HF_EXIT_BUSY;
+    case HF_EDEADLK:
+        return HF_EXIT_DEADLOCK;
     case HF_ELOST:
         return HF_EXIT_LOST;
     case HF_EUNREACHABLE:

@@ -28,6 +28,7 @@ enum {
     /* Beyond sysexits.h, which has nothing like it. */
     HF_EXIT_REVOKED = 79,    /* run --on-revoke: another program asked for the
                                 release of the lock */
+    HF_EXIT_DEADLOCK = 80,   /* run: the wait was part of a deadlock */
     HF_EXIT_NOT_RUN = 126,   /* a program cannot be executed, as in shells */
     HF_EXIT_NOT_FOUND = 127, /* a program does not exist, as in shells */
     HF_EXIT_SIGNAL = 128     /* plus the signal that ended the command */

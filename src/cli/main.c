@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/evict.h"
 #include "cli/exit_status.h"
+#include "cli/explain.h"
 #include "cli/ls.h"
 #include "cli/metrics.h"
 #include "cli/program_exec.h"
@@ -28,6 +29,7 @@ static const char usage[] =
     "       holdfast ls [OPTION...] [PREFIX]\n"
     "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
     "       holdfast evict [OPTION...] NAME TICKET\n"
+    "       holdfast explain [OPTION...] NAME\n"
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
@@ -42,6 +44,7 @@ static const char usage[] =
     "  ls     list the locks that somebody holds or waits for\n"
     "  revoke ask whoever holds a lock to release it\n"
     "  evict  remove a ticket from a queue by force\n"
+    "  explain say what those who wait for a lock hold, and find deadlocks\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
     "  torture let processes contend for a lock and check what happens\n"
     "  verify check what the clients of a lock did and observed\n"
@@ -71,6 +74,7 @@ static const struct {
     {"ls", hf_ls_main, NULL},
     {"revoke", hf_revoke_main, NULL},
     {"evict", hf_evict_main, NULL},
+    {"explain", hf_explain_main, NULL},
     {"sql", hf_sql_main, NULL},
     {"torture", NULL, &hf_program_torture},
     {"verify", NULL, &hf_program_torture},

@@ -110,6 +110,10 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('E', "conflict-exit-code", "N", hf_option_number,
               FIELD(busy_exit), .max = 255,
               .help = "exit with N, not 75, if the lock is not obtained"),
+    HF_OPTION('D', "detect-deadlock", NULL, hf_option_set,
+              FIELD(detect_deadlock), .set = true,
+              .help = "inside another run: end with 80 if this wait is part of "
+                      "a deadlock"),
     HF_OPTION('g', "grace", "DURATION", hf_run_option_duration, FIELD(grace_ms),
               .help = "from SIGTERM to SIGKILL for what COMMAND leaves behind; "
                       "else 5s"),
@@ -227,7 +231,8 @@ const struct hf_command hf_run_command = {
         "unreachable, 70 a fault of holdfast, 71 out of processes or\n"
         "descriptors, 73 directory unusable or full, 75 not obtained, 76\n"
         "lost while running, 77 denied, 79 released because another program\n"
-        "asked, 126 and 127 as shells do.  See holdfast-run(1).\n",
+        "asked, 80 deadlock, 126 and 127 as shells do.  See\n"
+        "holdfast-run(1).\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
     .options_first = true,

@@ -38,6 +38,7 @@ struct hf_run_options {
     bool elect; /* `holdfast elect`: campaign again and again */
     struct hf_restart_policy restart; /* elect: when the command has ended */
     int busy_exit; /* exit status when the lock was not obtained */
+    bool detect_deadlock;
     enum hf_verbosity verbosity;
     const char *text; /* what others see of the run: --text, else .summary;
                          "": nothing */

@@ -156,6 +156,7 @@ bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
     opts.text = options->text[0] != '\0' ? options->text : NULL;
     opts.owner = hf_owner_self(); /* so that the ticket's "holds=" has the locks
                                      that are inherited */
+    opts.detect_deadlock = options->detect_deadlock;
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = supervisor;
     /* Only if it matters, because it takes a thread. */

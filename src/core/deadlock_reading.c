@@ -246,18 +246,25 @@ static bool is_followed(const struct hf_deadlock_reading *reading,
     return snapshot->tickets[index].kind != HF_TICKET_READ;
 }
 
-/* Copy ${snapshot} to ${list}. */
-static void copy_tickets(struct hf_deadlock_reading *reading,
-                         const struct hf_snapshot *snapshot,
-                         struct hf_deadlock_list *list, char *text)
+/* Copy ${snapshot} to ${list}, and return how many tickets that are.  Leases
+ * are in queues of leases only: in kazoo's layout a lock and the leases of a
+ * semaphore are in one directory, which the lists of both show. */
+static size_t copy_tickets(struct hf_deadlock_reading *reading,
+                           const struct hf_snapshot *snapshot,
+                           struct hf_deadlock_list *list, char *text)
 {
     struct hf_deadlock_hold *holds = list->holds;
+    size_t count = 0;
 
     for (size_t i = 0; i < snapshot->count; i++) {
         const struct hf_ticket *from = &snapshot->tickets[i];
-        struct hf_deadlock_ticket *ticket = &list->tickets[i];
+        struct hf_deadlock_ticket *ticket = &list->tickets[count];
         size_t bytes = strlen(from->payload) + 1;
 
+        if ((from->kind == HF_TICKET_LEASE) !=
+            (reading->role == HF_DEADLOCK_LEASES))
+            continue;
+        count++;
         memcpy(text, from->payload, bytes);
         *ticket = copy_ticket(from, text);
         if (is_followed(reading, snapshot, i)) {
@@ -267,6 +274,7 @@ static void copy_tickets(struct hf_deadlock_reading *reading,
         }
         text += bytes;
     }
+    return count;
 }
 
 void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
@@ -287,8 +295,8 @@ void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
     list->next = reading->lists;
     reading->lists = list;
     reading->storage[reading->lock].queues[reading->role] =
-        (struct hf_deadlock_queue){list->tickets, snapshot->count};
-    copy_tickets(reading, snapshot, list, text);
+        (struct hf_deadlock_queue){list->tickets,
+                                   copy_tickets(reading, snapshot, list, text)};
 }
 
 /* ---------------------------------------------------------- two readings -- */

@@ -182,8 +182,9 @@ class Installed(unittest.TestCase):
     def test_manual(self):
         pages = self.prefix / "share" / "man" / "man1"
         for name in ("holdfast", "holdfast-run", "holdfast-elect",
-                     "holdfast-show", "holdfast-ls", "holdfast-revoke",
-                     "holdfast-evict", "holdfast-metrics", "holdfast-zk"):
+                     "holdfast-show", "holdfast-ls", "holdfast-explain",
+                     "holdfast-revoke", "holdfast-evict", "holdfast-metrics",
+                     "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See explain.h.  The search of core/deadlock_search.h says which queue to list
+ * next, and each list is a call of the public interface.  It begins with the
+ * queues of NAME and goes on from what those who are there hold.
+ */
+#include "cli/explain.h"
+
+#include <string.h>
+
+#include "cli/clock.h"
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+#include "cli/ui.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/client.h"
+
+/* Long enough to get a session, short enough for a person. */
+#define WAIT_DEFAULT_MS 15000
+
+struct explain_options {
+    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms; /* how long to wait for all answers */
+    bool json;
+    const char *name;
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct explain_options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
+              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
+                      "else file:"),
+    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+              .help = "wait at most so long for all answers; else 15s"),
+    HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
+              .help = "write JSON, with the id of each ticket"),
+};
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct explain_options *options = read_options;
+    char **operands = line->argv + line->operands;
+    int count = line->argc - line->operands;
+
+    options->name = operands[0];
+    if (count == 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "NAME is missing; expected holdfast explain "
+                            "[OPTION...] NAME");
+    if (count > 1)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': one NAME at a time; explain each by "
+                            "itself",
+                            operands[1]);
+    return HF_OK;
+}
+
+static const struct hf_command explain_command = {
+    .name = "explain",
+    .synopsis = "[OPTION...] NAME",
+    .about = "Say who holds the lock NAME, what those who wait for it hold "
+             "themselves,\nand whether they wait for each other in a "
+             "deadlock.\n",
+    .notes = "The exit status is 0, whatever is found; else as of 'holdfast "
+             "run'.\nSee holdfast-explain(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* ----------------------------------------------------------------- lists -- */
+
+/* The kind of the ticket that ${view} shows. */
+static enum hf_ticket_kind kind_of(const struct hf_ticket_view *view)
+{
+    switch (view->kind) {
+    case HF_KIND_READ:
+        return HF_TICKET_READ;
+    case HF_KIND_WRITE:
+        return HF_TICKET_WRITE;
+    case HF_KIND_SEMAPHORE:
+        return HF_TICKET_LEASE;
+    case HF_KIND_ELECTION:
+        return HF_TICKET_ELECTION;
+    case HF_KIND_EXCLUSIVE:
+        return HF_TICKET_EXCLUSIVE;
+    case HF_KIND_PARTICIPANT:
+        return HF_TICKET_PARTICIPANT;
+    case HF_KIND_MUTEX:
+        break;
+    }
+    return HF_TICKET_MUTEX;
+}
+
+/* The ticket that ${view} shows, at position ${index}. */
+static struct hf_ticket ticket_of(const struct hf_ticket_view *view,
+                                  size_t index)
+{
+    struct hf_ticket ticket = {
+        .sequence = index,
+        .token = view->token,
+        .kind = kind_of(view),
+        .weight = view->permits,
+        .payload = view->owner,
+    };
+
+    (void)hf_ticket_id_parse(&ticket.id, view->id, strlen(view->id));
+    return ticket;
+}
+
+/* Hand ${listed} to ${search}. */
+static hf_status take_in(struct hf_deadlock_search *search,
+                         const struct hf_tickets *listed,
+                         struct hf_error *error)
+{
+    size_t count = hf_tickets_count(listed);
+    struct hf_ticket *tickets = hf_alloc((count + 1) * sizeof *tickets);
+    struct hf_snapshot snapshot = {tickets, count, 0};
+
+    if (tickets == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        tickets[i] = ticket_of(hf_tickets_at(listed, i), i);
+    hf_deadlock_search_listed(search, &snapshot);
+    hf_free(tickets);
+    return HF_OK;
+}
+
+/* From now to ${until_ms}; 0 if that has passed. */
+static uint64_t left_ms(uint64_t until_ms)
+{
+    uint64_t now_ms = hf_clock_now_ms();
+
+    if (until_ms == HF_FOREVER)
+        return HF_FOREVER;
+    return until_ms > now_ms ? until_ms - now_ms : 0;
+}
+
+/* List ${queue} for ${search}. */
+static hf_status list(struct hf_client *client, const char *queue,
+                      uint64_t until_ms, struct hf_deadlock_search *search,
+                      struct hf_error *error)
+{
+    struct hf_tickets *tickets = NULL;
+    struct hf_lock *lock;
+    hf_status status = hf_lock_open(client, queue, NULL, &lock);
+
+    if (status != HF_OK) {
+        hf_client_error(client, error);
+        return status;
+    }
+    status = hf_lock_tickets(lock, HF_TICKETS_ALL, left_ms(until_ms), &tickets);
+    if (status == HF_OK)
+        status = take_in(search, tickets, error);
+    else
+        hf_lock_error(lock, error);
+    hf_tickets_free(tickets);
+    hf_lock_free(lock);
+    return status;
+}
+
+/* Run ${search} for ${name} to its end. */
+static hf_status run_search(struct hf_client *client, const char *name,
+                            uint64_t wait_ms, struct hf_deadlock_search *search,
+                            struct hf_error *error)
+{
+    uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    hf_status status = hf_deadlock_search_begin_lock(search, name);
+
+    if (status != HF_OK)
+        return hf_error_set(error, status, "out of memory");
+    while (status == HF_OK && hf_deadlock_search_next(search, queue))
+        status = list(client, queue, until_ms, search, error);
+    if (status == HF_OK && hf_deadlock_search_status(search) == HF_ENOMEM)
+        status = hf_error_set(error, HF_ENOMEM, "out of memory");
+    return status;
+}
+
+/* --------------------------------------------------------------- explain -- */
+
+const struct hf_deadlock_reading *
+hf_explanation_reading(const struct hf_explanation *explanation)
+{
+    return &explanation->search.readings[explanation->search.current];
+}
+
+const struct hf_deadlock_ticket *
+hf_explanation_outer_run(const struct hf_deadlock_ticket *waiter,
+                         const struct hf_deadlock_hold *hold)
+{
+    const struct hf_deadlock_ticket *target = hold->target;
+
+    if (target == NULL || hf_ticket_text_number(target->text, "pid") ==
+                              hf_ticket_text_number(waiter->text, "pid"))
+        return NULL;
+    return target;
+}
+
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    hf_ui_print("%s", line);
+}
+
+/* Returns the exit status. */
+static int search_and_print(struct hf_client *client, const char *name,
+                            const struct explain_options *options)
+{
+    struct hf_explanation explanation = {.name = name};
+    char engine[HF_ERROR_TEXT_BYTES];
+    struct hf_error error;
+    int exit_code = 0;
+
+    hf_client_describe(client, engine, sizeof engine);
+    explanation.engine = engine;
+    if (run_search(client, name, options->wait_ms, &explanation.search,
+                   &error) != HF_OK) {
+        hf_ui_print_error(&error);
+        exit_code = hf_exit_status(error.status);
+    } else if (options->json) {
+        hf_explain_json(stdout, &explanation);
+    } else {
+        hf_explain_text(stdout, &explanation);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout))
+        exit_code = HF_EXIT_DIRECTORY;
+    hf_deadlock_search_free(&explanation.search);
+    return exit_code;
+}
+
+/* With the name as tickets have it: without a leading '/'. */
+static int explain(struct hf_client *client,
+                   const struct explain_options *options)
+{
+    struct hf_error error;
+    struct hf_lock *lock;
+    int exit_code;
+
+    if (hf_lock_open(client, options->name, NULL, &lock) != HF_OK) {
+        hf_client_error(client, &error);
+        hf_ui_print_error(&error);
+        return hf_exit_status(error.status);
+    }
+    exit_code = search_and_print(client, hf_lock_name(lock), options);
+    hf_lock_free(lock);
+    return exit_code;
+}
+
+int hf_explain_main(int argc, char **argv)
+{
+    struct explain_options options = {.wait_ms = WAIT_DEFAULT_MS};
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+    int exit_code;
+
+    if (!hf_command_line_read(&explain_command, argc, argv, &options,
+                              &exit_code))
+        return exit_code;
+    hf_command_line_warn_password(options.url);
+    opts.connect_ms = options.wait_ms;
+    opts.on_log.fn = on_log;
+    if (hf_client_open_list_only(options.url, &opts, &client, &error) !=
+        HF_OK) {
+        hf_ui_print_error(&error);
+        return hf_exit_status(error.status);
+    }
+    exit_code = explain(client, &options);
+    (void)hf_client_close(client);
+    return exit_code;
+}

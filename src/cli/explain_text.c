@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `holdfast explain` prints: see holdfast-explain(1). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/clock.h"
+#include "cli/explain.h"
+#include "cli/format.h"
+#include "cli/json.h"
+#include "core/quote.h"
+
+/* The queues of the lock that is explained: the reading has found it first. */
+static const struct hf_deadlock_queue *
+queue_of(const struct hf_explanation *explanation, int role)
+{
+    return &hf_explanation_reading(explanation)->storage[0].queues[role];
+}
+
+/* Call ${visit} for each ticket of that lock that holds it, or for each that
+ * waits; return how many these are. */
+static size_t for_each(const struct hf_explanation *explanation, bool holds,
+                       void (*visit)(void *arg,
+                                     const struct hf_explanation *explanation,
+                                     const struct hf_deadlock_ticket *ticket),
+                       void *arg)
+{
+    size_t found = 0;
+
+    for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
+        const struct hf_deadlock_queue *queue = queue_of(explanation, role);
+
+        for (size_t i = 0; i < queue->count; i++) {
+            if (queue->tickets[i].admitted != holds)
+                continue;
+            found++;
+            if (visit != NULL)
+                visit(arg, explanation, &queue->tickets[i]);
+        }
+    }
+    return found;
+}
+
+/* Was there no verdict, because there was too much to look at? */
+static bool is_cut(const struct hf_explanation *explanation)
+{
+    return hf_deadlock_search_status(&explanation->search) != HF_OK;
+}
+
+/* The name of the lock that ${hold} is about. */
+static const char *lock_of(const struct hf_explanation *explanation,
+                           const struct hf_deadlock_hold *hold)
+{
+    return hf_explanation_reading(explanation)->storage[hold->lock].name;
+}
+
+/* ------------------------------------------------------------------ text -- */
+
+/* Print the owner of ${ticket} and for how long it has been in the queue. */
+static void print_owner(FILE *out, const struct hf_deadlock_ticket *ticket)
+{
+    char text[HF_FORMAT_BYTES];
+
+    hf_format_holder(ticket->text, hf_clock_now_ms(), text);
+    fputs(text[0] != '\0' ? text : "an owner that says nothing of itself", out);
+}
+
+static void print_name(FILE *out, const char *name)
+{
+    fputs(hf_quote(name, strlen(name)).text, out);
+}
+
+/* Print what the owner of ${ticket}, which waits, holds. */
+static void print_holds(FILE *out, const struct hf_explanation *explanation,
+                        const struct hf_deadlock_ticket *ticket)
+{
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        const struct hf_deadlock_hold *hold = &ticket->holds[i];
+        const struct hf_deadlock_ticket *outer =
+            hf_explanation_outer_run(ticket, hold);
+
+        fputs(i == 0 ? "; holds " : ", ", out);
+        print_name(out, lock_of(explanation, hold));
+        if (outer != NULL)
+            fprintf(out, " by the run that it is inside of, pid %" PRIu64,
+                    hf_ticket_text_number(outer->text, "pid"));
+    }
+}
+
+static void print_holder(void *arg, const struct hf_explanation *explanation,
+                         const struct hf_deadlock_ticket *ticket)
+{
+    FILE *out = arg;
+
+    (void)explanation;
+    fputs("  holds  ", out);
+    print_owner(out, ticket);
+    fputc('\n', out);
+}
+
+static void print_waiter(void *arg, const struct hf_explanation *explanation,
+                         const struct hf_deadlock_ticket *ticket)
+{
+    FILE *out = arg;
+
+    fputs("  waits  ", out);
+    print_owner(out, ticket);
+    print_holds(out, explanation, ticket);
+    fputc('\n', out);
+}
+
+/* Print the cycle, one waiter in a line. */
+static void print_cycle(FILE *out, const struct hf_explanation *explanation)
+{
+    const struct hf_deadlock_search *search = &explanation->search;
+
+    fputs("deadlock: each waits behind the next one, and the last behind the "
+          "first\n",
+          out);
+    for (size_t i = 0; i < search->cycle.count; i++) {
+        const struct hf_deadlock_ticket *waiter = search->cycle.waiters[i];
+
+        fputs("  waits for ", out);
+        print_name(out, hf_deadlock_search_lock(search, waiter));
+        fputs(": ", out);
+        print_owner(out, waiter);
+        fputs(waiter->detects ? "; looks for deadlocks\n" : "\n", out);
+    }
+}
+
+void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
+{
+    size_t queues = hf_explanation_reading(explanation)->queue_count;
+    size_t holders = for_each(explanation, true, NULL, NULL);
+    size_t waiters = for_each(explanation, false, NULL, NULL);
+
+    if (is_cut(explanation)) {
+        fprintf(out,
+                "no verdict: this would take more than %d queues, or one with "
+                "more than %d tickets; see 'holdfast show'\n",
+                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
+        return;
+    }
+    print_name(out, explanation->name);
+    if (holders + waiters == 0) {
+        fputs(": nobody holds it or waits for it\n", out);
+        return;
+    }
+    fprintf(out, ": held by %zu, waited for by %zu\n", holders, waiters);
+    (void)for_each(explanation, true, print_holder, out);
+    (void)for_each(explanation, false, print_waiter, out);
+    if (explanation->search.cycle.count > 0)
+        print_cycle(out, explanation);
+    else
+        fprintf(out, "no deadlock was found; %zu queue%s looked at\n", queues,
+                queues == 1 ? " was" : "s were");
+}
+
+/* ------------------------------------------------------------------ JSON -- */
+
+/* Write the ticket ${ticket} as far as it says who its owner is. */
+static void write_owner(struct hf_json *json,
+                        const struct hf_deadlock_ticket *ticket)
+{
+    char id[HF_TICKET_ID_TEXT_BYTES], token[24];
+    struct hf_owner owner;
+
+    hf_ticket_id_format(&ticket->id, id);
+    hf_json_string(json, "id", id);
+    (void)snprintf(token, sizeof token, "%" PRIu64, ticket->token);
+    hf_json_string(json, "token", token);
+    hf_json_string(json, "payload", ticket->text);
+    if (!hf_owner_text_parse(ticket->text, hf_clock_now_ms(), &owner)) {
+        hf_json_null(json, "owner");
+        return;
+    }
+    hf_json_begin_object(json, "owner");
+    hf_json_string(json, "host", owner.host);
+    hf_json_number(json, "pid", owner.pid);
+    hf_json_string(json, "command", owner.command);
+    hf_json_string(json, "text", owner.text);
+    if (owner.age_ms != HF_FOREVER)
+        hf_json_number(json, "age_ms", owner.age_ms);
+    else
+        hf_json_null(json, "age_ms");
+    hf_json_end_object(json);
+}
+
+static void write_holder(void *arg, const struct hf_explanation *explanation,
+                         const struct hf_deadlock_ticket *ticket)
+{
+    struct hf_json *json = arg;
+
+    (void)explanation;
+    hf_json_begin_object(json, NULL);
+    write_owner(json, ticket);
+    hf_json_end_object(json);
+}
+
+static void write_waiter(void *arg, const struct hf_explanation *explanation,
+                         const struct hf_deadlock_ticket *ticket)
+{
+    struct hf_json *json = arg;
+
+    hf_json_begin_object(json, NULL);
+    write_owner(json, ticket);
+    hf_json_begin_list(json, "holds");
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        const struct hf_deadlock_ticket *outer =
+            hf_explanation_outer_run(ticket, &ticket->holds[i]);
+
+        hf_json_begin_object(json, NULL);
+        hf_json_string(json, "name", lock_of(explanation, &ticket->holds[i]));
+        if (outer != NULL)
+            hf_json_number(json, "outer_run_pid",
+                           hf_ticket_text_number(outer->text, "pid"));
+        else
+            hf_json_null(json, "outer_run_pid");
+        hf_json_end_object(json);
+    }
+    hf_json_end_list(json);
+    hf_json_end_object(json);
+}
+
+/* The cycle as a list, or null. */
+static void write_cycle(struct hf_json *json,
+                        const struct hf_explanation *explanation)
+{
+    const struct hf_deadlock_search *search = &explanation->search;
+
+    if (search->cycle.count == 0) {
+        hf_json_null(json, "deadlock");
+        return;
+    }
+    hf_json_begin_list(json, "deadlock");
+    for (size_t i = 0; i < search->cycle.count; i++) {
+        const struct hf_deadlock_ticket *waiter = search->cycle.waiters[i];
+
+        hf_json_begin_object(json, NULL);
+        hf_json_string(json, "waits_for",
+                       hf_deadlock_search_lock(search, waiter));
+        hf_json_bool(json, "detects", waiter->detects);
+        write_owner(json, waiter);
+        hf_json_end_object(json);
+    }
+    hf_json_end_list(json);
+}
+
+void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
+{
+    struct hf_json json = {.out = out};
+
+    hf_json_begin_object(&json, NULL);
+    hf_json_string(&json, "name", explanation->name);
+    hf_json_string(&json, "engine", explanation->engine);
+    hf_json_bool(&json, "complete", !is_cut(explanation));
+    hf_json_number(&json, "queues",
+                   hf_explanation_reading(explanation)->queue_count);
+    hf_json_begin_list(&json, "holders");
+    (void)for_each(explanation, true, write_holder, &json);
+    hf_json_end_list(&json);
+    hf_json_begin_list(&json, "waiters");
+    (void)for_each(explanation, false, write_waiter, &json);
+    hf_json_end_list(&json);
+    write_cycle(&json, explanation);
+    hf_json_end_object(&json);
+}

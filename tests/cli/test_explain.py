@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast explain and run --detect-deadlock: two runs, each inside of another
+one, that take two locks in opposite orders.
+
+    test_explain.py File [Redis] [PostgreSql] ZooKeeper Kazoo
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import harness
+from harness import waiting
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import postgres  # noqa: E402
+import redis_server  # noqa: E402
+from kazoo.client import KazooClient  # noqa: E402
+from zookeeper import Standalone  # noqa: E402
+
+# How often a machine may be too busy for the two seconds.
+TRIES = 5
+MOST_S = 2
+
+
+class Explained:
+    """A mixin for a harness.Case that has .url()."""
+
+    def tool(self, command, *arguments):
+        done = subprocess.run(
+            [harness.TOOL, command, "-c", self.url(), *arguments], text=True,
+            capture_output=True, stdin=subprocess.DEVNULL,
+            timeout=waiting.LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def explained(self, name):
+        return json.loads(self.tool("explain", "--json", name))
+
+    def outer(self, name, wanted, *options):
+        """A run that holds ${name}, and at a line runs one that wants
+        ${wanted}."""
+        process = self.start(
+            "-c", self.url(), name, "--", "sh", "-c",
+            'echo held; read line; "$@"', "sh", harness.TOOL, "run", "-c",
+            self.url(), *options, wanted, "--", "true", stdin=subprocess.PIPE)
+        waiting.read_line(process, "held")
+        return process
+
+    def go_on(self, process, wanted, count):
+        """Its inner run is to want ${wanted}, where ${count} then wait."""
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        waiting.eventually(
+            "the wait for " + wanted,
+            lambda: len(self.explained(wanted)["waiters"]) == count,
+            of=[process])
+
+    def opposite(self, *options):
+        first = self.outer("a", "b", *options)
+        second = self.outer("b", "a", *options)
+        self.go_on(first, "b", 1)
+        return first, second
+
+    def refused(self):
+        """The two, until one is refused; how long that took."""
+        first, second = self.opposite("-D")
+        began = time.monotonic()
+        second.stdin.write("go\n")
+        status, _, err = self.finish(second)
+        took = time.monotonic() - began
+        self.assertEqual(status, 80, err)
+        for part in ('this owner waits for "a" behind process',
+                     'which waits for "b" behind this owner'):
+            self.assertIn(part, err)
+        self.assertEqual(self.finish(first)[0], 0)
+        return took
+
+    def test_opposite_orders_are_named_and_one_is_refused(self):
+        for _ in range(TRIES):
+            took = self.refused()
+            if took < MOST_S:
+                return
+        self.fail("after %.1f s, expected less than %d" % (took, MOST_S))
+
+    def test_a_deadlock_is_explained(self):
+        first, second = self.opposite()
+        self.assertIsNone(self.explained("a")["deadlock"])
+        self.assertIn("no deadlock was found", self.tool("explain", "a"))
+        self.go_on(second, "a", 1)
+        for name in "ab":
+            found = self.explained(name)
+            self.assertEqual({waiter["waits_for"]
+                              for waiter in found["deadlock"]}, {"a", "b"})
+            self.assertEqual(len(found["deadlock"]), 2)
+            self.assertEqual(len(found["holders"]), 1)
+            self.assertEqual(found["waiters"][0]["holds"][0]["name"],
+                             "b" if name == "a" else "a")
+            self.assertEqual(
+                found["waiters"][0]["holds"][0]["outer_run_pid"],
+                self.explained("b" if name == "a" else "a")["holders"][0]
+                ["owner"]["pid"])
+            self.assertEqual([w["detects"] for w in found["deadlock"]],
+                             [False, False])
+        text = self.tool("explain", "a")
+        for part in ('"a": held by 1, waited for by 1\n', "deadlock: each",
+                     '  waits for "a": holdfast (pid',
+                     '  waits for "b": holdfast (pid',
+                     'holds "b" by the run that it is inside of, pid'):
+            self.assertIn(part, text)
+        first.kill()  # and so it lets go
+        self.assertEqual(self.finish(second)[0], 0)
+
+    def test_nobody(self):
+        self.assertEqual(self.tool("explain", "/nobody"),
+                         '"nobody": nobody holds it or waits for it\n')
+
+
+class File(Explained, harness.Case):
+    def url(self):
+        return "file:" + self.locks
+
+    def test_permits(self):
+        """One permit of two is free again in time, so it is no deadlock."""
+        first = self.outer("a", "b")
+        second = self.start(
+            "-c", self.url(), "b", "--", "sh", "-c", 'read line; "$@"', "sh",
+            harness.TOOL, "run", "-c", self.url(), "-p", "1/2", "s", "--",
+            "true", stdin=subprocess.PIPE)
+        waiting.eventually("b", lambda: self.explained("b")["holders"])
+        self.go_on(first, "b", 1)
+        other = self.holder("-p", "1/2", name="s")
+        second.stdin.write("go\n")
+        self.assertEqual(self.finish(second)[0], 0)
+        self.assertEqual(self.finish(first)[0], 0)
+        found = self.explained("s")
+        self.assertEqual((len(found["holders"]), found["waiters"],
+                          found["deadlock"]), (1, [], None))
+        other.stdin.close()
+
+    def test_usage(self):
+        for arguments, part in (([], "NAME is missing"),
+                                (["a", "b"], "one NAME at a time"),
+                                (["a/../b"], 'the component ".."')):
+            done = subprocess.run([harness.TOOL, "explain", "-c", self.url(),
+                                   *arguments], text=True, capture_output=True,
+                                  timeout=waiting.LIMIT_S)
+            self.assertEqual((done.returncode, done.stdout), (64, ""))
+            self.assertEqual(done.stderr.count("\n"), 1)
+            self.assertIn(part, done.stderr)
+
+
+class Redis(Explained, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = redis_server.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self):
+        return "redis://127.0.0.1:%d/0" % self.server.port
+
+
+class PostgreSql(Explained, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server(access="local all all trust\n"
+                                     "host all all 127.0.0.1/32 trust\n")
+        cls.addClassCleanup(cls.server.close)
+
+    def setUp(self):
+        super().setUp()
+        self.run_tool("-c", self.url(), "schema", "--", "true")
+
+    def url(self):
+        return "postgresql://postgres@127.0.0.1:%d/postgres" % self.server.port
+
+
+class ZooKeeper(Explained, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Standalone()
+        cls.addClassCleanup(cls.server.close)
+
+    def url(self):
+        return "zk://127.0.0.1:%d" % self.server.port
+
+
+class Kazoo(ZooKeeper):
+    """In kazoo's layout, and kazoo among them."""
+
+    def url(self):
+        return super().url() + "?layout=kazoo"
+
+    def setUp(self):
+        super().setUp()
+        self.kazoo = KazooClient("127.0.0.1:%d" % self.server.port)
+        self.kazoo.start()
+        self.addCleanup(self.kazoo.close)
+        self.addCleanup(self.kazoo.stop)
+
+    def test_its_waits_hide_nothing(self):
+        first = self.outer("a", "b", "-D")
+        second = self.outer("b", "a", "-D")
+        lock = self.kazoo.Lock("/a", "kazoo")
+        thread = threading.Thread(target=lock.acquire)
+        thread.start()
+        waiting.eventually("kazoo's wait",
+                           lambda: self.explained("a")["waiters"])
+        self.go_on(first, "b", 1)
+        second.stdin.write("go\n")
+        status, _, err = self.finish(second)
+        self.assertEqual(status, 80, err)
+        self.assertEqual(self.finish(first)[0], 0)
+        thread.join()
+        lock.release()
+
+    def test_it_counts_as_one_that_can_go_on(self):
+        first = self.outer("a", "b", "-D")
+        held, wanted = self.kazoo.Lock("/b", "kazoo"), self.kazoo.Lock("/a")
+        held.acquire()
+        thread = threading.Thread(target=wanted.acquire)
+        thread.start()
+        self.go_on(first, "b", 1)
+        waiting.eventually("kazoo's wait",
+                           lambda: self.explained("a")["waiters"])
+        self.assertIsNone(self.explained("a")["deadlock"])
+        self.assertIsNone(self.explained("b")["deadlock"])
+        held.release()
+        self.assertEqual(self.finish(first)[0], 0)
+        thread.join()
+        wanted.release()
+
+
+if __name__ == "__main__":
+    harness.main()
