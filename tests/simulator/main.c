@@ -17,9 +17,10 @@
 #define MEMORY_AT_ONCE (1 << 20)
 
 static const char usage[] =
-    "usage: holdfast-sim [--double-barrier] [--engine zk|leased] --seeds N\n"
-    "                    [--first S] [--jobs N] [--no-shrink]\n"
-    "       holdfast-sim [--double-barrier] [--engine zk|leased] --seed S\n"
+    "usage: holdfast-sim [--double-barrier | --deadlock] [--engine zk|leased]\n"
+    "                    --seeds N [--first S] [--jobs N] [--no-shrink]\n"
+    "       holdfast-sim [--double-barrier | --deadlock] [--engine zk|leased]\n"
+    "                    --seed S\n"
     "                    [--trace | --only N,M-O... [--without CHANCE,...]]\n"
     "       holdfast-sim --all --seeds N [--first S] [--jobs N]\n"
     "       holdfast-sim --script FILE... [--update]\n"
@@ -27,6 +28,7 @@ static const char usage[] =
     "       holdfast-sim --explore CASE --actions A,B...\n"
     "\n"
     "  --double-barrier   the clients use a double barrier instead of locks\n"
+    "  --deadlock         owners hold several locks and look for deadlocks\n"
     "  --engine zk        the real client of ZooKeeper on simulated servers,\n"
     "                     instead of the plain model; leased: the real client\n"
     "                     of servers that lease tickets on a simulated one;\n"
@@ -113,6 +115,8 @@ static bool parse_flag(struct options *options, const char *word)
         options->update = true;
     else if (strcmp(word, "--double-barrier") == 0)
         options->kind.double_barrier = true;
+    else if (strcmp(word, "--deadlock") == 0)
+        options->kind.deadlock = true;
     else if (strcmp(word, "--check-reduction") == 0)
         options->check_reduction = true;
     else

@@ -54,6 +54,7 @@ SEED_KINDS = {
     "zk double-barrier seed": ("--double-barrier", "--engine", "zk"),
     "leased double-barrier seed": ("--double-barrier", "--engine",
                                    "leased"),
+    "deadlock seed": ("--deadlock",),
 }
 SCRIPTS = {os.path.basename(path)[:-len(".script")]: path
            for path in sorted(glob.glob(os.path.join(HERE, "scripts",
@@ -207,6 +208,8 @@ def own_kind(name):
         return "zk-client seed"
     if name.startswith("SHARED_"):
         return "zk-shared seed"
+    if name.startswith("DEADLOCK_"):
+        return "deadlock seed"
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
     double_barrier = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION)_", name)

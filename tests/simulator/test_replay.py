@@ -31,8 +31,9 @@ class Replay(unittest.TestCase):
         lines = self.run_sim("--all", "--seeds", "100").splitlines()
         self.assertEqual(
             [line.split(" seeds from 1, ")[0] for line in lines],
-            ["plain: 40", "zk: 38", "leased: 18", "double-barrier: 2",
-             "zk double-barrier: 1", "leased double-barrier: 1"])
+            ["plain: 40", "zk: 38", "leased: 15", "double-barrier: 2",
+             "zk double-barrier: 1", "leased double-barrier: 1",
+             "deadlock: 1", "zk deadlock: 1", "leased deadlock: 1"])
 
 
 if __name__ == "__main__":

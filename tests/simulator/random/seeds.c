@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simulator/random/deadlock.h"
 #include "simulator/random/double_barrier.h"
 #include "simulator/random/shrink.h"
 #include "simulator/random/zookeeper.h"
@@ -55,8 +56,10 @@ void seeds_print_command(struct seeds_kind kind, uint64_t seed)
 
     printf("./dev sim%s%s%s%s --seed %" PRIu64,
            mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant,
-           kind.double_barrier ? " --double-barrier" : "", words[kind.engine],
-           seed);
+           kind.double_barrier ? " --double-barrier"
+           : kind.deadlock     ? " --deadlock"
+                               : "",
+           words[kind.engine], seed);
 }
 
 void seeds_print(const struct seeds_report *report)
@@ -68,6 +71,9 @@ void seeds_print(const struct seeds_report *report)
         puts(report->message);
     else if (report->range.kind.double_barrier)
         printf("fine, %" PRIu64 " generations\n", report->generations);
+    else if (report->range.kind.deadlock)
+        printf("fine, %" PRIu64 " grants, %" PRIu64 " deadlocks\n",
+               report->grants, report->deadlocks);
     else if (report->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
         printf("fine, %" PRIu64 " operations\n", report->operations);
     else
@@ -108,6 +114,18 @@ static void run_double_barrier(struct seeds_report *report)
     report->generations += end.generations;
 }
 
+static void run_deadlock(struct seeds_report *report)
+{
+    struct deadlock_result end;
+
+    if (!deadlock_run_seed(report->seed, report->range.kind.engine, line, &end))
+        snprintf(report->message, sizeof report->message, "%s", end.message);
+    report->broken = end.broken;
+    report->check = end.message;
+    report->grants += end.grants;
+    report->deadlocks += end.found;
+}
+
 static void run_zookeeper(struct seeds_report *report)
 {
     struct zookeeper_result end;
@@ -145,6 +163,8 @@ void seeds_run_range(struct seeds_report *report)
         report->seed = range->first + i;
         if (range->kind.double_barrier)
             run_double_barrier(report);
+        else if (range->kind.deadlock)
+            run_deadlock(report);
         else if (range->kind.engine == ENGINE_ZOOKEEPER_CLIENT)
             run_zookeeper(report);
         else
@@ -268,7 +288,7 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
     printf("replay: ");
     seeds_print_command(first->range.kind, first->seed);
     puts(" --trace");
-    if (shrinks)
+    if (shrinks && !first->range.kind.deadlock)
         shrink_seed(first->range.kind, first->seed);
 }
 
@@ -295,6 +315,9 @@ static void print_sum(const struct seeds_report *sum)
     printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
     if (sum->range.kind.double_barrier)
         printf("%" PRIu64 " generations: ", sum->generations);
+    else if (sum->range.kind.deadlock)
+        printf("%" PRIu64 " grants, %" PRIu64 " deadlocks: ", sum->grants,
+               sum->deadlocks);
     else if (sum->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
         printf("%" PRIu64 " operations, %" PRIu64 " events: ", sum->operations,
                sum->events);
@@ -332,6 +355,7 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
         sum.losses += reports[i].losses;
         sum.operations += reports[i].operations;
         sum.events += reports[i].events;
+        sum.deadlocks += reports[i].deadlocks;
         sum.broken |= reports[i].broken;
     }
     print_broken(reports, jobs, shrinks);
@@ -349,12 +373,15 @@ int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)
         struct seeds_kind kind;
         unsigned percent;
     } shares[] = {
-        {"plain", {ENGINE_PLAIN, false}, 40},
-        {"zk", {ENGINE_ZOOKEEPER, false}, 38},
-        {"leased", {ENGINE_LEASED, false}, 18},
-        {"double-barrier", {ENGINE_PLAIN, true}, 2},
-        {"zk double-barrier", {ENGINE_ZOOKEEPER, true}, 1},
-        {"leased double-barrier", {ENGINE_LEASED, true}, 1},
+        {"plain", {ENGINE_PLAIN, false, false}, 40},
+        {"zk", {ENGINE_ZOOKEEPER, false, false}, 38},
+        {"leased", {ENGINE_LEASED, false, false}, 15},
+        {"double-barrier", {ENGINE_PLAIN, true, false}, 2},
+        {"zk double-barrier", {ENGINE_ZOOKEEPER, true, false}, 1},
+        {"leased double-barrier", {ENGINE_LEASED, true, false}, 1},
+        {"deadlock", {ENGINE_PLAIN, false, true}, 1},
+        {"zk deadlock", {ENGINE_ZOOKEEPER, false, true}, 1},
+        {"leased deadlock", {ENGINE_LEASED, false, true}, 1},
     };
     int worst = EXIT_SUCCESS;
 

@@ -10,10 +10,13 @@
 
 #include "simulator/cluster/cluster.h"
 
-/* .double_barrier: runs of double barriers, see double_barrier.h. */
+/* .double_barrier: runs of double barriers, see double_barrier.h.  .deadlock:
+ * runs of owners that look for deadlocks, see deadlock.h; they are not
+ * shrunk. */
 struct seeds_kind {
     enum engine_kind engine;
     bool double_barrier;
+    bool deadlock;
 };
 
 struct seeds_range {
@@ -34,6 +37,7 @@ struct seeds_report {
     uint64_t losses;
     uint64_t operations; /* of the public client of ZooKeeper, */
     uint64_t events;     /* and of its watches */
+    uint64_t deadlocks;  /* that were found */
     int broken;          /* number of the invariant; -1: the child died */
     const char *check;   /* as in struct cluster */
     char message[CLUSTER_TEXT_BYTES];
