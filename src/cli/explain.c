@@ -11,6 +11,7 @@
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
+#include "cli/list_client.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -182,31 +183,6 @@ static hf_status run_search(struct hf_client *client, const char *name,
 
 /* --------------------------------------------------------------- explain -- */
 
-const struct hf_deadlock_reading *
-hf_explanation_reading(const struct hf_explanation *explanation)
-{
-    return &explanation->search.readings[explanation->search.current];
-}
-
-const struct hf_deadlock_ticket *
-hf_explanation_outer_run(const struct hf_deadlock_ticket *waiter,
-                         const struct hf_deadlock_hold *hold)
-{
-    const struct hf_deadlock_ticket *target = hold->target;
-
-    if (target == NULL || hf_ticket_text_number(target->text, "pid") ==
-                              hf_ticket_text_number(waiter->text, "pid"))
-        return NULL;
-    return target;
-}
-
-static void on_log(void *arg, enum hf_log_level level, const char *line)
-{
-    (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
-}
-
 /* Returns the exit status. */
 static int search_and_print(struct hf_client *client, const char *name,
                             const struct explain_options *options)
@@ -254,7 +230,6 @@ static int explain(struct hf_client *client,
 int hf_explain_main(int argc, char **argv)
 {
     struct explain_options options = {.wait_ms = WAIT_DEFAULT_MS};
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
     struct hf_error error;
     int exit_code;
@@ -263,10 +238,8 @@ int hf_explain_main(int argc, char **argv)
                               &exit_code))
         return exit_code;
     hf_command_line_warn_password(options.url);
-    opts.connect_ms = options.wait_ms;
-    opts.on_log.fn = on_log;
-    if (hf_client_open_list_only(options.url, &opts, &client, &error) !=
-        HF_OK) {
+    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_WARNING,
+                            &client, &error) != HF_OK) {
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }

@@ -16,16 +16,6 @@ struct hf_explanation {
     struct hf_deadlock_search search;
 };
 
-/* The reading of ${explanation} that is the last one. */
-const struct hf_deadlock_reading *
-hf_explanation_reading(const struct hf_explanation *explanation);
-
-/* The ticket that ${hold} of ${waiter} means, if its owner is another process:
- * the run that the waiter was started in.  Else NULL. */
-const struct hf_deadlock_ticket *
-hf_explanation_outer_run(const struct hf_deadlock_ticket *waiter,
-                         const struct hf_deadlock_hold *hold);
-
 /* Write ${explanation} to ${out} as text; as one JSON object. */
 void hf_explain_text(FILE *out, const struct hf_explanation *explanation);
 void hf_explain_json(FILE *out, const struct hf_explanation *explanation);

@@ -9,11 +9,32 @@
 #include "cli/json.h"
 #include "core/quote.h"
 
+/* The reading of ${explanation} that is the last one. */
+static const struct hf_deadlock_reading *
+reading_of(const struct hf_explanation *explanation)
+{
+    return &explanation->search.readings[explanation->search.current];
+}
+
+/* The ticket that ${hold} of ${waiter} means, if its owner is another process:
+ * the run that the waiter was started in.  Else NULL. */
+static const struct hf_deadlock_ticket *
+outer_run_of(const struct hf_deadlock_ticket *waiter,
+             const struct hf_deadlock_hold *hold)
+{
+    const struct hf_deadlock_ticket *target = hold->target;
+
+    if (target == NULL || hf_ticket_text_number(target->text, "pid") ==
+                              hf_ticket_text_number(waiter->text, "pid"))
+        return NULL;
+    return target;
+}
+
 /* The queues of the lock that is explained: the reading has found it first. */
 static const struct hf_deadlock_queue *
 queue_of(const struct hf_explanation *explanation, int role)
 {
-    return &hf_explanation_reading(explanation)->storage[0].queues[role];
+    return &reading_of(explanation)->storage[0].queues[role];
 }
 
 /* Call ${visit} for each ticket of that lock that holds it, or for each that
@@ -50,7 +71,7 @@ static bool is_cut(const struct hf_explanation *explanation)
 static const char *lock_of(const struct hf_explanation *explanation,
                            const struct hf_deadlock_hold *hold)
 {
-    return hf_explanation_reading(explanation)->storage[hold->lock].name;
+    return reading_of(explanation)->storage[hold->lock].name;
 }
 
 /* ------------------------------------------------------------------ text -- */
@@ -75,8 +96,7 @@ static void print_holds(FILE *out, const struct hf_explanation *explanation,
 {
     for (size_t i = 0; i < ticket->hold_count; i++) {
         const struct hf_deadlock_hold *hold = &ticket->holds[i];
-        const struct hf_deadlock_ticket *outer =
-            hf_explanation_outer_run(ticket, hold);
+        const struct hf_deadlock_ticket *outer = outer_run_of(ticket, hold);
 
         fputs(i == 0 ? "; holds " : ", ", out);
         print_name(out, lock_of(explanation, hold));
@@ -129,7 +149,7 @@ static void print_cycle(FILE *out, const struct hf_explanation *explanation)
 
 void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
 {
-    size_t queues = hf_explanation_reading(explanation)->queue_count;
+    size_t queues = reading_of(explanation)->queue_count;
     size_t holders = for_each(explanation, true, NULL, NULL);
     size_t waiters = for_each(explanation, false, NULL, NULL);
 
@@ -206,7 +226,7 @@ static void write_waiter(void *arg, const struct hf_explanation *explanation,
     hf_json_begin_list(json, "holds");
     for (size_t i = 0; i < ticket->hold_count; i++) {
         const struct hf_deadlock_ticket *outer =
-            hf_explanation_outer_run(ticket, &ticket->holds[i]);
+            outer_run_of(ticket, &ticket->holds[i]);
 
         hf_json_begin_object(json, NULL);
         hf_json_string(json, "name", lock_of(explanation, &ticket->holds[i]));
@@ -253,8 +273,7 @@ void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
     hf_json_string(&json, "name", explanation->name);
     hf_json_string(&json, "engine", explanation->engine);
     hf_json_bool(&json, "complete", !is_cut(explanation));
-    hf_json_number(&json, "queues",
-                   hf_explanation_reading(explanation)->queue_count);
+    hf_json_number(&json, "queues", reading_of(explanation)->queue_count);
     hf_json_begin_list(&json, "holders");
     (void)for_each(explanation, true, write_holder, &json);
     hf_json_end_list(&json);

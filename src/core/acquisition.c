@@ -132,7 +132,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
         set_valid(a, true);
     }
     if (a->state != STATE(WAITING))
-        hf_deadlock_detection_end(core, a);
+        hf_deadlock_detection_end(core, a->detection);
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_update_order(core, a);
 }
@@ -366,6 +366,31 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_finish(core, a);
 }
 
+/* ------------------------------------------------ detection of deadlocks -- */
+
+static bool waits_by(const struct hf_acquisition *a,
+                     struct hf_deadlock_wait *wait)
+{
+    const struct hf_acquisition *behind =
+        a->state == STATE(WAITING) ? a->ops->behind(a) : NULL;
+
+    if (behind == NULL)
+        return false;
+    *wait = (struct hf_deadlock_wait){
+        .queue = behind->queue,
+        .is_entry = behind->entry_mutex,
+        .ticket = &behind->tickets.current->id,
+        .text = behind->payload,
+    };
+    return true;
+}
+
+static const struct hf_deadlock_detection_listener detection_listener = {
+    .waits_by = waits_by,
+    .found = hf_acquisition_give_up,
+    .idle = hf_acquisition_finish,
+};
+
 /* ---------------------------------------------------- beginning and end -- */
 
 /* Set what an ACQUIRE needs besides the fields that its user has set.  As long
@@ -386,7 +411,8 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
                                   a->not_before_ms);
     }
     if (a->detection != NULL)
-        hf_deadlock_detection_begin(core, a);
+        hf_deadlock_detection_begin(core, a->detection, &detection_listener, a,
+                                    &a->entry);
     if (hf_acquisition_is_of_user(a)) {
         a->user.answer.acquisition = a;
         a->user.loss.acquisition = a;
@@ -409,6 +435,7 @@ void hf_acquisition_start(struct hf_core *core, struct hf_acquisition *a)
     assert(a->kind != HF_TICKET_PARTICIPANT ||
            (a->limit > 0 && a->limit <= HF_PARTICIPANTS_MAX &&
             a->ops->takes_tickets && hf_acquisition_is_of_user(a)));
+    assert(a->detection == NULL || a->ops->behind != NULL);
     init(core, a);
     hf_acquisition_move(core, a, STATE(WAITING));
     a->ops->begin(core, a);
@@ -455,7 +482,7 @@ void hf_acquisition_finish(struct hf_core *core, struct hf_acquisition *a)
         return;
     notify_end(core, a);
     if (!a->notified || !a->ops->may_finish(a) ||
-        hf_deadlock_detection_is_busy(a))
+        hf_deadlock_detection_is_busy(a->detection))
         return;
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);

@@ -92,6 +92,9 @@ struct hf_acquisition_ops {
      * has the ticket by which it waits. */
     bool (*position)(struct hf_core *core, struct hf_acquisition *a,
                      const struct hf_acquisition **waits_by);
+    /* It is WAITING: the acquisition whose ticket is behind others, by which it
+     * waits; NULL: none.  NULL if it looks for no deadlocks. */
+    const struct hf_acquisition *(*behind)(const struct hf_acquisition *a);
 };
 
 /* The reports of an acquisition, from within a step, to the user, the

@@ -143,7 +143,7 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
     }
     if (hf_acquisition_ticket(a) != NULL)
         hf_own_ticket_tick(core, a->tickets.current);
-    hf_deadlock_detection_tick(core, a);
+    hf_deadlock_detection_tick(core, a->detection);
     hf_acquisition_pump(core, a);
 }
 
@@ -211,8 +211,8 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
 
     return (struct hf_schedule_keys){
         .deadline_ms = deadline_ms(core, a),
-        .request_ms =
-            hf_min_ms(request_at_ms(a), hf_deadlock_detection_at_ms(a)),
+        .request_ms = hf_min_ms(request_at_ms(a),
+                                hf_deadlock_detection_at_ms(a->detection)),
         .waits_for_proof = waits_for_proof(a),
         .needs_proof = needs_proof(a),
     };

@@ -518,6 +518,11 @@ static void session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_update_order(core, a); /* another ticket is possible */
 }
 
+static const struct hf_acquisition *behind(const struct hf_acquisition *a)
+{
+    return hf_acquisition_is_behind(a) ? a : NULL;
+}
+
 const struct hf_acquisition_ops hf_acquisition_ticket_ops = {
     .takes_tickets = true,
     .begin = begin,
@@ -531,6 +536,7 @@ const struct hf_acquisition_ops hf_acquisition_ticket_ops = {
     .may_finish = all_finished,
     .finish = finish,
     .position = position,
+    .behind = behind,
 };
 
 /* ----------------------------------------------------- from other files -- */

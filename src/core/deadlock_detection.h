@@ -23,11 +23,37 @@
 
 struct hf_acquisition;
 struct hf_core;
+struct hf_schedule_entry;
+
+/* The ticket by which an acquisition waits. */
+struct hf_deadlock_wait {
+    const char *queue; /* that it is in */
+    bool is_entry;     /* it is in the entry queue of a semaphore */
+    const struct hf_ticket_id *ticket;
+    const char *text; /* of the ticket */
+};
+
+/* The acquisition that a detection belongs to. */
+struct hf_deadlock_detection_listener {
+    /* Set ${wait} to the ticket by which ${a} waits behind others; false: it
+     * does not wait so. */
+    bool (*waits_by)(const struct hf_acquisition *a,
+                     struct hf_deadlock_wait *wait);
+    /* ${a} is the one that has to fail: end its wait with ${why}, which ends
+     * the detection. */
+    void (*found)(struct hf_core *core, struct hf_acquisition *a,
+                  const struct hf_error *why);
+    /* A detection that has ended is busy no longer. */
+    void (*idle)(struct hf_core *core, struct hf_acquisition *a);
+};
 
 /* Allocated and zeroed by the user of the acquisition, before ACQUIRE; freed by
  * hf_acquisition_free(). */
 struct hf_deadlock_detection {
+    const struct hf_deadlock_detection_listener *listener;
     struct hf_acquisition *acquisition;
+    struct hf_schedule_entry *entry;   /* of the acquisition */
+    bool ended;                        /* it looks no more */
     uint64_t look_at_ms;               /* CLOCK_BOOTTIME; of the next look */
     uint64_t interval_ms;              /* from that to the one after it */
     struct hf_deadlock_search *search; /* the look under way; NULL: none */
@@ -37,22 +63,29 @@ struct hf_deadlock_detection {
     struct hf_deferred_call deferred;         /* it has ended */
 };
 
-/* ${a}, which has a detection, begins to wait. */
-void hf_deadlock_detection_begin(struct hf_core *core,
-                                 struct hf_acquisition *a);
+/* ${a}, whose entry in the schedule is ${entry}, begins to wait. */
+void hf_deadlock_detection_begin(
+    struct hf_core *core, struct hf_deadlock_detection *detection,
+    const struct hf_deadlock_detection_listener *listener,
+    struct hf_acquisition *a, struct hf_schedule_entry *entry);
 
-/* When ${a} is to look next (CLOCK_BOOTTIME); HF_FOREVER: it does not. */
-uint64_t hf_deadlock_detection_at_ms(const struct hf_acquisition *a);
+/* When to look next (CLOCK_BOOTTIME); HF_FOREVER: a look is under way, or there
+ * is no other one. */
+uint64_t
+hf_deadlock_detection_at_ms(const struct hf_deadlock_detection *detection);
 
 /* Look, if it is time. */
-void hf_deadlock_detection_tick(struct hf_core *core, struct hf_acquisition *a);
+void hf_deadlock_detection_tick(struct hf_core *core,
+                                struct hf_deadlock_detection *detection);
 
-/* ${a} waits no longer: end a look that is under way. */
-void hf_deadlock_detection_end(struct hf_core *core, struct hf_acquisition *a);
+/* The acquisition waits no longer: end a look that is under way. */
+void hf_deadlock_detection_end(struct hf_core *core,
+                               struct hf_deadlock_detection *detection);
 
-/* May ${a} not be DONE yet, because the engine still has a request of a look?
- * When it has answered, hf_acquisition_finish() is called. */
-bool hf_deadlock_detection_is_busy(const struct hf_acquisition *a);
+/* Has the engine still a request of a look?  When it has answered one that has
+ * ended, the listener is notified. */
+bool hf_deadlock_detection_is_busy(
+    const struct hf_deadlock_detection *detection);
 
 /* Free ${detection}; NULL is fine. */
 void hf_deadlock_detection_free(struct hf_deadlock_detection *detection);

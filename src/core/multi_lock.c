@@ -428,6 +428,20 @@ static bool position(struct hf_core *core, struct hf_acquisition *parent,
     return false;
 }
 
+/* The child that waits.  While a lease waits for permits, the ticket that waits
+ * is that of the entry mutex. */
+static const struct hf_acquisition *behind(const struct hf_acquisition *parent)
+{
+    const struct hf_multi_lock *multi_lock = parent->multi_lock;
+    const struct hf_acquisition *child = child_at(parent, multi_lock->current);
+
+    if (multi_lock->rolling_back || child->state != STATE(WAITING))
+        return NULL;
+    if (child->kind == HF_TICKET_LEASE)
+        return child[-1].state == STATE(HELD) ? child - 1 : NULL;
+    return hf_acquisition_is_behind(child) ? child : NULL;
+}
+
 const struct hf_acquisition_ops hf_acquisition_multi_lock_ops = {
     .begin = begin,
     .pump = defer_pump,
@@ -438,4 +452,5 @@ const struct hf_acquisition_ops hf_acquisition_multi_lock_ops = {
     .may_finish = children_can_be_freed,
     .finish = hf_acquisition_unlink,
     .position = position,
+    .behind = behind,
 };

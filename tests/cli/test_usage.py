@@ -123,7 +123,7 @@ class Usage(harness.Case):
     def test_every_option_has_two_forms(self):
         usage = self.run_tool("--help")[1]
         options = re.findall(r"^  (-.*?)(?: [A-Z]|  |$)", usage, re.M)
-        self.assertEqual(len(options), 13)
+        self.assertEqual(len(options), 14)
         for option in options:
             self.assertRegex(option, r"^-[a-zA-Z], --[a-z-]+$")
         self.assertLessEqual(max(map(len, usage.splitlines())), 80)
