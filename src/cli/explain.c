@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
+#include "cli/progress.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -21,8 +22,10 @@
 #define WAIT_DEFAULT_MS 15000
 
 struct explain_options {
-    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
-    uint64_t wait_ms; /* how long to wait for all answers */
+    const char *url;    /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms;   /* how long to wait for all answers */
+    const char *within; /* where waits of holders are looked for; NULL: nowhere
+                         */
     bool json;
     const char *name;
 };
@@ -35,6 +38,9 @@ static const struct hf_option_row rows[] = {
                       "else file:"),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
               .help = "wait at most so long for all answers; else 15s"),
+    HF_OPTION('w', "within", "PREFIX", hf_option_text, FIELD(within),
+              .help = "look for what the holders wait for at all names that "
+                      "are PREFIX or below it"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write JSON, with the id of each ticket"),
 };
@@ -163,19 +169,29 @@ static hf_status list(struct hf_client *client, const char *queue,
     return status;
 }
 
-/* Run ${search} for ${name} to its end. */
-static hf_status run_search(struct hf_client *client, const char *name,
-                            uint64_t wait_ms, struct hf_deadlock_search *search,
+/* Run the search to its end. */
+static hf_status run_search(struct hf_client *client, uint64_t wait_ms,
+                            struct hf_explanation *explanation,
                             struct hf_error *error)
 {
+    struct hf_deadlock_search *search = &explanation->search;
     uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
     char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
-    hf_status status = hf_deadlock_search_begin_lock(search, name);
+    struct hf_progress progress;
+    size_t count = 0;
+    hf_status status = hf_deadlock_search_begin_lock(search, explanation->name);
 
     if (status != HF_OK)
         return hf_error_set(error, status, "out of memory");
-    while (status == HF_OK && hf_deadlock_search_next(search, queue))
+    hf_progress_begin(&progress);
+    while (status == HF_OK && hf_deadlock_search_next(search, queue)) {
+        if (hf_progress_is_due(&progress))
+            hf_ui_show_progress("looking for a deadlock: %zu queue%s read",
+                                count, count == 1 ? "" : "s");
         status = list(client, queue, until_ms, search, error);
+        count++;
+    }
+    hf_ui_clear_wait();
     if (status == HF_OK && hf_deadlock_search_status(search) == HF_ENOMEM)
         status = hf_error_set(error, HF_ENOMEM, "out of memory");
     return status;
@@ -183,47 +199,94 @@ static hf_status run_search(struct hf_client *client, const char *name,
 
 /* --------------------------------------------------------------- explain -- */
 
-/* Returns the exit status. */
-static int search_and_print(struct hf_client *client, const char *name,
-                            const struct explain_options *options)
+/* What is asked for: the lock, and a walk over names, or NULL. */
+struct question {
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_names *names;
+};
+
+/* Look up all that is printed.  ${found}: the search has come to its end, so
+ * that there is something to print even if the walk over names fails. */
+static hf_status look_up(const struct question *question,
+                         const struct explain_options *options,
+                         struct hf_explanation *explanation, bool *found,
+                         struct hf_error *error)
 {
-    struct hf_explanation explanation = {.name = name};
+    hf_status status =
+        run_search(question->client, options->wait_ms, explanation, error);
+
+    *found = status == HF_OK;
+    if (status != HF_OK ||
+        hf_deadlock_search_status(&explanation->search) != HF_OK)
+        return status;
+    if (!hf_explain_waits_of_search(explanation))
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if (question->names == NULL)
+        return HF_OK;
+    return hf_explain_waits_of_names(question->client, question->names,
+                                     options->wait_ms, explanation, error);
+}
+
+/* Returns the exit status. */
+static int answer(const struct question *question,
+                  const struct explain_options *options)
+{
+    struct hf_explanation explanation = {.name = hf_lock_name(question->lock),
+                                         .within = options->within};
     char engine[HF_ERROR_TEXT_BYTES];
     struct hf_error error;
-    int exit_code = 0;
+    bool found;
+    hf_status status = look_up(question, options, &explanation, &found, &error);
+    int exit_code;
 
-    hf_client_describe(client, engine, sizeof engine);
+    hf_client_describe(question->client, engine, sizeof engine);
     explanation.engine = engine;
-    if (run_search(client, name, options->wait_ms, &explanation.search,
-                   &error) != HF_OK) {
-        hf_ui_print_error(&error);
-        exit_code = hf_exit_status(error.status);
-    } else if (options->json) {
+    if (found && options->json)
         hf_explain_json(stdout, &explanation);
-    } else {
+    else if (found)
         hf_explain_text(stdout, &explanation);
+    exit_code = hf_command_line_end_output();
+    if (status != HF_OK) {
+        hf_ui_print_error(&error);
+        exit_code = hf_exit_status(status);
     }
-    if (fflush(stdout) != 0 || ferror(stdout))
-        exit_code = HF_EXIT_DIRECTORY;
+    hf_explain_waits_free(&explanation);
     hf_deadlock_search_free(&explanation.search);
     return exit_code;
 }
 
-/* With the name as tickets have it: without a leading '/'. */
+/* Open the lock, so that its name is as tickets have it: without a leading '/';
+ * and the walk, so that a wrong PREFIX is seen at once. */
+static hf_status open_question(struct question *question,
+                               const struct explain_options *options)
+{
+    hf_status status =
+        hf_lock_open(question->client, options->name, NULL, &question->lock);
+
+    if (status == HF_OK && options->within != NULL)
+        status = hf_names_open(question->client, options->within, NULL,
+                               &question->names);
+    return status;
+}
+
+/* Returns the exit status. */
 static int explain(struct hf_client *client,
                    const struct explain_options *options)
 {
+    struct question question = {.client = client};
     struct hf_error error;
-    struct hf_lock *lock;
     int exit_code;
 
-    if (hf_lock_open(client, options->name, NULL, &lock) != HF_OK) {
+    if (open_question(&question, options) == HF_OK) {
+        exit_code = answer(&question, options);
+    } else {
         hf_client_error(client, &error);
         hf_ui_print_error(&error);
-        return hf_exit_status(error.status);
+        exit_code = hf_exit_status(error.status);
     }
-    exit_code = search_and_print(client, hf_lock_name(lock), options);
-    hf_lock_free(lock);
+    hf_names_free(question.names);
+    hf_lock_free(question.lock);
     return exit_code;
 }
 

@@ -106,14 +106,33 @@ static void print_holds(FILE *out, const struct hf_explanation *explanation,
     }
 }
 
+/* Print what the owner of ${holder} waits for. */
+static void print_waits_of(FILE *out, const struct hf_explanation *explanation,
+                           const struct hf_deadlock_ticket *holder)
+{
+    const struct hf_holder_wait *wait = explanation->waits;
+    bool first = true;
+
+    for (; wait != NULL; wait = wait->next) {
+        if (wait->holder != holder)
+            continue;
+        fputs(first ? "; waits for " : ", ", out);
+        first = false;
+        print_name(out, wait->name);
+        if (wait->inner_run_pid != 0)
+            fprintf(out, " by the run inside of it, pid %" PRIu64,
+                    wait->inner_run_pid);
+    }
+}
+
 static void print_holder(void *arg, const struct hf_explanation *explanation,
                          const struct hf_deadlock_ticket *ticket)
 {
     FILE *out = arg;
 
-    (void)explanation;
     fputs("  holds  ", out);
     print_owner(out, ticket);
+    print_waits_of(out, explanation, ticket);
     fputc('\n', out);
 }
 
@@ -147,6 +166,29 @@ static void print_cycle(FILE *out, const struct hf_explanation *explanation)
     }
 }
 
+/* Print where waits of the holders were looked for. */
+static void print_within(FILE *out, const struct hf_explanation *explanation)
+{
+    const char *prefix = explanation->within;
+
+    fprintf(out,
+            "what the holders wait for was looked for in %" PRIu64 " name%s",
+            explanation->names, explanation->names == 1 ? "" : "s");
+    if (strcmp(prefix, "") != 0 && strcmp(prefix, "/") != 0) {
+        fputs(" at or below ", out);
+        print_name(out, prefix);
+    }
+    if (explanation->unreadable > 0)
+        fprintf(out, "; %" PRIu64 " of what is there could not be read",
+                explanation->unreadable);
+    if (!explanation->within_ended)
+        fputs("; there may be more", out);
+    if (explanation->waits_cut)
+        fprintf(out, "; only the first %d waits are shown",
+                HF_HOLDER_WAITS_MAX);
+    fputc('\n', out);
+}
+
 void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
 {
     size_t queues = reading_of(explanation)->queue_count;
@@ -173,6 +215,8 @@ void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
     else
         fprintf(out, "no deadlock was found; %zu queue%s looked at\n", queues,
                 queues == 1 ? " was" : "s were");
+    if (explanation->within != NULL)
+        print_within(out, explanation);
 }
 
 /* ------------------------------------------------------------------ JSON -- */
@@ -208,11 +252,27 @@ static void write_owner(struct hf_json *json,
 static void write_holder(void *arg, const struct hf_explanation *explanation,
                          const struct hf_deadlock_ticket *ticket)
 {
+    const struct hf_holder_wait *wait = explanation->waits;
+    char id[HF_TICKET_ID_TEXT_BYTES];
     struct hf_json *json = arg;
 
-    (void)explanation;
     hf_json_begin_object(json, NULL);
     write_owner(json, ticket);
+    hf_json_begin_list(json, "waits_for");
+    for (; wait != NULL; wait = wait->next) {
+        if (wait->holder != ticket)
+            continue;
+        hf_ticket_id_format(&wait->id, id);
+        hf_json_begin_object(json, NULL);
+        hf_json_string(json, "name", wait->name);
+        hf_json_string(json, "id", id);
+        if (wait->inner_run_pid != 0)
+            hf_json_number(json, "inner_run_pid", wait->inner_run_pid);
+        else
+            hf_json_null(json, "inner_run_pid");
+        hf_json_end_object(json);
+    }
+    hf_json_end_list(json);
     hf_json_end_object(json);
 }
 
@@ -265,6 +325,40 @@ static void write_cycle(struct hf_json *json,
     hf_json_end_list(json);
 }
 
+/* Who holds and who waits; if there is no verdict, that is not known either. */
+static void write_tickets(struct hf_json *json,
+                          const struct hf_explanation *explanation)
+{
+    if (is_cut(explanation)) {
+        hf_json_null(json, "holders");
+        hf_json_null(json, "waiters");
+        return;
+    }
+    hf_json_begin_list(json, "holders");
+    (void)for_each(explanation, true, write_holder, json);
+    hf_json_end_list(json);
+    hf_json_begin_list(json, "waiters");
+    (void)for_each(explanation, false, write_waiter, json);
+    hf_json_end_list(json);
+}
+
+/* Where waits of the holders were looked for. */
+static void write_within(struct hf_json *json,
+                         const struct hf_explanation *explanation)
+{
+    if (explanation->within == NULL) {
+        hf_json_null(json, "within");
+        return;
+    }
+    hf_json_begin_object(json, "within");
+    hf_json_string(json, "prefix", explanation->within);
+    hf_json_number(json, "names", explanation->names);
+    hf_json_number(json, "unreadable", explanation->unreadable);
+    hf_json_bool(json, "complete",
+                 explanation->within_ended && !explanation->waits_cut);
+    hf_json_end_object(json);
+}
+
 void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
 {
     struct hf_json json = {.out = out};
@@ -274,12 +368,8 @@ void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
     hf_json_string(&json, "engine", explanation->engine);
     hf_json_bool(&json, "complete", !is_cut(explanation));
     hf_json_number(&json, "queues", reading_of(explanation)->queue_count);
-    hf_json_begin_list(&json, "holders");
-    (void)for_each(explanation, true, write_holder, &json);
-    hf_json_end_list(&json);
-    hf_json_begin_list(&json, "waiters");
-    (void)for_each(explanation, false, write_waiter, &json);
-    hf_json_end_list(&json);
+    write_tickets(&json, explanation);
     write_cycle(&json, explanation);
+    write_within(&json, explanation);
     hf_json_end_object(&json);
 }

@@ -6,20 +6,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
+#include "cli/progress.h"
 #include "cli/ui.h"
 #include "core/error.h"
 #include "host/client.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000
-
-/* When a walk shows for the first time how far it has got, and how often. */
-#define PROGRESS_AFTER_MS 1000
-#define PROGRESS_EVERY_MS 250
 
 struct ls_options {
     const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
@@ -84,8 +80,7 @@ static const struct hf_command ls_command = {
 
 /* How a walk goes. */
 struct progress {
-    uint64_t started_ms;
-    uint64_t shown_ms;
+    struct hf_progress shown;
     uint64_t names;
     uint64_t unreadable;
 };
@@ -102,17 +97,12 @@ static uint64_t utc_now_ms(void)
 static void show_progress(struct progress *progress,
                           const struct hf_names_page *page)
 {
-    uint64_t now_ms = hf_clock_now_ms();
-
     progress->names += hf_names_count(page);
     progress->unreadable = hf_names_unreadable(page);
-    if (now_ms - progress->started_ms < PROGRESS_AFTER_MS ||
-        now_ms - progress->shown_ms < PROGRESS_EVERY_MS ||
-        !hf_ui_shows_wait(HF_NORMAL))
-        return;
-    progress->shown_ms = now_ms;
-    hf_ui_show_progress("%" PRIu64 " names, of %" PRIu64 " entries looked at",
-                        progress->names, hf_names_looked_at(page));
+    if (hf_progress_is_due(&progress->shown))
+        hf_ui_show_progress("%" PRIu64 " names, of %" PRIu64
+                            " entries looked at",
+                            progress->names, hf_names_looked_at(page));
 }
 
 /* Write the page.  False: standard output cannot be written to. */
@@ -150,11 +140,12 @@ static void finish(const struct ls_options *options,
 /* Write all pages.  Returns the exit status. */
 static int list(struct hf_names *names, const struct ls_options *options)
 {
-    struct progress progress = {.started_ms = hf_clock_now_ms()};
+    struct progress progress = {.names = 0};
     struct hf_names_page *page;
     struct hf_error error;
     bool written = true;
 
+    hf_progress_begin(&progress.shown);
     while (written && hf_names_next(names, options->wait_ms, &page) == HF_OK) {
         if (page == NULL) {
             finish(options, &progress);

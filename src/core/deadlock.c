@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "core/ticket_text.h"
+
 /* ---------------------------------------------------------------- rules -- */
 
 /* Does ${ahead} stand in the way of ${ticket}, a ticket of a lock or of an
@@ -96,15 +98,6 @@ static void classify(struct hf_deadlock_lock *lock,
     ticket->blocked_holders = 0;
 }
 
-/* The number that the id of ${ticket} begins with. */
-static uint32_t first_digits(const struct hf_deadlock_ticket *ticket)
-{
-    const uint8_t *bytes = ticket->id.bytes;
-
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
-           (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* Add those tickets of ${queue} that ${hold} may mean to ${count}, and return
  * the last one, or ${found}. */
 static struct hf_deadlock_ticket *match(struct hf_deadlock_queue *queue,
@@ -115,7 +108,8 @@ static struct hf_deadlock_ticket *match(struct hf_deadlock_queue *queue,
     for (size_t i = 0; i < queue->count; i++) {
         struct hf_deadlock_ticket *ticket = &queue->tickets[i];
 
-        if (ticket->admitted && first_digits(ticket) == hold->id) {
+        if (ticket->admitted &&
+            hf_ticket_text_hold_id(&ticket->id) == hold->id) {
             found = ticket;
             ++*count;
         }

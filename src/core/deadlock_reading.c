@@ -91,10 +91,7 @@ void hf_deadlock_reading_begin_lock(struct hf_deadlock_reading *reading,
 static bool has_id(const struct hf_deadlock_queue *queue, uint32_t id)
 {
     for (size_t i = 0; i < queue->count; i++) {
-        const uint8_t *bytes = queue->tickets[i].id.bytes;
-
-        if (((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
-             (uint32_t)bytes[2] << 8 | bytes[3]) == id)
+        if (hf_ticket_text_hold_id(&queue->tickets[i].id) == id)
             return true;
     }
     return false;

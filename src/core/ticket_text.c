@@ -107,6 +107,12 @@ uint64_t hf_ticket_text_number(const char *text, const char *key)
 
 /* ---------------------------------------------------------------- holds= -- */
 
+uint32_t hf_ticket_text_hold_id(const struct hf_ticket_id *id)
+{
+    return (uint32_t)id->bytes[0] << 24 | (uint32_t)id->bytes[1] << 16 |
+           (uint32_t)id->bytes[2] << 8 | id->bytes[3];
+}
+
 struct hf_ticket_holds hf_ticket_text_holds(const char *text)
 {
     struct hf_ticket_holds holds = {"", 0};

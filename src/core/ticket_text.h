@@ -13,6 +13,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/ticket.h"
+
 /* The digits of a ticket's id in holds=.  A reader looks the ticket up in the
  * queue of that name, where these distinguish it from all others. */
 #define HF_TICKET_HOLD_DIGITS 8
@@ -44,6 +46,9 @@ struct hf_ticket_hold {
     char name[HF_NAME_BYTES + 1]; /* of the lock, decoded */
     uint32_t id;                  /* the first eight digits of the ticket's */
 };
+
+/* These digits of ${id}. */
+uint32_t hf_ticket_text_hold_id(const struct hf_ticket_id *id);
 
 /* The part of holds= that was not read yet. */
 struct hf_ticket_holds {

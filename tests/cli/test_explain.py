@@ -20,12 +20,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
+from proxy import DOWN, Proxy  # noqa: E402
 from kazoo.client import KazooClient  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 # How often a machine may be too busy for the two seconds.
 TRIES = 5
 MOST_S = 2
+# A search reads three queues, and a walk asks for a name and its queue.
+DELAY_MS = 600
 
 
 class Explained:
@@ -107,6 +110,12 @@ class Explained:
                 ["owner"]["pid"])
             self.assertEqual([w["detects"] for w in found["deadlock"]],
                              [False, False])
+            self.assertEqual(
+                [(wait["name"], wait["id"])
+                 for wait in found["holders"][0]["waits_for"]],
+                [(waiter["waits_for"], waiter["id"])
+                 for waiter in found["deadlock"]
+                 if waiter["waits_for"] != name])
         text = self.tool("explain", "a")
         for part in ('"a": held by 1, waited for by 1\n', "deadlock: each",
                      '  waits for "a": holdfast (pid',
@@ -115,6 +124,41 @@ class Explained:
             self.assertIn(part, text)
         first.kill()  # and so it lets go
         self.assertEqual(self.finish(second)[0], 0)
+
+    def waits_of_holder(self, name, prefix):
+        """Of the one holder of ${name}, and how the names were looked at."""
+        found = json.loads(self.tool("explain", "--json", "--within", prefix,
+                                     name))
+        return found["holders"][0]["waits_for"], found["within"]
+
+    def test_what_the_holder_waits_for(self):
+        """Nothing that waits for "h/a" leads to it."""
+        second = self.outer("h/b", "h/c")
+        first = self.outer("h/a", "h/b")
+        self.go_on(first, "h/b", 1)
+        waiter = self.explained("h/b")["waiters"][0]
+        without = self.explained("h/a")
+        self.assertEqual(without["holders"][0]["waits_for"], [])
+        self.assertIsNone(without["within"])
+        self.assertEqual(
+            self.waits_of_holder("h/a", "h"),
+            ([{"name": "h/b", "id": waiter["id"],
+               "inner_run_pid": waiter["owner"]["pid"]}],
+             {"prefix": "h", "names": 2, "unreadable": 0, "complete": True}))
+        self.assertEqual(
+            self.waits_of_holder("h/a", "h/a"),
+            ([], {"prefix": "h/a", "names": 1, "unreadable": 0,
+                  "complete": True}))
+        self.assertEqual(self.waits_of_holder("h/b", "h")[0], [])
+        text = self.tool("explain", "-w", "h", "h/a")
+        self.assertIn('; waits for "h/b" by the run inside of it, pid %d\n'
+                      % waiter["owner"]["pid"], text)
+        self.assertTrue(text.endswith(
+            '\nwhat the holders wait for was looked for in 2 names at or below '
+            '"h"\n'), text)
+        second.stdin.write("go\n")
+        self.assertEqual(self.finish(second)[0], 0)
+        self.assertEqual(self.finish(first)[0], 0)
 
     def test_nobody(self):
         self.assertEqual(self.tool("explain", "/nobody"),
@@ -143,10 +187,26 @@ class File(Explained, harness.Case):
                           found["deadlock"]), (1, [], None))
         other.stdin.close()
 
+    def test_the_holder_waits_for_permits(self):
+        second = self.holder("-p", "2/2", name="s")
+        first = self.start(
+            "-c", self.url(), "a", "--", "sh", "-c", 'echo held; "$@"', "sh",
+            harness.TOOL, "run", "-c", self.url(), "-p", "1/2", "s", "--",
+            "true")
+        waiting.read_line(first, "held")
+        waiting.eventually("the wait for permits",
+                           lambda: self.explained("s")["waiters"])
+        self.assertEqual([wait["name"]
+                          for wait in self.waits_of_holder("a", "/")[0]], ["s"])
+        second.stdin.close()
+        self.assertEqual(self.finish(first)[0], 0)
+
     def test_usage(self):
         for arguments, part in (([], "NAME is missing"),
                                 (["a", "b"], "one NAME at a time"),
-                                (["a/../b"], 'the component ".."')):
+                                (["a/../b"], 'the component ".."'),
+                                (["-w", "b//c", "a"], "an empty component"),
+                                (["a", "-w"], "its value is missing")):
             done = subprocess.run([harness.TOOL, "explain", "-c", self.url(),
                                    *arguments], text=True, capture_output=True,
                                   timeout=waiting.LIMIT_S)
@@ -164,6 +224,23 @@ class Redis(Explained, harness.Case):
 
     def url(self):
         return "redis://127.0.0.1:%d/0" % self.server.port
+
+    def test_progress_on_a_terminal(self):
+        """Every answer takes so long that a few take a second."""
+        first = self.outer("far", "near")
+        with Proxy(self.server.port) as proxy:
+            proxy.delay(DELAY_MS, [DOWN])
+            terminal = harness.Terminal(
+                [harness.TOOL, "explain", "-w", "/", "-c",
+                 "redis://127.0.0.1:%d/0" % proxy.port, "far"],
+                os.environ)
+            self.addCleanup(terminal.close)
+            terminal.expect(r"looking for a deadlock: \d queues? read")
+            terminal.expect(r"looking for what the holders wait for: 1 names")
+            terminal.expect(r'"far": held by 1, waited for by 0\r\n')
+            terminal.expect("looked for in 1 name\r\n")
+        first.stdin.write("go\n")
+        self.assertEqual(self.finish(first)[0], 0)
 
 
 class PostgreSql(Explained, harness.Case):
