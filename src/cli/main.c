@@ -51,7 +51,7 @@ static const char usage[] =
     "  zk     read and change the nodes of ZooKeeper\n"
     "\n"
     "See 'holdfast run --help' and so on, holdfast(1) and holdfast-run(1) and "
-    "so on.\n";
+    "so on,\nand holdfast-url(7) for URLs.\n";
 
 static int print_usage(int argc, char **argv)
 {

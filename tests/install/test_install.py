@@ -187,6 +187,7 @@ class Installed(unittest.TestCase):
                      "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")
+        self.assertTrue((pages.parent / "man7" / "holdfast-url.7").is_file())
 
     def test_manual_of_the_library(self):
         pages = self.prefix / "share" / "man"

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Every option of a URL that a table has, an engine's or that of the ZooKeeper
-client, is in its document, and the document names no other one.
+client, is in its document and in holdfast-url(7), and neither names another one.
 
 A document has a table with a row "| `KEY=...` | ..." for each option; where one
-row is about several, each is in backquotes in its first column.
+row is about several, each is in backquotes in its first column.  The manual page
+has a section ".Ss ENGINE" with ".It Cm KEY= Ns Ar duration", or with several
+keys in such a line; and it says which options the ZooKeeper client refuses.
 """
 import pathlib
 import re
@@ -18,6 +20,15 @@ DOCUMENTS = {
     "engine-quorum.md": ["src/engines/redis/quorum_open.c"],
     "engine-postgres.md": ["src/engines/postgres/config.c"],
     "zookeeper.md": ["src/zookeeper_client/zookeeper_open.c"],
+}
+PAGE = "docs/man/holdfast-url.7"
+# Its sections.
+SECTIONS = {
+    "file": "engine-file.md",
+    "zookeeper": "engine-zookeeper.md",
+    "redis": "engine-redis.md",
+    "quorum": "engine-quorum.md",
+    "postgresql": "engine-postgres.md",
 }
 # What stands for rows or for a key in a table, and the file that defines it.
 MACROS = {"HF_RECONNECT_OPTION": "src/core/reconnect_policy.h",
@@ -58,18 +69,48 @@ def in_document(name):
     return keys
 
 
+def on_page(text, section):
+    """The keys of a section of the page."""
+    part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % section, text, re.M | re.S)
+    items = re.findall(r"^\.It Cm (.*)$", part[1], re.M) if part else []
+    return {key for item in items for key in re.findall(r"(\w+)=", item)}
+
+
+def refused_by_client(text):
+    """The keys that the page says the ZooKeeper client does not take."""
+    part = re.search(r"^takes the same URL, but none of\n(.*?\n)which ", text,
+                     re.M | re.S)
+    return set(re.findall(r"(\w+)=", part[1])) if part else set()
+
+
+def differences(file, code, found, paths):
+    """What to do so that ${found} in ${file} are the keys ${code}."""
+    for key in sorted(code - found):
+        yield "%s: expected a row for %s=, an option of %s" % (
+            file, key, " ".join(paths))
+    for key in sorted(found - code):
+        yield "%s: %s= is no option of %s; expected no row for it" % (
+            file, key, " ".join(paths))
+
+
 def main():
-    wrong = False
+    wrong = []
     for name, paths in DOCUMENTS.items():
-        code, document = in_code(paths), in_document(name)
-        for key in sorted(code - document):
-            print("docs/%s: expected a row for %s=, an option of %s"
-                  % (name, key, " ".join(paths)), file=sys.stderr)
-        for key in sorted(document - code):
-            print("docs/%s: %s= is no option of %s; expected no row for it"
-                  % (name, key, " ".join(paths)), file=sys.stderr)
-        wrong |= code != document
-    return wrong
+        wrong += differences("docs/" + name, in_code(paths), in_document(name),
+                             paths)
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    for section, name in SECTIONS.items():
+        paths = DOCUMENTS[name]
+        wrong += differences("%s, %s" % (PAGE, section), in_code(paths),
+                             on_page(text, section), paths)
+    locks = DOCUMENTS["engine-zookeeper.md"]
+    wrong += differences(
+        PAGE + ", 'but none of'",
+        in_code(locks) - in_code(DOCUMENTS["zookeeper.md"]),
+        refused_by_client(text), locks)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return bool(wrong)
 
 
 if __name__ == "__main__":

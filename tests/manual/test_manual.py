@@ -133,13 +133,18 @@ class Pages(unittest.TestCase):
 
 
 class PagesOfCommands(unittest.TestCase):
+    """And the other pages that are not of functions."""
+
+    def setUp(self):
+        self.pages = [*MAN1.glob("*.1"), *(SOURCE / "docs/man").glob("*.7")]
+
     def test_nothing_to_complain_about(self):
-        complaints(self, list(MAN1.glob("*.[17]")))
+        complaints(self, self.pages)
 
     def test_what_a_page_refers_to(self):
-        ours = {path.name for path in MAN1.iterdir()}
-        self.assertIn("holdfast-run.1", ours)
-        for path in MAN1.glob("*.1"):
+        ours = {path.name for path in self.pages}
+        self.assertLess({"holdfast-run.1", "holdfast-url.7"}, ours)
+        for path in self.pages:
             for name, section in re.findall(r"(?m)^\.Xr (holdfast\S*) (\d)",
                                             path.read_text()):
                 with self.subTest(page=path.name, name=name):
