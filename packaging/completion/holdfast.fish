@@ -54,17 +54,18 @@ function __holdfast_parse
     set -l dashes 0
     set -l skip no
     set -l start 0
-    for i in (seq $at (count $words))
+    for word in $words[$at..]
+        set at (math $at + 1)
         if test $skip = yes
             set skip no
-        else if test $words[$i] = --
+        else if test "$word" = --
             if test $operands -gt 0; and contains -- "$command" @RUNNING@
-                set start (math $i + 1)
+                set start $at
                 break
             end
             set dashes 1
-        else if test $dashes = 0; and string match -q -- '-*' $words[$i]
-            if contains -- $words[$i] $valued
+        else if test $dashes = 0; and string match -q -- '-*' $word
+            if contains -- $word $valued
                 set skip yes
             end
         else

@@ -41,6 +41,14 @@ def operands(command):
             yield at, called, choices
 
 
+def described(option):
+    """What a menu says of an option: its help, in front of which --help has the
+    choices."""
+    if option.help.startswith("else "):
+        return f"{option.value}, {option.help}"
+    return option.help
+
+
 def names(commands, zk):
     return [command.name.split()[-1] for command in commands
             if command.name.startswith("zk ") == zk]
@@ -94,7 +102,7 @@ def zsh_option(option):
     for form, ends in zip(forms, "+="):
         yield quoted("(%s)%s%s[%s]%s" % (
             " ".join(forms), form, ends if option.value else "",
-            zsh_text(option.help),
+            zsh_text(described(option)),
             ":%s:%s" % (option.value, zsh_value(option.value, option.choices))
             if option.value else ""))
 
@@ -156,7 +164,7 @@ def fish_command(command):
         yield "%s -s %s -l %s%s -d %s" % (
             here, one.letter, one.name,
             fish_value(one.value, one.choices) if one.value else "",
-            fish_quoted(one.help))
+            fish_quoted(described(one)))
     for at, called, choices in operands(command):
         yield "complete -c holdfast -n %s%s" % (
             fish_quoted("__holdfast_is %s; and test (__holdfast_operands) -eq %d"

@@ -63,11 +63,15 @@ class Case(harness.Case):
         self.environment["HOME"] = self.directory
         self.environment.pop("XDG_CONFIG_HOME", None)
 
-    def shell(self, *arguments):
-        """What a shell prints."""
-        done = subprocess.run(arguments, check=False, capture_output=True,
-                              text=True, cwd=self.directory,
-                              env=self.environment)
+    def shell(self, name, *arguments, programs=False):
+        """What a shell prints.  Without ${programs} it finds none, so that a
+        completion that runs one fails."""
+        environment = dict(self.environment)
+        if not programs:
+            environment["PATH"] = self.path("nowhere")
+        done = subprocess.run([shutil.which(name), *arguments], check=False,
+                              capture_output=True, text=True,
+                              cwd=self.directory, env=environment)
         self.assertEqual((done.returncode, done.stderr), (0, ""), arguments[-1])
         self.assertFalse(os.path.exists(self.path("touched")))
         return done.stdout.splitlines()
@@ -84,9 +88,10 @@ class Case(harness.Case):
 
 
 class Bash(Case):
-    def offered(self, line, prelude=""):
+    def offered(self, line, prelude="", **options):
         return self.shell("bash", "--norc", "-c", prelude + CALL, "bash",
-                          os.path.join(DIRECTORY, "holdfast.bash"), line)
+                          os.path.join(DIRECTORY, "holdfast.bash"), line,
+                          **options)
 
     def test_commands(self):
         self.assertIn("run", COMMANDS)
@@ -160,7 +165,7 @@ class Bash(Case):
     def test_the_command_that_is_run(self):
         for names in ("name", "-t 5s name more", "-- -name"):
             self.assertIn("bash", self.offered("holdfast run %s -- bas"
-                                               % names))
+                                               % names, programs=True))
         self.assertEqual(self.offered("holdfast run name -- git --per"), [])
 
     def test_the_completion_of_that_command(self):
@@ -250,13 +255,13 @@ class Zsh(Case):
 
 @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
 class Fish(Case):
-    def offered(self, *lines):
+    def offered(self, *lines, **options):
         """The list of words for each line."""
         found = self.shell(
             "fish", "--no-config", "-c",
             "source $argv[1]; for line in $argv[2..]; echo :; "
             "complete -C $line; end",
-            os.path.join(DIRECTORY, "holdfast.fish"), *lines)
+            os.path.join(DIRECTORY, "holdfast.fish"), *lines, **options)
         answers = []
         for line in found:
             if line == ":":
@@ -301,7 +306,8 @@ class Fish(Case):
     def test_the_command_that_is_run(self):
         for words in self.offered("holdfast run name -- basena",
                                   "holdfast run -t 5s name more -- basena",
-                                  "holdfast elect -- -name -- basena"):
+                                  "holdfast elect -- -name -- basena",
+                                  programs=True):
             self.assertEqual(words, ["basename"])
         self.assertEqual(self.offered("holdfast run name -- cat his"),
                          [["histories/", "history"]])
