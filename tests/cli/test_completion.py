@@ -135,6 +135,16 @@ class Bash(Case):
         self.assertEqual(self.offered("holdfast run -t "), [])
         self.assertEqual(self.offered("holdfast run -t --q"), [])
 
+    def test_schemes_are_those_of_the_engines(self):
+        version = subprocess.run([harness.TOOL, "--version", "-v"], check=True,
+                                 capture_output=True, text=True).stdout
+        engines = re.findall(r"^\w+ +(?:works|missing) +((?:\w+: )+)", version,
+                             re.M)
+        offered = self.offered("holdfast show -c ")
+        self.assertEqual(sorted(word.split(":")[0] + ":" for word in offered
+                                if word != "@"),
+                         sorted(" ".join(engines).split()))
+
     def test_profiles(self):
         names = ["@prod", "@test", "@$(touch${IFS}touched)", "@prod2"]
         self.assertEqual(self.offered("holdfast show -c @"),
