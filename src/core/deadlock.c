@@ -213,6 +213,25 @@ static void locate(struct hf_deadlock_locks *locks)
     }
 }
 
+/* All that can go on have been unblocked: note who is first in the way of
+ * ${ticket}. */
+static void find_first_ahead(struct hf_deadlock_locks *locks,
+                             struct hf_deadlock_ticket *ticket)
+{
+    const struct hf_deadlock_lock *lock = &locks->locks[ticket->lock];
+    const struct hf_deadlock_queue *queue = &lock->queues[ticket->role];
+
+    ticket->first_ahead = NULL;
+    if (!ticket->blocked ||
+        (ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket)))
+        return;
+    for (size_t i = 0; i < ticket->index && ticket->first_ahead == NULL; i++) {
+        if (is_stuck(&queue->tickets[i]) &&
+            stands_in_way(&queue->tickets[i], ticket))
+            ticket->first_ahead = &queue->tickets[i];
+    }
+}
+
 void hf_deadlock_analyse(struct hf_deadlock_locks *locks)
 {
     bool changed;
@@ -225,6 +244,7 @@ void hf_deadlock_analyse(struct hf_deadlock_locks *locks)
         for (size_t i = 0; i < locks->count; i++)
             changed |= reduce(&locks->locks[i]);
     } while (changed);
+    for_each(locks, find_first_ahead);
 }
 
 /* ----------------------------------------------------------------- cycle -- */
@@ -252,20 +272,35 @@ static void reach(struct reached *reached, struct hf_deadlock_ticket *waiter,
     reached->last = waiter;
 }
 
-/* Reach the blocked tickets behind ${ahead}, which stands in their way because
- * of ${blocker}: itself, or the one that holds it. */
+/* Reach the blocked tickets in whose way ${waiter} is the first.  The others
+ * behind it wait for somebody ahead of it too, so it is not ${waiter} that has
+ * to go. */
 static void reach_behind(struct reached *reached,
                          const struct hf_deadlock_locks *locks,
-                         const struct hf_deadlock_ticket *ahead,
-                         struct hf_deadlock_ticket *blocker)
+                         struct hf_deadlock_ticket *waiter)
 {
     struct hf_deadlock_queue *queue =
-        &locks->locks[ahead->lock].queues[ahead->role];
+        &locks->locks[waiter->lock].queues[waiter->role];
 
-    for (size_t i = ahead->index + 1; i < queue->count; i++) {
+    for (size_t i = waiter->index + 1; i < queue->count; i++) {
+        if (queue->tickets[i].first_ahead == waiter)
+            reach(reached, &queue->tickets[i], waiter);
+    }
+}
+
+/* Reach the blocked tickets that wait for ${held}, which ${blocker} holds. */
+static void reach_lock(struct reached *reached,
+                       const struct hf_deadlock_locks *locks,
+                       const struct hf_deadlock_ticket *held,
+                       struct hf_deadlock_ticket *blocker)
+{
+    struct hf_deadlock_queue *queue =
+        &locks->locks[held->lock].queues[HF_DEADLOCK_LOCK];
+
+    for (size_t i = held->index + 1; i < queue->count; i++) {
         struct hf_deadlock_ticket *ticket = &queue->tickets[i];
 
-        if (ticket->blocked && stands_in_way(ahead, ticket))
+        if (ticket->blocked && stands_in_way(held, ticket))
             reach(reached, ticket, blocker);
     }
 }
@@ -294,7 +329,7 @@ static void reach_holds(struct reached *reached,
         struct hf_deadlock_ticket *target = blocker->holds[i].target;
 
         if (target != NULL && target->role == HF_DEADLOCK_LOCK)
-            reach_behind(reached, locks, target, blocker);
+            reach_lock(reached, locks, target, blocker);
         else if (target != NULL)
             reach_entry(reached, &locks->locks[target->lock], blocker);
     }
@@ -317,7 +352,7 @@ bool hf_deadlock_find_cycle(struct hf_deadlock_locks *locks,
 
     for_each(locks, forget);
     for (; waiter != NULL && !reached.closed; waiter = waiter->next) {
-        reach_behind(&reached, locks, waiter, waiter);
+        reach_behind(&reached, locks, waiter);
         reach_holds(&reached, locks, waiter);
     }
     cycle->count = 0;

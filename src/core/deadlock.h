@@ -76,6 +76,9 @@ struct hf_deadlock_ticket {
     enum hf_deadlock_role role;
     size_t index;
     size_t blocked_holders; /* how many blocked tickets hold this one */
+    /* The first ticket ahead that is in its way and cannot go.  NULL: none, or
+     * it lacks permits anyway. */
+    const struct hf_deadlock_ticket *first_ahead;
     /* For hf_deadlock_find_cycle(): the one that it waits for on the shortest
      * way back to the first, and the next one whose waiters are looked for. */
     struct hf_deadlock_ticket *waits_for;
@@ -111,7 +114,9 @@ void hf_deadlock_analyse(struct hf_deadlock_locks *locks);
 
 /* After that: set ${cycle} to the shortest cycle through ${ticket}, which is
  * blocked.  False if there is none, because it only waits behind a deadlock of
- * others, or if it has more than HF_DEADLOCK_QUEUES_MAX waiters. */
+ * others, or if it has more than HF_DEADLOCK_QUEUES_MAX waiters.  A ticket that
+ * waits in a queue between two of a deadlock is not part of that: if it went,
+ * they would still wait. */
 bool hf_deadlock_find_cycle(struct hf_deadlock_locks *locks,
                             struct hf_deadlock_ticket *ticket,
                             struct hf_deadlock_cycle *cycle);
