@@ -8,16 +8,12 @@ a look at the queue through another client, on a real server.
 ENGINE is file, zookeeper, redis or postgres.
 """
 
-import contextlib
 import os
 import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                os.pardir, "servers"))
-
-import machine  # noqa: E402
+import real_engines
 
 ENDS, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:3])
 ENGINE = sys.argv[3]
@@ -29,40 +25,9 @@ WAYS = {"mutex", "write", "semaphore", "try", "mutex-of-threads", "several",
         "cancel"}
 
 
-@contextlib.contextmanager
-def file():
-    with machine.temporary("ends") as directory:
-        yield "file:" + directory
-
-
-@contextlib.contextmanager
-def zookeeper():
-    from zookeeper import Standalone
-    with contextlib.closing(Standalone(tick_ms=2000)) as server:
-        yield "zk://" + server.address()
-
-
-@contextlib.contextmanager
-def redis():
-    import redis_server
-    with contextlib.closing(redis_server.Server()) as server:
-        server.start()
-        yield server.url()
-
-
-@contextlib.contextmanager
-def postgres():
-    import postgres as servers
-    with contextlib.closing(servers.Server()) as server:
-        server.sql(subprocess.run([HOLDFAST, "sql"], capture_output=True,
-                                  text=True, check=True).stdout)
-        yield server.tcp_url()
-
-
 class Ends(unittest.TestCase):
     def test_no_ticket_is_left_when_the_call_returns(self):
-        with {"file": file, "zookeeper": zookeeper, "redis": redis,
-              "postgres": postgres}[ENGINE]() as url:
+        with real_engines.url(HOLDFAST, ENGINE) as url:
             program = subprocess.run(
                 [ENDS, url, str(REPEATS)], stdout=subprocess.PIPE, text=True,
                 timeout=(10 if LONG else 2) * 60)
