@@ -2,8 +2,9 @@
 """Runs processes of owners.c, each with many owners of locks, for workloads
 that run beside each other as coroutines.
 
-    async with Pool(PROGRAM, url, 4) as pool:
-        one, other = pool.owners(2)         # in two processes
+    processes = [Owners([PROGRAM, url]) for _ in range(4)]
+    async with Pool(url, processes, HOLDFAST) as pool:
+        one, other = pool.owners(2, random)  # in two processes
         held = await one.hold("a:m")
         wait = one.acquire("b:m", detects=True)
         await wait.queued()
@@ -101,10 +102,10 @@ class Owner:
 
 
 class Owners:
-    """One process of owners.c."""
+    """One process of owners.c, or of a program that does the same."""
 
-    def __init__(self, program, url):
-        self.process = machine.Process([program, url], stdin=subprocess.PIPE,
+    def __init__(self, arguments):
+        self.process = machine.Process(arguments, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE)
         self.popen = self.process.popen
         self.pid = self.process.pid
@@ -149,19 +150,23 @@ class Owners:
 
 
 class Pool:
-    """Some processes of owners.c."""
+    """Processes of owners.c, in .all, and beside them those of other programs,
+    in .others.  With the paths of the tool and of the program threads.c."""
 
-    def __init__(self, program, url, count):
+    def __init__(self, url, owners, holdfast, threads=None, others=()):
         self.url = url
-        self.all = [Owners(program, url) for _ in range(count)]
+        self.all = owners
+        self.others = others
+        self.holdfast = holdfast
+        self.threads = threads
 
     async def __aenter__(self):
-        for owners in self.all:
+        for owners in [*self.all, *self.others]:
             await owners.start()
         return self
 
     async def __aexit__(self, kind, *_):
-        for owners in self.all:
+        for owners in [*self.all, *self.others]:
             if kind is None:
                 owners.popen.stdin.close()
                 await asyncio.wait_for(owners.task, waiting.LIMIT_S)
