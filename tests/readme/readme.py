@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of README.md in order, and its program in C, so that README.md
 and the tests stay the same."""
-import re
+from document import Document
 
 # The first words of commands.
 TYPED = ("./dev", "./nightly", "cc", "holdfast", "sudo")
@@ -17,10 +17,7 @@ class Readme:
     """.commands and .program"""
 
     def __init__(self, path):
-        blocks = re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+",
-                            path.read_text())
-        texts = [re.sub(r"(?m)^    ", "", block).strip("\n") + "\n"
-                 for block in blocks]
+        texts = Document(path).texts()
         programs = [text for text in texts if text.startswith("#include")]
         assert len(programs) == 1, programs
         self.program = programs[0]

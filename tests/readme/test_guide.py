@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+from document import Document
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
@@ -26,20 +28,11 @@ SANITIZE = {"": [], "address": ["-fsanitize=address,undefined"],
 OFFICIAL = pathlib.Path("/usr/include/zookeeper/zookeeper.h")
 
 
-class Document:
-    """A document of docs/ and its indented blocks, without their indent.
-
-    .text
-    .blocks   [(the line before it, the block)]
-    """
+class Code(Document):
+    """A document of docs/ with code in C."""
 
     def __init__(self, name):
-        self.text = (SOURCE / "docs" / name).read_text()
-        self.blocks = [
-            (self.text[:match.start()].strip().rpartition("\n")[2],
-             re.sub(r"(?m)^    ", "", match[0]).strip("\n") + "\n")
-            for match in re.finditer(r"(?m)(?:^    .*\n|^\n(?=    ))+",
-                                     self.text)]
+        super().__init__(SOURCE / "docs" / name)
 
     def code(self, after=None):
         """The blocks of C, or those behind a line that is ${after}."""
@@ -53,9 +46,9 @@ class Document:
         return printed.partition("\n")[2]
 
 
-GUIDE = Document("zookeeper.md")
-MIGRATING = Document("zookeeper-migrating.md")
-TUTORIAL = Document("zookeeper-tutorial.md")
+GUIDE = Code("zookeeper.md")
+MIGRATING = Code("zookeeper-migrating.md")
+TUTORIAL = Code("zookeeper-tutorial.md")
 
 
 class Case(unittest.TestCase):
