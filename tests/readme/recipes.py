@@ -140,7 +140,7 @@ class Case(harness.Case):
         def found():
             pids = [process.pid, *harness.descendants(process.pid)]
             return [ticket for ticket in self.queue(name)
-                    if ticket["state"] == "holds" and
+                    if ticket["state"] == "holds" and ticket["owner"] and
                     ticket["owner"]["pid"] in pids]
         return waiting.eventually(f"{process.args} to hold {name}", found,
                                   of=[process])[0]
