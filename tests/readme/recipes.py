@@ -181,7 +181,24 @@ class Case(harness.Case):
                                  f"^{expected(wanted)}$")
 
 
-class ZooKeeper(engines.ZooKeeper):
+class Leased:
+    """A mixin before one of engines: with the lease that there is by default,
+    so that no holder loses its lock because the machine is busy."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment["HOLDFAST_URL"] = self.url()
+
+    def url(self):
+        return super().url().replace(f"{engines.LEASE_MS}ms", "10s")
+
+    def shorten_lease(self):
+        """For a test that waits until it is over."""
+        self.environment["HOLDFAST_URL"] = self.environment[
+            "HOLDFAST_URL"].replace("=10s", f"={engines.LEASE_MS}ms")
+
+
+class ZooKeeper(Leased, engines.ZooKeeper):
     """A real server, with a root for each test.  What a test before it has not
     released is there until its session ends."""
 

@@ -161,6 +161,18 @@ class ComingFrom(recipes.Case):
         process.terminate()
         self.finish(process)
 
+    def test_show_and_ls(self):
+        """What prints and ends; and --watch, which goes on."""
+        found = re.findall(r"`(holdfast (?:show .*?|ls))`(?=,| \|)",
+                           DOCUMENT.text)
+        self.assertGreaterEqual(len(found), 5)
+        for command in found:
+            command = command.replace("-c redis://redis1 ", "")
+            with self.subTest(command=command):
+                if "--watch" in command:
+                    command = f"timeout 1 {command}; test $? = 124"
+                self.assertEqual(self.shell(command)[0], 0)
+
     def test_evict(self):
         """The tables name the ticket as `evict` wants it."""
         for chapter in ("consul lock", "SETNX, SET NX, Redlock"):

@@ -135,6 +135,7 @@ class Pods(recipes.ZooKeeper, recipes.Case):
 
     @recipes.block("$ kubectl exec deploy/scheduler -- holdfast show scheduler")
     def test_the_second_pod_leads_when_the_first_is_killed(self):
+        self.shorten_lease()
         self.program("kubectl", "shift 3; exec \"$@\"")
         first = self.start_pod(SCHEDULER_POD, "scheduler-5d8f-x2x7v")
         waiting.read_line(first, "began")

@@ -18,10 +18,6 @@ class Stuck:
     document = recipes.document("stuck.md")
     layout = None  # what the column LAYOUT says, where there is one
 
-    def setUp(self):
-        super().setUp()
-        self.environment["HOLDFAST_URL"] = self.url()
-
     def holds(self, *options):
         process = self.occupy("deploy", *options, program="./deploy.sh")
         return process, self.until_held("deploy", process)
@@ -105,14 +101,15 @@ class Stuck:
 
     def test_a_ticket_goes_by_itself(self):
         """When nobody is left to remove it."""
+        self.shorten_lease()
         process, ticket = self.holds()
         waiter = self.waits()
         for pid in (process.pid, ticket["owner"]["pid"]):
-            os.kill(pid, signal.SIGKILL)
+            harness.kill(pid)
         self.until_held("deploy", waiter)
 
 
-class OnFiles(Stuck, engines.File, recipes.Case):
+class OnFiles(Stuck, recipes.Leased, engines.File, recipes.Case):
     pass
 
 
@@ -120,7 +117,7 @@ class OnZooKeeper(Stuck, recipes.ZooKeeper, recipes.Case):
     layout = "curator"
 
 
-class OnRedis(Stuck, engines.Redis, recipes.Case):
+class OnRedis(Stuck, recipes.Leased, engines.Redis, recipes.Case):
     layout = "redis"
 
     def tearDown(self):
@@ -129,7 +126,7 @@ class OnRedis(Stuck, engines.Redis, recipes.Case):
             client.ask("FLUSHALL")  # not to wait for leases
 
 
-class OnPostgreSql(Stuck, engines.PostgreSql, recipes.Case):
+class OnPostgreSql(Stuck, recipes.Leased, engines.PostgreSql, recipes.Case):
     def setUp(self):
         super().setUp()
         # `show` does not make the schema.
