@@ -4,7 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/deadlock_detection.h"
+#include "core/memory.h"
 #include "core/time_math.h"
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/cluster.h"
@@ -144,6 +147,61 @@ static void add_items(struct attempt *attempt, const struct lock_spec *specs,
     attempt->multi_lock.token_child = attempt->item_count - 1;
 }
 
+/* The name of the lock that ${item} is about, without that of the queue. */
+static int lock_name_bytes(const struct item *item)
+{
+    size_t bytes = strlen(item->lock->name);
+
+    if (item->a->kind == HF_TICKET_LEASE)
+        bytes -= strlen(HF_QUEUE_LEASES);
+    return (int)bytes;
+}
+
+/* Write to ${holds} what the client of ${attempt} holds, as the host does. */
+static void write_holds(const struct attempt *attempt,
+                        char holds[ATTEMPT_TEXT_BYTES])
+{
+    size_t used = 0;
+
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        const struct item *item = &a->items[a->item_count - 1];
+        char id[HF_TICKET_ID_TEXT_BYTES];
+
+        if (!check_holds(a))
+            continue;
+        hf_ticket_id_format(&item->id, id);
+        used += (size_t)snprintf(holds + used, ATTEMPT_TEXT_BYTES - used,
+                                 "%s%.*s:%.8s", used == 0 ? " holds=" : ",",
+                                 lock_name_bytes(item), item->lock->name, id);
+        assert(used < ATTEMPT_TEXT_BYTES);
+    }
+}
+
+/* Write the text of a ticket of ${lock_spec}, and see that the acquisition does
+ * what it says. */
+static void write_text(struct attempt *attempt,
+                       const struct lock_spec *lock_spec)
+{
+    char holds[ATTEMPT_TEXT_BYTES] = "", permits[48] = "";
+    int bytes;
+
+    if (lock_spec->text == TEXT_NAME)
+        return;
+    write_holds(attempt, holds);
+    if (lock_spec->kind == HF_TICKET_LEASE)
+        (void)snprintf(permits, sizeof permits,
+                       " limit=%" PRIu32 " permits=%" PRIu32,
+                       lock_spec->lock->leases->limit, lock_spec->weight);
+    bytes = snprintf(
+        attempt->payload, sizeof attempt->payload,
+        "host=%s pid=1 command=%s%s%s%s", attempt->client->name, attempt->name,
+        lock_spec->text == TEXT_DETECT ? " detect" : "", permits, holds);
+    assert(bytes > 0 && (size_t)bytes < sizeof attempt->payload);
+    if (lock_spec->text == TEXT_DETECT)
+        attempt->a.detection = hf_alloc(sizeof *attempt->a.detection);
+}
+
 struct attempt *cluster_want_all(struct client *client,
                                  const struct lock_spec *specs, unsigned count,
                                  bool only_try, uint64_t wait_ms,
@@ -160,6 +218,7 @@ struct attempt *cluster_want_all(struct client *client,
     attempt->a.report_every_ms = report_every_ms;
     attempt->limit_ms = only_try ? HF_FOREVER : attempt->a.deadline_at_ms;
     add_items(attempt, specs, count);
+    write_text(attempt, &specs[0]);
     driver_call(client, HF_EVENT_ACQUIRE, attempt);
     return attempt;
 }

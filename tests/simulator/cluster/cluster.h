@@ -32,6 +32,7 @@
 #define CLUSTER_LOCKS_MAX 8
 #define CLUSTER_BARRIERS_MAX 2
 #define ATTEMPT_ITEMS_MAX 6
+#define ATTEMPT_TEXT_BYTES 256
 #define CLUSTER_TICKETS_MAX 16384
 #define CLUSTER_TEXT_BYTES 320
 /* Appended to the payload of a ticket by its owner after a revocation. */
@@ -99,6 +100,10 @@ struct group {
     struct group *next;
 };
 
+/* What the ticket of an attempt says: the name of the attempt; or, as the host
+ * writes it, what its client holds, and that it looks for deadlocks. */
+enum attempt_text { TEXT_NAME, TEXT_HOLDS, TEXT_DETECT };
+
 /* What a user asks for.  A LEASE is permits of a semaphore; .lock is that of
  * the entry mutex. */
 struct lock_spec {
@@ -107,6 +112,7 @@ struct lock_spec {
     uint32_t weight;
     /* Of a MUTEX: the user shares a ticket with others of its client. */
     bool shares;
+    enum attempt_text text; /* of the first one: the text of the attempt */
 };
 
 /* A user's attempt to acquire a lock, from the call until the core has
@@ -121,7 +127,7 @@ struct attempt {
     struct client *client;
     struct lock *lock; /* of the last enqueue */
     char name[16];
-    char payload[32];
+    char payload[ATTEMPT_TEXT_BYTES];
     struct attempt *next;
     /* What the user has done: */
     bool cancelled;

@@ -26,9 +26,9 @@ static struct attempt *attempt_of(struct script *script, struct client *client,
 /* want permits LOCK N/M: N permits of a semaphore that has M. */
 static void want_permits(struct script *script, struct client *client,
                          const char *lock, const char *permits, bool only_try,
-                         uint64_t wait_ms)
+                         uint64_t wait_ms, enum attempt_text text)
 {
-    struct lock_spec lock_spec = {.kind = HF_TICKET_LEASE};
+    struct lock_spec lock_spec = {.kind = HF_TICKET_LEASE, .text = text};
     unsigned limit;
 
     if (permits == NULL ||
@@ -58,16 +58,46 @@ static void want_all(struct script *script, struct client *client, char *locks,
     cluster_want_all(client, specs, count, only_try, wait_ms, 0, 0, false);
 }
 
-/* want mutex|read|write|election|shared LOCK [try|WAIT_MS], want permits LOCK
- * N/M [...], want all LOCK,LOCK [...]; shared: a mutex whose ticket all such
- * attempts of the client share. */
+/* One lock, neither shared nor a semaphore. */
+static void want_one(struct script *script, struct client *client,
+                     const char *lock, enum hf_ticket_kind kind, bool only_try,
+                     uint64_t wait_ms, enum attempt_text text)
+{
+    bool read_write = kind == HF_TICKET_READ || kind == HF_TICKET_WRITE;
+    struct lock_spec lock_spec = {
+        .lock = cluster_lock(script->cluster, lock, read_write),
+        .kind = kind,
+        .weight = 1,
+        .text = text};
+
+    cluster_want_all(client, &lock_spec, 1, only_try, wait_ms, 0, 0, false);
+}
+
+/* What the word before the kind says of the text; TEXT_NAME: it is the kind. */
+static enum attempt_text text_of(const char *word)
+{
+    if (word != NULL && strcmp(word, "holds") == 0)
+        return TEXT_HOLDS;
+    return word != NULL && strcmp(word, "detect") == 0 ? TEXT_DETECT
+                                                       : TEXT_NAME;
+}
+
+/* want [holds|detect] mutex|read|write|election|shared LOCK [try|WAIT_MS], want
+ * [...] permits LOCK N/M [...], want all LOCK,LOCK [...]; shared: a mutex whose
+ * ticket all such attempts of the client share; holds: its text says what the
+ * client holds; detect: and it looks for deadlocks. */
 static void want(struct script *script, struct client *client, char **words)
 {
+    enum attempt_text text = text_of(words[0]);
     enum hf_ticket_kind kind = HF_TICKET_MUTEX;
-    bool permits = words[0] != NULL && strcmp(words[0], "permits") == 0;
-    const char *wait = words[1] == NULL ? NULL : words[permits ? 3 : 2];
-    bool only_try = wait != NULL && strcmp(wait, "try") == 0;
     uint64_t wait_ms = HF_FOREVER;
+    bool permits, only_try;
+    const char *wait;
+
+    words += text != TEXT_NAME;
+    permits = words[0] != NULL && strcmp(words[0], "permits") == 0;
+    wait = words[0] == NULL || words[1] == NULL ? NULL : words[permits ? 3 : 2];
+    only_try = wait != NULL && strcmp(wait, "try") == 0;
 
     if (words[0] == NULL || words[1] == NULL) {
         script_error(script, "expected",
@@ -83,7 +113,8 @@ static void want(struct script *script, struct client *client, char **words)
     if (wait != NULL && !only_try)
         wait_ms = strtoull(wait, NULL, 10);
     if (permits) {
-        want_permits(script, client, words[1], words[2], only_try, wait_ms);
+        want_permits(script, client, words[1], words[2], only_try, wait_ms,
+                     text);
         return;
     }
     if (strcmp(words[0], "shared") == 0) {
@@ -96,11 +127,7 @@ static void want(struct script *script, struct client *client, char **words)
         want_all(script, client, words[1], only_try, wait_ms);
         return;
     }
-    cluster_want(
-        client,
-        cluster_lock(script->cluster, words[1],
-                     kind == HF_TICKET_READ || kind == HF_TICKET_WRITE),
-        kind, only_try, wait_ms, 0, 0, false);
+    want_one(script, client, words[1], kind, only_try, wait_ms, text);
 }
 
 static void release(struct script *script, struct client *client, char **words)
