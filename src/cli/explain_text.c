@@ -195,14 +195,14 @@ void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
     size_t holders = for_each(explanation, true, NULL, NULL);
     size_t waiters = for_each(explanation, false, NULL, NULL);
 
+    print_name(out, explanation->name);
     if (is_cut(explanation)) {
         fprintf(out,
-                "no verdict: this would take more than %d queues, or one with "
-                "more than %d tickets; see 'holdfast show'\n",
+                ": no verdict, because this would take more than %d queues, or "
+                "one with more than %d tickets; see 'holdfast show'\n",
                 HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
         return;
     }
-    print_name(out, explanation->name);
     if (holders + waiters == 0) {
         fputs(": nobody holds it or waits for it\n", out);
         return;
