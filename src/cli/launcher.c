@@ -12,10 +12,12 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +35,10 @@
  * once a minute, and not exactly. */
 #define HF_WAIT_LINE_EARLY_MS 5000
 
+/* After a supervisor was killed, look so often for what it has started in its
+ * last moments, until it has exited. */
+#define HF_KILL_AGAIN_MS 5
+
 struct hf_launcher {
     struct hf_run *run;
     struct hf_alarm alarm;
@@ -41,15 +47,19 @@ struct hf_launcher {
     size_t ticket_fd_count;
     bool started; /* HF_IPC_STARTED was received: the command is in our process
                      group */
-    uint32_t instance;    /* how often it was started, as far as we know */
-    bool supervisor_hung; /* we killed it, because it did not act before its
-                             deadline */
+    uint32_t instance;     /* how often it was started, as far as we know */
+    bool supervisor_hung;  /* we killed it, because it did not act before its
+                              deadline */
+    uint64_t killed_at_ms; /* when we last killed the tree at its deadline; 0:
+                              never */
     int ending_signal; /* the signal that asked us to end the wait; 0: none */
     struct hf_signal_arrival arrivals[NSIG]; /* indexed by signal number */
     char leader[HF_FORMAT_BYTES]; /* elect: who leads, as last printed */
     uint64_t next_line_ms; /* without a terminal: print the next line once the
                               wait has lasted this long */
     uint32_t epoch; /* number of SIGCONTs received, see struct hf_ipc_message */
+    bool
+        hung_up; /* the supervisor has closed its end of the socket: it exits */
     siginfo_t supervisor; /* how the supervisor ended; si_pid 0: it has not */
 };
 
@@ -273,11 +283,24 @@ static void on_ticket(struct hf_launcher *launcher, int fd)
     launcher->ticket_fds[launcher->ticket_fd_count++] = fd;
 }
 
+/* There is a lease, whose end does not wait until we get a processor: run
+ * before all programs without a real-time priority, if we may (root, or
+ * RLIMIT_RTPRIO).  By the system call, because musl has no function for it. */
+static void run_before_others(void)
+{
+    struct sched_param lowest = {.sched_priority = 1};
+
+    (void)syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK,
+                  &lowest);
+}
+
 /* The lock is ours.  Clear the line about the wait before the command writes
  * to the terminal; the supervisor starts the command when it has received
  * RESUME. */
 static void on_granted(struct hf_launcher *launcher)
 {
+    if (hf_shared_page_kill_at_ms(launcher->run->page) != HF_FOREVER)
+        run_before_others();
     launcher->leader[0] = '\0';
     hf_ui_clear_wait();
     if (hf_run_shows_wait(launcher->run->options))
@@ -364,41 +387,68 @@ static void read_messages(struct hf_launcher *launcher)
 
 /* --------------------------------------------------------------- lease -- */
 
+/* Can there be a tree of the command? */
+static bool tree_may_exist(const struct hf_shared_page *page)
+{
+    uint32_t phase = atomic_load(&page->phase);
+
+    return phase == HF_RUN_RUNNING || phase == HF_RUN_TERMINATING;
+}
+
+/* The instant at which the tree must have got SIGKILL; HF_FOREVER without a
+ * lease, or a tree. */
+static uint64_t tree_deadline_ms(const struct hf_shared_page *page)
+{
+    return tree_may_exist(page) ? hf_shared_page_kill_at_ms(page) : HF_FOREVER;
+}
+
 /* The instant at which the supervisor must have ended the tree by itself,
  * because the lock may pass to another holder soon after; HF_FOREVER without a
  * lease. */
 static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
 {
-    uint64_t kill_at_ms = hf_shared_page_kill_at_ms(page);
+    uint64_t kill_at_ms = tree_deadline_ms(page);
 
-    if (kill_at_ms == HF_FOREVER)
-        return HF_FOREVER;
-    switch ((enum hf_run_phase)atomic_load(&page->phase)) {
-    case HF_RUN_RUNNING:
+    if (kill_at_ms == HF_FOREVER ||
+        atomic_load(&page->phase) != HF_RUN_TERMINATING)
         return kill_at_ms;
-    case HF_RUN_TERMINATING:
-        /* It is awake and ends the tree already: it may use half of the margin
-         * more. */
-        return kill_at_ms +
-               hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 2;
-    case HF_RUN_WAITING:
-    case HF_RUN_ENDED:
-        break;
-    }
-    return HF_FOREVER;
+    /* It is awake and ends the tree already: it may use half of the margin
+     * more. */
+    return kill_at_ms +
+           hf_shared_page_margin_ms(atomic_load(&page->lease_ms)) / 2;
 }
 
-/* Kill a supervisor that has missed its deadline, so that finish() ends the
- * tree. */
+/* When to enforce the next deadline. */
+static uint64_t enforce_at_ms(const struct hf_launcher *launcher)
+{
+    const struct hf_shared_page *page = launcher->run->page;
+    uint64_t tree_ms = tree_deadline_ms(page);
+
+    if (launcher->supervisor_hung)
+        return launcher->killed_at_ms + HF_KILL_AGAIN_MS;
+    return tree_ms > launcher->killed_at_ms ? tree_ms
+                                            : supervisor_deadline_ms(page);
+}
+
+/* Kill the tree when that must be done, even if the supervisor does the same:
+ * on a busy machine it may have to wait for a processor, and so may we, but
+ * rarely both.  Kill a supervisor that has missed its own deadline first, so
+ * that it starts nothing more.  It takes time to exit, and only then the tree
+ * is ours to finish(). */
 static void enforce_deadline(struct hf_launcher *launcher)
 {
-    struct hf_run *run = launcher->run;
+    const struct hf_run *run = launcher->run;
+    uint64_t now_ms = hf_clock_now_ms();
 
-    if (launcher->supervisor_hung ||
-        hf_clock_now_ms() < supervisor_deadline_ms(run->page))
+    if (now_ms < enforce_at_ms(launcher))
         return;
-    launcher->supervisor_hung = true;
-    kill(run->supervisor, SIGKILL);
+    if (!launcher->supervisor_hung &&
+        now_ms >= supervisor_deadline_ms(run->page)) {
+        launcher->supervisor_hung = true;
+        kill(run->supervisor, SIGKILL);
+    }
+    hf_tree_termination_kill_below(run->supervisor);
+    launcher->killed_at_ms = now_ms;
 }
 
 /* ---------------------------------------------------------------- loop -- */
@@ -421,19 +471,19 @@ static void wait_until(struct hf_launcher *launcher, struct pollfd *polled,
 static void run_once(struct hf_launcher *launcher)
 {
     struct hf_run *run = launcher->run;
-    struct pollfd polled[3] = {{run->signal_fd, POLLIN, 0},
-                               {run->launcher_end, POLLIN, 0}};
-    int how = WEXITED;
+    /* After a hang-up the descriptor would wake us again and again, until
+     * SIGCHLD comes at the end of the exit. */
+    struct pollfd polled[3] = {
+        {run->signal_fd, POLLIN, 0},
+        {launcher->hung_up ? -1 : run->launcher_end, POLLIN, 0}};
 
-    wait_until(launcher, polled, 3, supervisor_deadline_ms(run->page));
+    wait_until(launcher, polled, 3, enforce_at_ms(launcher));
+    enforce_deadline(launcher);
+    launcher->hung_up = launcher->hung_up || (polled[1].revents & POLLHUP);
     read_messages(launcher);
     read_signals(launcher);
-    enforce_deadline(launcher);
-    /* The socket is closed while the supervisor is exiting, and SIGCHLD comes
-     * only at the end of the exit.  So after a hang-up wait for that end. */
-    if (!(polled[1].revents & POLLHUP))
-        how |= WNOHANG;
-    waitid(P_PID, (id_t)run->supervisor, &launcher->supervisor, how);
+    waitid(P_PID, (id_t)run->supervisor, &launcher->supervisor,
+           WEXITED | WNOHANG);
 }
 
 /* End what the supervisor left of the command's tree: nothing, unless it was

@@ -545,9 +545,12 @@ static bool may_not_start(struct hf_supervisor *supervisor)
            supervisor->lost || supervisor->by_request;
 }
 
+/* Start the command, unless the lease is about to end: it was granted or
+ * checked before we had to wait for a processor, or were stopped. */
 static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
-    if (start_command(supervisor))
+    supervisor->not_renewed = hf_clock_now_ms() >= terminate_at_ms(supervisor);
+    if (!supervisor->not_renewed && start_command(supervisor))
         supervisor->state = HF_SUPERVISOR_RUNNING;
     else
         finish_instance(supervisor, now_ms);

@@ -126,18 +126,47 @@ static void terminate(struct hf_tree_termination *termination,
     (void)hf_process_list_add(&termination->signalled, *process);
 }
 
+/* Add the descendants of ${list} to it, and send SIGKILL to those. */
+static void kill_descendants(struct hf_process_list *list)
+{
+    size_t parents = list->count;
+
+    if (parents > 0)
+        hf_process_descendants(list, HF_TERMINATION_FOUND_MAX);
+    for (size_t i = parents; i < list->count; i++)
+        hf_process_signal(&list->items[i], SIGKILL);
+}
+
 /* Send SIGKILL to the children that were just found.  Do nothing in between,
  * because a child that forks and exits all the time is then most likely still
- * the one that was found. */
+ * the one that was found.  Their descendants become our children when they have
+ * exited, and get theirs in the next steps.  But a busy machine lets no process
+ * exit at once, so the first time do not wait for that. */
 static void kill_children(struct hf_tree_termination *termination)
 {
+    struct hf_process_list *found = &termination->found;
+    size_t children = found->count;
+
+    for (size_t i = 0; i < children; i++)
+        kill(found->items[i].pid, SIGKILL);
     if (!termination->killing) {
         termination->killing = true;
         termination->pause_ms = HF_TERMINATION_PAUSE_MIN_MS;
+        kill_descendants(found);
+        found->count = children;
     }
-    for (size_t i = 0; i < termination->found.count; i++)
-        kill(termination->found.items[i].pid, SIGKILL);
     remove_dead(termination);
+}
+
+void hf_tree_termination_kill_below(pid_t parent)
+{
+    struct hf_process_list found = {0};
+
+    (void)hf_process_children(parent, &found); /* as many as can be read */
+    for (size_t i = 0; i < found.count; i++)
+        hf_process_signal(&found.items[i], SIGKILL);
+    kill_descendants(&found);
+    hf_process_list_free(&found);
 }
 
 /* Send SIGTERM to all descendants, not only to children. */

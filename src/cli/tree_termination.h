@@ -45,4 +45,9 @@ void hf_tree_termination_hasten(struct hf_tree_termination *termination,
 bool hf_tree_termination_step(struct hf_tree_termination *termination,
                               uint64_t now_ms, uint64_t *step_at_ms);
 
+/* Send SIGKILL to the descendants of ${parent}, a child of ours, as far as they
+ * are seen now; reap nothing.  For when there is no time to wait until they are
+ * our own. */
+void hf_tree_termination_kill_below(pid_t parent);
+
 #endif

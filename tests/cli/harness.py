@@ -7,6 +7,7 @@ the supervisor, whose child is the command.  Commands of the tests beat: they
 write lines to a file, so that a test can see when the last one of a tree was
 alive."""
 
+import ctypes
 import errno
 import glob
 import os
@@ -85,6 +86,44 @@ def is_alive(pid):
 def ended(pid):
     """Wait until the process has died, reaped or not."""
     waiting.eventually("the end of process %d" % pid, lambda: not is_alive(pid))
+
+
+class StuckExit:
+    """Keeps a process from exiting, as a machine does on which it gets no
+    processor: when SIGKILL has ended it, it stays there as the parent of its
+    children until the end of the block.  By ptrace(2), of its first thread.
+
+        with StuckExit(pid) as process:
+            ...
+            process.killed()"""
+
+    SEIZE, DETACH, TRACE_EXIT, EVENT_EXIT = 0x4206, 17, 0x40, 6
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+        self.ptrace.argtypes = [ctypes.c_long] * 4
+        self.ptrace.restype = ctypes.c_long
+        self.ask(self.SEIZE, self.TRACE_EXIT)
+
+    def ask(self, request, data):
+        if self.ptrace(request, self.pid, 0, data) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    def is_exiting(self):
+        pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+        return pid != 0 and status >> 16 == self.EVENT_EXIT
+
+    def killed(self):
+        """Wait until somebody has sent it SIGKILL."""
+        waiting.eventually("SIGKILL for process %d" % self.pid, self.is_exiting)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ask(self.DETACH, 0)
 
 
 class Beat:

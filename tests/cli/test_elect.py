@@ -197,6 +197,19 @@ class OnServer(Elect):
         self.end(second)
         self.assertEqual(self.assert_one_at_a_time(), ["first", "second"])
 
+    def test_a_frozen_leader_that_cannot_exit_holds_no_kill_up(self):
+        """As on a machine where it gets no processor."""
+        first = self.candidate("first", flags="t")
+        second = self.candidate("second", ahead=1)
+        command = self.leads("first").pid
+        with harness.StuckExit(self.supervisor(first)) as supervisor:
+            os.kill(supervisor.pid, STOP)
+            supervisor.killed()
+            harness.ended(command)
+        self.leads("second")
+        self.end(second)
+        self.assertEqual(self.assert_one_at_a_time(), ["first", "second"])
+
     def test_a_leader_that_loses_its_session_campaigns_again(self):
         candidate = self.candidate("only", flags="t")
         self.server.freeze()

@@ -90,6 +90,20 @@ class Leased:
                 self.assertTrue(any(text in err for text in texts), err)
                 self.assert_followed(name, following[name])
 
+    def test_the_launcher_comes_before_other_programs(self):
+        """If it may; only the launcher, and only under a lease."""
+        may = subprocess.run(["chrt", "-r", "1", "true"], check=False,
+                             stderr=subprocess.DEVNULL).returncode == 0
+        others, first = os.SCHED_OTHER, os.SCHED_RR if may else os.SCHED_OTHER
+        launcher = self.holder("-c", self.url(TTL_MS))
+        supervisor, command = self.supervisor(launcher), self.command(launcher)
+        policy = lambda pid: os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK
+        waiting.eventually("the launcher's priority",
+                           lambda: policy(launcher.pid) == first)
+        self.assertEqual((policy(supervisor), policy(command)), (others, others))
+        without = self.holder("-c", "file:" + self.locks)
+        self.assertEqual(policy(without.pid), others)
+
     def test_after_a_killed_launcher_the_next_one_follows_at_once(self):
         launcher = self.tree("launcher", "--grace", "100ms", ttl_ms=600000)
         following = self.next_holder("launcher")

@@ -43,6 +43,16 @@ class Tree(harness.Case):
 
     # ---- killed
 
+    def test_a_child_is_killed_though_its_parent_cannot_exit(self):
+        launcher = self.start("--grace", "0s", "lock", "--", "sh", "-c", "%s & wait"
+                              % self.beat_command("old", flags="t"))
+        child, = self.beating("old", 1)
+        with harness.StuckExit(self.command(launcher)) as parent:
+            launcher.kill()
+            parent.killed()
+            harness.ended(child)
+        self.assertEqual(self.run_tool("lock", "--", "true")[0], 0)
+
     def test_launcher_killed(self):
         old, new = self.tree(), self.next_holder()
         old.kill()
