@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each mutant of the tool fails a test."""
+"""Each mutant of the tool fails a test.  Those of holdfast elect, which take
+longer, are run by test_elect_mutations.py."""
 
 import os
 import shutil
@@ -31,6 +32,33 @@ CATCHERS = {
     "UNREACHED_PASSES": ("verify", "Verify.test_an_engine_that_is_not_reached"),
     "SHOW_CREATES": ("show", "Show.test_a_directory_that_is_not_there"),
     "HELD_BY_WAITERS": ("show", "Show.test_is_it_held"),
+    "KILL_WAITS_FOR_PARENT": (
+        "tree", "Tree.test_a_child_is_killed_though_its_parent_cannot_exit"),
+}
+
+# The same for mutants of holdfast elect.
+ELECT_CATCHERS = {
+    "ELECT_FAILURES_NOT_COUNTED": (
+        "elect",
+        "OnFiles.test_another_machine_leads_when_the_command_fails"),
+    "ELECT_KEEPS_TICKET": (
+        "elect",
+        "OnFiles.test_another_machine_leads_when_the_command_fails"),
+    "ELECT_LOSS_ENDS": (
+        "elect", "OnZooKeeper."
+        "test_a_leader_that_loses_its_session_campaigns_again"),
+    "ELECT_RESIGNS_FIRST": (
+        "elect", "OnFiles.test_a_leader_resigns_when_asked"),
+    "ELECT_SIGNAL_FORGOTTEN": (
+        "elect_command",
+        "Elect.test_a_signal_that_the_command_dies_of_ends_it"),
+    "KILL_WAITS_FOR_SUPERVISOR": (
+        "elect", "OnZooKeeper."
+        "test_a_frozen_leader_that_cannot_exit_holds_no_kill_up"),
+    "LOSS_NOT_ENDED": (
+        "elect", "OnZooKeeper."
+        "test_a_leader_that_loses_its_session_campaigns_again"),
+    "REQUEST_IGNORED": ("elect", "OnFiles.test_a_leader_resigns_when_asked"),
 }
 
 
@@ -61,12 +89,17 @@ def passes(tool, catcher):
     return ran.returncode == 0, ran.stderr
 
 
-class Mutations(unittest.TestCase):
+class Table(unittest.TestCase):
     def test_the_table_has_every_mutation(self):
-        self.assertEqual(mutants.names(mutants.is_of_tool), sorted(CATCHERS))
+        self.assertEqual(mutants.names(mutants.is_of_tool),
+                         sorted([*CATCHERS, *ELECT_CATCHERS]))
+
+
+class Mutations:
+    """A mixin for a TestCase that has .catchers."""
 
     def test_each_is_caught(self):
-        for mutation, catcher in CATCHERS.items():
+        for mutation, catcher in self.catchers.items():
             with self.subTest(mutation=mutation), \
                     machine.temporary("mutant") as directory:
                 self.assertTrue(*passes(TOOL, catcher))
@@ -74,6 +107,10 @@ class Mutations(unittest.TestCase):
                 caught, said = passes(mutant, catcher)
                 self.assertFalse(caught, said)
                 self.assertRegex(said, "AssertionError|TimeoutExpired")
+
+
+class OfTool(Mutations, unittest.TestCase):
+    catchers = CATCHERS
 
 
 if __name__ == "__main__":
