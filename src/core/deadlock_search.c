@@ -155,16 +155,22 @@ static void append_word(char *text, size_t bytes, const char *owner,
     append(text, bytes, hf_quote(decoded, strlen(decoded)).text);
 }
 
-/* Append whose ticket ${waiter} is. */
+/* Append whose ticket ${waiter} is.  The text that its program gave says more
+ * than the name of the program, which is the same for all runs of the tool. */
 static void append_owner(char *text, size_t bytes,
                          const struct hf_deadlock_ticket *waiter)
 {
+    const char *value;
     char pid[32];
+    size_t length;
 
     (void)snprintf(pid, sizeof pid, "process %" PRIu64 " ",
                    hf_ticket_text_number(waiter->text, "pid"));
     append(text, bytes, pid);
-    append_word(text, bytes, waiter->text, "command");
+    append_word(text, bytes, waiter->text,
+                hf_ticket_text_find(waiter->text, "text", &value, &length)
+                    ? "text"
+                    : "command");
     append(text, bytes, " on ");
     append_word(text, bytes, waiter->text, "host");
 }
