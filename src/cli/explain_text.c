@@ -162,6 +162,7 @@ static void print_cycle(FILE *out, const struct hf_explanation *explanation)
         print_name(out, hf_deadlock_search_lock(search, waiter));
         fputs(": ", out);
         print_owner(out, waiter);
+        print_holds(out, explanation, waiter);
         fputs(waiter->detects ? "; looks for deadlocks\n" : "\n", out);
     }
 }
