@@ -3,7 +3,7 @@
 test_deadlocks.py says what they are.
 
     async with Pool(...) as pool:
-        workloads, failures = await run_all(pool, 100, 7, Deadlock)
+        workloads = await run_all(pool, 100, 7, Deadlock)
 """
 
 import asyncio
@@ -349,8 +349,8 @@ class Unknown(Circle):
 
 
 async def run_all(pool, count, seed, *sorts):
-    """count workloads of these sorts, by turns, with seeds from this one on;
-    those that have failed as text."""
+    """count workloads of these sorts, by turns, with seeds from this one on.
+    All are run to their ends; an AssertionError has those that have failed."""
     limit = asyncio.Semaphore(AT_ONCE)
     failures = []
 
@@ -364,6 +364,8 @@ async def run_all(pool, count, seed, *sorts):
     workloads = [sorts[number % len(sorts)](pool, number)
                  for number in range(seed, seed + count)]
     await asyncio.gather(*(run(workload) for workload in workloads))
-    return workloads, failures
+    if failures:
+        raise AssertionError("\n".join(failures))
+    return workloads
 
 

@@ -59,9 +59,7 @@ class Deadlocks(unittest.TestCase):
             owners = [Owners([OWNERS, self.url]) for _ in range(PROCESSES)]
             async with Pool(self.url, owners, HOLDFAST, THREADS) as pool:
                 return await run_all(pool, COUNT, SEED, *sorts)
-        workloads, failures = asyncio.run(run())
-        self.assertFalse(failures, "\n".join(failures))
-        return workloads
+        return asyncio.run(run())
 
     def test_each_is_found_and_one_owner_fails(self):
         times = sorted(workload.took_s for workload in self.run_all(Deadlock)
