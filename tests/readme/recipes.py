@@ -37,6 +37,7 @@ RECIPES = pathlib.Path(os.environ["HF_SOURCE"]) / "docs" / "recipes"
 VARYING = [
     (r"\d{10,}", r"\d+"),  # tokens
     (r"pid \d+ on [\w-]+", r"pid \d+ on \S+"),
+    (r"pid \d+", r"pid \d+"),
     (r"waited \d+ ms", r"waited \d+ ms"),
     (r"(?<![\w.])(?:\d+[dhms])+(?!\w)", r"~?(?:\d+[dhms])+"),
 ]

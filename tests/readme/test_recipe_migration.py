@@ -18,10 +18,14 @@ NOTHING = "nothing to migrate: version 2\n"
 class Migration(recipes.Case):
     document = recipes.document("migration.md")
 
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.addClassCleanup(cls.server.close)
+
     def setUp(self):
         super().setUp()
-        self.server = postgres.Server()
-        self.addCleanup(self.server.close)
+        self.server.sql("DROP DATABASE IF EXISTS shop WITH (FORCE)")
         self.server.sql("CREATE DATABASE shop")
         self.environment.update(
             PGHOST=self.server.directory, PGPORT=str(self.server.port),

@@ -4,10 +4,11 @@
 import os
 import re
 import signal
+import subprocess
 import unittest
 
 import recipes
-from recipes import harness
+from recipes import harness, waiting
 
 import engines
 
@@ -41,6 +42,46 @@ class Stuck:
                                self.text)
         self.follow()
 
+    def cross(self, *options):
+        """Two runs that take two locks in opposite orders, and what is inside
+        of each."""
+        self.program("./upload.sh", "true")
+        self.program("./copy.sh", "true")
+        inner = " ".join(["exec holdfast run", *options])
+        for name, other, program in (("deploy", "backup", "upload.sh"),
+                                     ("backup", "deploy", "copy.sh")):
+            self.program(f"./{name}.sh",
+                         f"echo holds; read _; {inner} {other} -- ./{program}")
+        runs = [self.start(name, "--", f"./{name}.sh", cwd=self.directory,
+                           stdin=subprocess.PIPE)
+                for name in ("deploy", "backup")]
+        for run in runs:
+            waiting.read_line(run, "holds")
+        for run in runs:
+            run.stdin.write("\n")
+            run.stdin.flush()
+        return runs
+
+    @recipes.block("$ holdfast explain deploy")
+    def test_1_a_deadlock(self):
+        """And how it is ended."""
+        runs = self.cross()
+        _, ticket = self.wait_for_queue("deploy", 2, *runs)
+        self.wait_for_queue("backup", 2, *runs)
+        self.follow()
+        os.kill(ticket["owner"]["pid"], signal.SIGTERM)
+        self.assertEqual([self.finish(run)[0] for run in runs], [0, 143])
+
+    def test_1_a_deadlock_that_ends_by_itself(self):
+        runs = self.cross("--detect-deadlock")
+        self.assertEqual(sorted(self.finish(run)[0] for run in runs), [0, 80])
+
+    def test_1_both_at_once(self):
+        command, = re.findall("`(holdfast run backup deploy [^`]*)`", re.sub(
+            r"\s+", " ", self.document.text))
+        self.program("./deploy.sh", "echo ran")
+        self.assertEqual(self.shell(command), (0, "ran\n"))
+
     @recipes.block("$ holdfast revoke deploy")
     def test_2_ask(self):
         """One that does as it is asked."""
@@ -58,8 +99,8 @@ class Stuck:
             """Until then a text of ZooKeeper's may say only the request."""
             owner = self.queue("deploy")[0]["owner"]
             return owner and owner["asked"]
-        recipes.waiting.eventually("the message to arrive", has_arrived,
-                                   of=[process])
+        waiting.eventually("the message to arrive", has_arrived,
+                           of=[process])
         self.assertIn("asked to release", self.shell("holdfast show deploy")[1])
 
     @recipes.block("$ kill 4711")
