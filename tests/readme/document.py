@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The indented blocks of a document: commands, programs and transcripts, so that
-tests can run what readers are shown."""
+"""The indented blocks of a document: commands, programs and transcripts.  Tests
+run what readers are shown."""
 import re
 
 

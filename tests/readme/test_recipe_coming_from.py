@@ -106,10 +106,10 @@ class ComingFrom(recipes.Case):
         self.assertNotIn("ran\n", said)
 
     def test_a_script_that_locks_itself(self):
-        text, = [ours for theirs, ours in rows("flock(1)") if "exec 9" in theirs]
+        text, = [ours for theirs, ours in rows("flock(1)")
+                 if "exec 9" in theirs]
         line = re.search(r"`(\[ .*)`", text)[1]
-        self.program("job", f"set -u; HOLDFAST_NAME=${{HOLDFAST_NAME-}}\n{line}\n"
-                     'echo "$HOLDFAST_NAME $1"')
+        self.program("job", line + '\necho "$HOLDFAST_NAME $1"')
         self.assertEqual(self.shell("job 1"), (0, "x 1\n"))
 
     def test_shared_readers_beside_a_writer(self):
@@ -212,8 +212,8 @@ class Redis(recipes.Case):
     def test_shared_with_set_nx(self):
         """The command of the document, while a program has the lock by SET NX,
         and the other way round."""
-        command, = re.findall(r"`(holdfast run -c redis://redis1\?layout=[^`]*)`",
-                              DOCUMENT.text)
+        command, = re.findall(
+            r"`(holdfast run -c redis://redis1\?layout=[^`]*)`", DOCUMENT.text)
         command = command.replace("redis1", f"127.0.0.1:{self.server.port}")
         take = ("SET", "x", "ID", "NX", "PX", "10000")
         with self.server.client() as client:

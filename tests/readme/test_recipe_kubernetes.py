@@ -6,6 +6,7 @@ process 1 as in a container, and a real ZooKeeper is outside of it."""
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
 import yaml
@@ -15,10 +16,17 @@ import units
 from recipes import harness, waiting
 
 # Who is not root may have these namespaces within one of users.
-ISOLATE = ["unshare", *([] if os.getuid() == 0 else ["--user", "--map-root-user"]),
-           "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"]
+ISOLATE = ["unshare", "--pid", "--uts", "--fork", "--kill-child",
+           "--mount-proc"]
+if os.getuid() != 0:
+    ISOLATE += ["--user", "--map-root-user"]
 ISOLATED = subprocess.run([*ISOLATE, "true"], check=False,
                           stderr=subprocess.DEVNULL).returncode == 0
+
+
+# Give the pod its name, and be its command, as process 1.
+BEGIN = ("import os, socket, sys; socket.sethostname(sys.argv[1]); "
+         "os.execvp(sys.argv[2], sys.argv[2:])")
 
 
 def manifest(name):
@@ -87,11 +95,11 @@ class Pods(recipes.ZooKeeper, recipes.Case):
     def test_every_block_is_run(self):
         self.every_block_is_run()
 
-    def start_pod(self, pod, name, command=None):
+    def start_pod(self, pod, name):
         """Its process, with .first, the process 1 of it."""
         process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", *ISOLATE, "sh", "-c",
-             'echo "$0" >/proc/sys/kernel/hostname; exec "$@"', name, *(command or pod.command)],
+            ["setpriv", "--pdeathsig", "KILL", "--", *ISOLATE, sys.executable,
+             "-c", BEGIN, name, *pod.command],
             text=True, env=self.environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
         self.started.append(process)
@@ -129,9 +137,8 @@ class Pods(recipes.ZooKeeper, recipes.Case):
     def test_a_job_that_is_done(self):
         """With what it leaves behind, which process 1 reaps."""
         self.program("nightly-report", "setsid sleep 1000 & echo ran")
-        command = [*NIGHTLY_POD.command]
-        self.assertEqual(self.finish(
-            self.start_pod(NIGHTLY_POD, "nightly-1", command)), (0, "ran\n", ""))
+        pod = self.start_pod(NIGHTLY_POD, "nightly-1")
+        self.assertEqual(self.finish(pod), (0, "ran\n", ""))
 
     @recipes.block("$ kubectl exec deploy/scheduler -- holdfast show scheduler")
     def test_the_second_pod_leads_when_the_first_is_killed(self):

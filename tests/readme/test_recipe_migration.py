@@ -6,8 +6,10 @@ import shutil
 import unittest
 
 import recipes
+from recipes import waiting
 
 import postgres
+import psycopg2
 
 MIGRATE = ("$ holdfast run -c postgresql:// -t 10m migrate-shop -- "
            "./migrate.sh")
@@ -65,6 +67,19 @@ class Migration(recipes.Case):
         found = self.versions()
         self.follow()
         self.assertEqual(self.versions(), found)
+
+    def test_a_transaction_that_is_under_way_is_waited_for(self):
+        """It may be that of a migration that has lost its lock."""
+        self.assertEqual(self.finish(self.migrates())[:2], (0, DONE))
+        late = psycopg2.connect(self.server.address("shop"))
+        with late.cursor() as cursor:
+            cursor.execute("UPDATE schema_version SET version = 1")
+        process = self.migrates()
+        waiting.eventually("the migration to wait", lambda: self.server.sql(
+            "SELECT pid FROM pg_stat_activity WHERE datname = 'shop' AND "
+            "wait_event_type = 'Lock'"), of=[process])
+        late.close()  # which rolls it back
+        self.assertEqual(self.finish(process)[:2], (0, NOTHING))
 
     @recipes.block("UPDATE schema_version SET token = :token "
                    "WHERE token <= :token;")
