@@ -115,11 +115,13 @@ class Case(harness.Case):
             {method.block for method in methods if hasattr(method, "block")})
 
     def program(self, name, script):
-        """A program on PATH, or in the current directory for ./name."""
+        """A program on PATH, or in the current directory for ./name.  It takes
+        the place of one that may just be about to be run."""
         path = self.path(name if name.startswith("./") else "bin/" + name)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path + ".new", "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n" + script + "\n")
-        os.chmod(path, 0o755)
+        os.chmod(path + ".new", 0o755)
+        os.rename(path + ".new", path)
 
     def queue(self, name):
         """Its tickets, as `holdfast show --json` has them."""
