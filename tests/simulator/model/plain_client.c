@@ -534,8 +534,10 @@ void plain_client_request(struct hf_engine *engine, struct hf_request *request)
     message->weight = request->weight;
     message->limit = request->limit;
     message->whole = request->detailed;
-    message->sync =
-        message->pending->of_barrier || message->pending->of_participants;
+    /* What people, and searches for deadlocks, are shown is not older than the
+     * request. */
+    message->sync = message->pending->of_barrier ||
+                    message->pending->of_participants || request->detailed;
     message->sync |=
         engine->must_sync && (request->kind == HF_REQUEST_LIST ||
                               request->kind == HF_REQUEST_WATCH_QUEUE);
