@@ -4,9 +4,10 @@
  * kind of a run follows from its seed:
  *
  *   circle     2 to 6 owners hold a lock each and then wait for each other in a
- *              circle; others use other locks
+ *              circle; others wait in the same queues for a while
  *   ordered    owners take locks in one order, so that there is no deadlock;
  *              waits time out, and in half of the runs there are faults
+ *   unordered  they take locks in any order, so that deadlocks arise
  *   permits    an owner waits for one of two permits, and only one is held in a
  *              circle
  *   lost       two owners wait for each other, but one has lost its lock to a
@@ -14,11 +15,20 @@
  *   by turns   the waits of a circle are there one after the other, but never
  *              at once
  *
+ * Owners of one client are threads: some share tickets (cohorts), and pass
+ * grants on.  Some owners run inside the command of another one, and some are
+ * asked to release what they hold.
+ *
  * What must hold:
  *
- *   1  an acquire fails with HF_EDEADLK only in a run with a circle;
- *   2  there exactly one does, it is one that looks, and all others are
- *      granted.
+ *   1  an acquire fails with HF_EDEADLK only in a run with a circle, or in an
+ *      unordered run, if it was in a deadlock at an instant of the look that
+ *      has found it.  With faults an owner that has given up counts as waiting
+ *      as long as its ticket is there;
+ *   2  in a run with a circle exactly one does, it is one that looks, and all
+ *      others are granted; in an ordered run all are;
+ *   3  at the end of an unordered run no deadlock is left in which somebody
+ *      looks, as far as it follows from what tickets say.
  */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_H
 #define HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_H
@@ -32,8 +42,16 @@
 struct deadlock_result {
     int broken;          /* number of the invariant; 0: all hold */
     const char *message; /* NULL: none */
-    uint64_t grants;
-    uint64_t found; /* deadlocks */
+    struct deadlock_counts {
+        uint64_t grants;
+        uint64_t found;    /* deadlocks */
+        uint64_t remains;  /* of these, such that somebody waited for the ticket
+                              of an owner that had given up */
+        uint64_t handoffs; /* of a ticket that the owners of a client share */
+        uint64_t passed;   /* grants that were passed on to another owner */
+        uint64_t nested;   /* runs inside a run */
+        uint64_t revoked;  /* an owner was asked to release something */
+    } counts;
 };
 
 /* Run ${seed} with ${engine}.  ${line} receives the trace, or is NULL.  True if

@@ -73,7 +73,7 @@ void seeds_print(const struct seeds_report *report)
         printf("fine, %" PRIu64 " generations\n", report->generations);
     else if (report->range.kind.deadlock)
         printf("fine, %" PRIu64 " grants, %" PRIu64 " deadlocks\n",
-               report->grants, report->deadlocks);
+               report->grants, report->deadlocks.found);
     else if (report->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
         printf("fine, %" PRIu64 " operations\n", report->operations);
     else
@@ -114,6 +114,18 @@ static void run_double_barrier(struct seeds_report *report)
     report->generations += end.generations;
 }
 
+static void add_counts(struct deadlock_counts *sum,
+                       const struct deadlock_counts *counts)
+{
+    sum->grants += counts->grants;
+    sum->found += counts->found;
+    sum->remains += counts->remains;
+    sum->handoffs += counts->handoffs;
+    sum->passed += counts->passed;
+    sum->nested += counts->nested;
+    sum->revoked += counts->revoked;
+}
+
 static void run_deadlock(struct seeds_report *report)
 {
     struct deadlock_result end;
@@ -122,8 +134,8 @@ static void run_deadlock(struct seeds_report *report)
         snprintf(report->message, sizeof report->message, "%s", end.message);
     report->broken = end.broken;
     report->check = end.message;
-    report->grants += end.grants;
-    report->deadlocks += end.found;
+    report->grants += end.counts.grants;
+    add_counts(&report->deadlocks, &end.counts);
 }
 
 static void run_zookeeper(struct seeds_report *report)
@@ -309,6 +321,16 @@ static const char *verdict(const struct seeds_report *sum)
                                  : "every invariant held";
 }
 
+static void print_deadlocks(const struct deadlock_counts *sum)
+{
+    printf("%" PRIu64 " grants, %" PRIu64 " deadlocks, %" PRIu64
+           " of them behind one that had given up, %" PRIu64
+           " handoffs, %" PRIu64 " grants passed on, %" PRIu64
+           " nested runs, %" PRIu64 " requests to release: ",
+           sum->grants, sum->found, sum->remains, sum->handoffs, sum->passed,
+           sum->nested, sum->revoked);
+}
+
 /* One line for all seeds of a kind. */
 static void print_sum(const struct seeds_report *sum)
 {
@@ -316,8 +338,7 @@ static void print_sum(const struct seeds_report *sum)
     if (sum->range.kind.double_barrier)
         printf("%" PRIu64 " generations: ", sum->generations);
     else if (sum->range.kind.deadlock)
-        printf("%" PRIu64 " grants, %" PRIu64 " deadlocks: ", sum->grants,
-               sum->deadlocks);
+        print_deadlocks(&sum->deadlocks);
     else if (sum->range.kind.engine == ENGINE_ZOOKEEPER_CLIENT)
         printf("%" PRIu64 " operations, %" PRIu64 " events: ", sum->operations,
                sum->events);
@@ -355,7 +376,7 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
         sum.losses += reports[i].losses;
         sum.operations += reports[i].operations;
         sum.events += reports[i].events;
-        sum.deadlocks += reports[i].deadlocks;
+        add_counts(&sum.deadlocks, &reports[i].deadlocks);
         sum.broken |= reports[i].broken;
     }
     print_broken(reports, jobs, shrinks);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "simulator/cluster/cluster.h"
+#include "simulator/random/deadlock.h"
 
 /* .double_barrier: runs of double barriers, see double_barrier.h.  .deadlock:
  * runs of owners that look for deadlocks, see deadlock.h; they are not
@@ -37,9 +38,9 @@ struct seeds_report {
     uint64_t losses;
     uint64_t operations; /* of the public client of ZooKeeper, */
     uint64_t events;     /* and of its watches */
-    uint64_t deadlocks;  /* that were found */
-    int broken;          /* number of the invariant; -1: the child died */
-    const char *check;   /* as in struct cluster */
+    struct deadlock_counts deadlocks;
+    int broken;        /* number of the invariant; -1: the child died */
+    const char *check; /* as in struct cluster */
     char message[CLUSTER_TEXT_BYTES];
 };
 
