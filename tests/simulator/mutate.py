@@ -55,6 +55,7 @@ SEED_KINDS = {
     "leased double-barrier seed": ("--double-barrier", "--engine",
                                    "leased"),
     "deadlock seed": ("--deadlock",),
+    "zk deadlock seed": ("--deadlock", "--engine", "zk"),
 }
 SCRIPTS = {os.path.basename(path)[:-len(".script")]: path
            for path in sorted(glob.glob(os.path.join(HERE, "scripts",
@@ -203,13 +204,14 @@ def caught(where, message, output):
 
 def own_kind(name):
     """The kind of seed that may show it: that of its client.  Only sessions of
-    ZooKeeper are lazy."""
+    ZooKeeper are lazy, and need a sync."""
     if name.startswith("ZOOKEEPER_"):
         return "zk-client seed"
     if name.startswith("SHARED_"):
         return "zk-shared seed"
     if name.startswith("DEADLOCK_"):
-        return "deadlock seed"
+        return ("zk deadlock seed" if name == "DEADLOCK_NO_SYNC" else
+                "deadlock seed")
     engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
               "leased " if name.startswith("LEASED_") else "")
     double_barrier = re.match(r"(ZK_|LEASED_)?(PARTICIPANT|GENERATION)_", name)

@@ -147,6 +147,7 @@ static void enqueued(struct deadlock_client *client, struct hf_request *request)
         return;
     }
     want = want_of(parent != NULL ? parent : a);
+    deadlock_truth_keep(want);
     want->tickets[a == &want->children[1]] = request->ticket;
     deadlock_write_owner(want);
     want->said = (struct deadlock_holds){.count = 0};
@@ -221,6 +222,7 @@ static void carry_out_for(struct deadlock_want *want, enum hf_effect_kind kind)
         deadlock_revoked(want->owner);
         break;
     case HF_EFFECT_ACQUISITION_DONE:
+        deadlock_truth_keep(want);
         deadlock_forget(want);
         break;
     default:
@@ -280,6 +282,7 @@ static void drain(struct deadlock_client *client)
 
 void deadlock_free_clients(void)
 {
+    deadlock_truth_free(true);
     for (size_t i = 0; i < deadlock_run.count; i++) {
         while (deadlock_run.owners[i].wants != NULL)
             deadlock_forget(deadlock_run.owners[i].wants);

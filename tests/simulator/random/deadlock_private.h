@@ -135,6 +135,10 @@ struct deadlock_run {
     size_t count;
     size_t circle; /* the first owners and locks have a part of their own */
     size_t joined; /* of these, how many hold their lock */
+    /* Waits that no core knows any more, although their ticket may still be in
+     * the queue, with the session of a client that is cut off; linked by .next.
+     */
+    struct deadlock_want *remains;
     struct deadlock_lock locks[DEADLOCK_LOCKS];
     size_t lock_count; /* that are used at random */
     bool faults;
@@ -236,6 +240,13 @@ void deadlock_forget(struct deadlock_want *want);
 
 /* To be called after each event: note who is in a deadlock while it looks. */
 void deadlock_truth_note(void);
+
+/* The core of ${want}, which waits or has given up, gives up its ticket: keep a
+ * copy of it as long as the ticket is in the queue. */
+void deadlock_truth_keep(const struct deadlock_want *want);
+
+/* Free those copies: all, or those whose ticket is gone. */
+void deadlock_truth_free(bool all);
 
 /* Is there one that looks, whose ticket says so, and that is in a deadlock of
  * owners whose tickets say what they hold? */

@@ -9,6 +9,7 @@
  * written without the code that it checks (core/deadlock.c).
  */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "core/deadlock_detection.h"
 #include "simulator/random/deadlock_private.h"
@@ -17,9 +18,9 @@
 
 enum view {
     IN_TRUTH,
-    /* Those count as waiting too that have given up although their ticket is
-     * still there, and as holding what that says: nobody else can know better.
-     */
+    /* Those count as waiting too that have given up, or go on in another
+     * session, although their ticket is still there, and as holding what that
+     * says: nobody else can know better. */
     WITH_REMAINS,
     /* Only what tickets say of their owners. */
     AS_SAID
@@ -66,7 +67,7 @@ static bool holds(const struct deadlock_owner *owner,
 /* The cohort that ${want} waits in; NULL: none. */
 static const struct deadlock_cohort *cohort_of(const struct deadlock_want *want)
 {
-    return want->way == DEADLOCK_SHARED && want->multi_lock.count == 0
+    return want->way == DEADLOCK_SHARED
                ? &want->owner->client->cohorts[want->lock]
                : NULL;
 }
@@ -187,19 +188,24 @@ static bool is_wait(const struct deadlock_want *want)
            (graph.view != AS_SAID || cohort_of(want) == NULL);
 }
 
+/* Add those of the list ${wants}. */
+static void add_list(struct deadlock_want *wants)
+{
+    for (struct deadlock_want *w = wants; w != NULL; w = w->next) {
+        if (!is_wait(w))
+            continue;
+        assert(graph.count < WAITS_MAX);
+        graph.waits[graph.count++] = (struct wait){w, true};
+    }
+}
+
 static void add_waits(enum view view)
 {
     graph.view = view;
     graph.count = 0;
-    for (size_t i = 0; i < deadlock_run.count; i++) {
-        for (struct deadlock_want *w = deadlock_run.owners[i].wants; w != NULL;
-             w = w->next) {
-            if (!is_wait(w))
-                continue;
-            assert(graph.count < WAITS_MAX);
-            graph.waits[graph.count++] = (struct wait){w, true};
-        }
-    }
+    for (size_t i = 0; i < deadlock_run.count; i++)
+        add_list(deadlock_run.owners[i].wants);
+    add_list(deadlock_run.remains);
 }
 
 static void reduce(void)
@@ -219,8 +225,47 @@ static void reduce(void)
     } while (changed);
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- remains -- */
+
+void deadlock_truth_keep(const struct deadlock_want *want)
+{
+    struct deadlock_want *copy;
+
+    if (!deadlock_run.faults || cohort_of(want) != NULL || want->granted ||
+        !hf_sim_ticket_exists(deadlock_run.sim, ticket_of_wait(want)))
+        return;
+    copy = calloc(1, sizeof *copy);
+    if (copy == NULL)
+        abort();
+    copy->owner = want->owner;
+    copy->lock = want->lock;
+    copy->way = want->way;
+    copy->permits = want->permits;
+    copy->a.kind = want->a.kind;
+    copy->said = want->said;
+    copy->tickets[0] = want->tickets[0];
+    copy->gave_up = true;
+    copy->next = deadlock_run.remains;
+    deadlock_run.remains = copy;
+}
+
+void deadlock_truth_free(bool all)
+{
+    struct deadlock_want **link = &deadlock_run.remains;
+    struct deadlock_want *copy;
+
+    while ((copy = *link) != NULL) {
+        if (all ||
+            !hf_sim_ticket_exists(deadlock_run.sim, ticket_of_wait(copy))) {
+            *link = copy->next;
+            free(copy);
+        } else {
+            link = &copy->next;
+        }
+    }
+}
+
+/* --------------------------------------------------------------- answers -- */
 
 /* Note the beginnings and ends of looks; is one under way?  A look whose
  * verdict has ended the wait counts until the owner is notified. */
@@ -254,6 +299,7 @@ void deadlock_truth_note(void)
         graph.waits[i].want->was_blocked |= graph.waits[i].blocked;
     if (!deadlock_run.faults)
         return;
+    deadlock_truth_free(false);
     add_waits(WITH_REMAINS);
     reduce();
     for (size_t i = 0; i < graph.count; i++)
