@@ -204,7 +204,8 @@ static void choose_locks(void)
         (void)snprintf(lock->name, sizeof lock->name, "n%zu", i);
         (void)snprintf(lock->entry, sizeof lock->entry, "n%zu/locks", i);
         (void)snprintf(lock->leases, sizeof lock->leases, "n%zu/leases", i);
-        lock->read_write = kind == 1;
+        lock->read_write =
+            kind == 1 || (deadlock_run.kind == DEADLOCK_PERMITS && i == 2);
         lock->limit =
             kind == 0 ? 1 + (uint32_t)deadlock_below(DEADLOCK_PERMITS_MAX) : 0;
         if (deadlock_run.kind == DEADLOCK_PERMITS && i == 0)

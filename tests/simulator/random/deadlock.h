@@ -9,7 +9,7 @@
  *              waits time out, and in half of the runs there are faults
  *   unordered  they take locks in any order, so that deadlocks arise
  *   permits    an owner waits for one of two permits, and only one is held in a
- *              circle
+ *              circle; the owner of the other one waited before
  *   lost       two owners wait for each other, but one has lost its lock to a
  *              third one
  *   by turns   the waits of a circle are there one after the other, but never

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs that look like a deadlock to a reader that is careless about one thing:
- * a semaphore has another permit, a lock that a text names was lost, or the
- * waits of a circle are never there at once.  Three owners, each a process.
+ * a semaphore has another permit, the owner of a ticket waits no longer, a lock
+ * that a text names was lost, or the waits of a circle are never there at
+ * once.  Three owners, each a process.
  */
 #include "simulator/random/deadlock_private.h"
 
@@ -23,19 +24,63 @@ static void leave(struct deadlock_owner *owner)
     owner->finished = true;
 }
 
-/* --------------------------------------------------------- permits, lost -- */
+/* Have all that hold something in the beginning got it? */
+static bool is_last_to_join(size_t members)
+{
+    return ++deadlock_run.joined == members;
+}
 
-/* In a run of permits, owner 0 holds a permit of "0" and waits for "1", which
- * owner 1 holds, who waits for a permit; owner 2 has the other one for a
- * while. */
-static void begin_second_wait(struct deadlock_owner *owner)
+static void check_granted(hf_status status)
+{
+    deadlock_check(status == HF_OK, 1,
+                   "a deadlock was reported, and there is none");
+}
+
+/* --------------------------------------------------------------- permits -- */
+
+/* Owner 0 holds a permit of "0" and waits for "1", which owner 1 holds, who
+ * waits for a permit.  Owner 2 has the other permit for a while.  Owners 2 and
+ * 1 also read "2"; the ticket of owner 2 is the first one there, and says since
+ * it was enqueued that its owner holds the permit. */
+static void wait_for_next(struct deadlock_owner *owner)
 {
     acquire(owner, deadlock_number(owner) == 0 ? 1 : 0);
 }
 
-/* In a run of a lost lock "0" and "1" are mutexes, which owners 0 and 1 hold;
- * owner 0 loses "0" while it waits, and owner 2 is next in line for that. */
-static void begin_third(struct deadlock_owner *owner)
+static void read_third(struct deadlock_owner *owner)
+{
+    deadlock_acquire(owner, 2, HF_TICKET_READ, 1, HF_FOREVER, DEADLOCK_LISTED);
+}
+
+static void begin_permit_waits(void)
+{
+    deadlock_plan(&deadlock_run.owners[0], 100 + below(500), wait_for_next);
+    deadlock_plan(&deadlock_run.owners[1], below(100), read_third);
+    deadlock_plan(&deadlock_run.owners[2], 3000 + below(5000), leave);
+}
+
+static void continue_with_permits(struct deadlock_owner *owner,
+                                  const struct deadlock_want *want,
+                                  hf_status status)
+{
+    size_t number = deadlock_number(owner);
+
+    check_granted(status);
+    if (number == 2 && want->lock == 0)
+        deadlock_plan(owner, 10, read_third);
+    else if (number == 1 && want->lock == 2)
+        deadlock_plan(owner, 100 + below(500), wait_for_next);
+    else if (want->lock != number)
+        deadlock_plan(owner, below(200), leave);
+    else if (is_last_to_join(3))
+        begin_permit_waits();
+}
+
+/* ------------------------------------------------------------------ lost -- */
+
+/* Owners 0 and 1 hold "0" and "1" and wait for each other; owner 0 loses "0"
+ * while it waits, and owner 2 is next in line for that. */
+static void wait_for_first(struct deadlock_owner *owner)
 {
     acquire(owner, 0);
 }
@@ -58,30 +103,27 @@ static void evict_first(void *arg)
     deadlock_evict_some(arg);
 }
 
-static void begin_second_waits(void)
+static void begin_waits_and_loss(void)
 {
-    deadlock_plan(&deadlock_run.owners[0], 100 + below(500), begin_second_wait);
-    deadlock_plan(&deadlock_run.owners[1], 100 + below(500), begin_second_wait);
-    if (deadlock_run.kind != DEADLOCK_LOST)
-        return;
-    deadlock_plan(&deadlock_run.owners[2], 10, begin_third);
+    deadlock_plan(&deadlock_run.owners[0], 100 + below(500), wait_for_next);
+    deadlock_plan(&deadlock_run.owners[1], 100 + below(500), wait_for_next);
+    deadlock_plan(&deadlock_run.owners[2], 10, wait_for_first);
     deadlock_later_us(1000000, evict_first, &deadlock_run.owners[0]);
 }
 
-static void continue_with_permits(struct deadlock_owner *owner,
-                                  const struct deadlock_want *want,
-                                  hf_status status)
+static void continue_with_loss(struct deadlock_owner *owner,
+                               const struct deadlock_want *want,
+                               hf_status status)
 {
     size_t number = deadlock_number(owner);
 
-    deadlock_check(status == HF_OK, 1,
-                   "a deadlock was reported, and there is none");
+    check_granted(status);
     if (number == 2)
         deadlock_plan(owner, 3000 + below(5000), leave);
     else if (want->lock != number)
         deadlock_plan(owner, below(200), leave);
-    else if (++deadlock_run.joined == 2)
-        begin_second_waits();
+    else if (is_last_to_join(2))
+        begin_waits_and_loss();
 }
 
 /* -------------------------------------------------------------- by turns -- */
@@ -139,6 +181,8 @@ void deadlock_near_continue(struct deadlock_owner *owner,
 {
     if (deadlock_run.kind == DEADLOCK_BY_TURNS)
         continue_by_turns(owner, want, status);
+    else if (deadlock_run.kind == DEADLOCK_LOST)
+        continue_with_loss(owner, want, status);
     else
         continue_with_permits(owner, want, status);
 }
