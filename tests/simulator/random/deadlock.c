@@ -149,6 +149,44 @@ static void fault(void *arg)
     }
 }
 
+/* -------------------------------------------------------- other programs -- */
+
+/* A program of another make waits for a lock, or leaves it; its tickets do not
+ * say anything. */
+static void use_other_program(void *arg)
+{
+    struct deadlock_other *other = arg;
+    const struct deadlock_lock *lock = &deadlock_run.locks[other->lock];
+
+    if (other->queued) {
+        (void)hf_sim_evict(deadlock_run.sim, lock->name, &other->ticket);
+        other->queued = false;
+    } else if (!deadlock_run.stopping && lock->limit == 0) {
+        other->ticket = hf_ticket_id_random(&deadlock_run.random);
+        other->queued = hf_sim_other_client_enqueue(
+            deadlock_run.sim, lock->name,
+            !lock->read_write        ? HF_TICKET_MUTEX
+            : deadlock_below(2) == 0 ? HF_TICKET_READ
+                                     : HF_TICKET_WRITE,
+            &other->ticket, NULL);
+    }
+    if (!other->queued && deadlock_run.stopping)
+        return;
+    deadlock_later_us(1000 * deadlock_below(3000), use_other_program, other);
+}
+
+/* In a third of the runs there are some. */
+static void start_other_programs(void)
+{
+    if (deadlock_below(3) > 0)
+        return;
+    for (size_t i = 0; i < DEADLOCK_OTHERS; i++) {
+        deadlock_run.others[i].lock = deadlock_below(deadlock_run.lock_count);
+        deadlock_later_us(1000 * deadlock_below(3000), use_other_program,
+                          &deadlock_run.others[i]);
+    }
+}
+
 /* ------------------------------------------------------------------- run -- */
 
 static struct hf_sim_config choose_config(uint64_t seed,
@@ -225,6 +263,8 @@ static void begin(uint64_t seed, enum engine_kind engine)
     start(seed);
     if (deadlock_run.faults)
         deadlock_later_us(1000000, fault, NULL);
+    if (is_workload() || deadlock_run.kind == DEADLOCK_CIRCLE)
+        start_other_programs();
 }
 
 /* Run for ${ms}.  In an unordered run it is noted who waits for whom. */

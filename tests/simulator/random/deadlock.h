@@ -17,7 +17,8 @@
  *
  * Owners of one client are threads: some share tickets (cohorts), and pass
  * grants on.  Some owners run inside the command of another one, and some are
- * asked to release what they hold.
+ * asked to release what they hold.  Programs of other makes take the same locks
+ * in some runs.
  *
  * What must hold:
  *

@@ -25,6 +25,7 @@
 #define DEADLOCK_PERMITS_MAX 3
 #define DEADLOCK_CIRCLE_MAX 6
 #define DEADLOCK_HOLDS_MAX 32
+#define DEADLOCK_OTHERS 3
 
 enum deadlock_kind {
     DEADLOCK_CIRCLE,
@@ -125,6 +126,13 @@ struct deadlock_owner {
     uint64_t next_us;
 };
 
+/* A program of another make that takes a lock again and again. */
+struct deadlock_other {
+    size_t lock;
+    struct hf_ticket_id ticket;
+    bool queued;
+};
+
 struct deadlock_run {
     struct hf_sim *sim;
     struct hf_random random;
@@ -141,6 +149,7 @@ struct deadlock_run {
     struct deadlock_want *remains;
     struct deadlock_lock locks[DEADLOCK_LOCKS];
     size_t lock_count; /* that are used at random */
+    struct deadlock_other others[DEADLOCK_OTHERS];
     bool faults;
     bool stopping;
     struct deadlock_result *end;
