@@ -61,8 +61,7 @@ hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
         hf_monitor_leave(&client->monitor);
     }
     if (status != HF_OK) {
-        if (done.drop != NULL)
-            done.drop(done.arg);
+        hf_done_drop(&done);
         return status;
     }
     client->close_done = done;

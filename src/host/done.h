@@ -15,4 +15,13 @@
 void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
                   const struct hf_result *result);
 
+/* The .drop of ${done}, which may be NULL: all that is called when nothing was
+ * begun.  Without the lock. */
+void hf_done_drop(const struct hf_done *done);
+
+/* HF_EINVAL with ${error} if ${done} has no function: "the ${result} would be
+ * lost". */
+hf_status hf_done_check(const struct hf_done *done, const char *result,
+                        struct hf_error *error);
+
 #endif

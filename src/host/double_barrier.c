@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/done.h"
 #include "host/list_evict_revoke.h"
 #include "host/open_common.h"
 
@@ -250,8 +251,7 @@ static void drop_enter(void *arg)
 
     if (!enter->ended) /* it could not be begun */
         hf_double_barrier_end(enter->barrier, NULL);
-    if (enter->done.drop != NULL)
-        enter->done.drop(enter->done.arg);
+    hf_done_drop(&enter->done);
     hf_free(enter);
 }
 
@@ -284,7 +284,6 @@ hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
 free_enter:
     hf_free(enter);
 drop:
-    if (done.drop != NULL)
-        done.drop(done.arg);
+    hf_done_drop(&done);
     return status;
 }

@@ -175,8 +175,7 @@ static void report_end(void *arg, const struct hf_result *result)
     hf_double_barrier_end(leave->barrier, NULL);
     if (leave->done.fn != NULL)
         leave->done.fn(leave->done.arg, result);
-    if (leave->done.drop != NULL)
-        leave->done.drop(leave->done.arg);
+    hf_done_drop(&leave->done);
 }
 
 /* The .run of the callback. */
@@ -416,7 +415,6 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
     abandon_grant(barrier);
     hf_double_barrier_end(barrier, NULL);
 drop:
-    if (done.drop != NULL)
-        done.drop(done.arg);
+    hf_done_drop(&done);
     return status;
 }

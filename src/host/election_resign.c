@@ -113,7 +113,7 @@ hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
             status = begin_resign(e, NULL, done, call);
         hf_monitor_leave(&client->monitor);
     }
-    if ((status != HF_OK || calls_nobody) && done.drop != NULL)
-        done.drop(done.arg);
+    if (status != HF_OK || calls_nobody)
+        hf_done_drop(&done);
     return status;
 }

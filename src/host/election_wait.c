@@ -328,7 +328,7 @@ hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
             hf_lock_fail(e->lock, "hf_election_wait_start", &error);
         hf_monitor_leave(&client->monitor);
     }
-    if (status != HF_OK && done.drop != NULL)
-        done.drop(done.arg);
+    if (status != HF_OK)
+        hf_done_drop(&done);
     return status;
 }

@@ -5,6 +5,7 @@
  * to the core.
  */
 #include "core/error.h"
+#include "host/done.h"
 #include "host/grant.h"
 #include "host/opts_compat.h"
 #include "host/owner_grants.h"
@@ -326,11 +327,8 @@ static hf_status start_acquire(const struct acquire_args *args,
         drop_callbacks(&args->opts, &done);
         return status;
     }
-    if (done.fn == NULL)
-        status = hf_error_set(&error, HF_EINVAL,
-                              "the callback is NULL, and the grant would be "
-                              "lost with it; pass a function");
-    else
+    status = hf_done_check(&done, "grant", &error);
+    if (status == HF_OK)
         status = begin_acquire(args, done, NULL, &made, &error);
     if (status == HF_OK && op != NULL) {
         hf_grant_reference(made);

@@ -199,9 +199,9 @@ hf_status hf_grant_downgrade_start(struct hf_grant *grant, struct hf_done done)
             status = begin_downgrade(grant, NULL, done, &error);
         hf_monitor_leave(&client->monitor);
     }
-    if (status != HF_OK)
+    if (status != HF_OK) {
         hf_grant_fail(grant, "hf_grant_downgrade_start", &error);
-    if (status != HF_OK && done.drop != NULL)
-        done.drop(done.arg);
+        hf_done_drop(&done);
+    }
     return status;
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "core/error.h"
+#include "host/done.h"
 #include "host/grant.h"
 #include "host/grant_metrics.h"
 
@@ -97,8 +98,7 @@ hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
         hf_grant_fail(grant, call, &error);
     }
     if (status != HF_OK) {
-        if (done.drop != NULL)
-            done.drop(done.arg);
+        hf_done_drop(&done);
         return status;
     }
     grant->done = done;

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/lock_name.h"
 #include "core/memory.h"
+#include "host/done.h"
 #include "host/names.h"
 #include "host/open_common.h"
 
@@ -122,10 +123,7 @@ hf_status hf_names_next_start(struct hf_names *names, uint64_t wait_ms,
 
     if (status != HF_OK)
         goto drop;
-    if (done.fn == NULL)
-        status = hf_error_set(&error, HF_EINVAL,
-                              "the callback is NULL, and the names would be "
-                              "lost with it; pass a function");
+    status = hf_done_check(&done, "names", &error);
     if (status == HF_OK)
         status = hf_names_begin(names, wait_ms, NULL, done, &error);
     if (status != HF_OK)
@@ -134,8 +132,7 @@ hf_status hf_names_next_start(struct hf_names *names, uint64_t wait_ms,
     if (status == HF_OK)
         return HF_OK;
 drop:
-    if (done.drop != NULL)
-        done.drop(done.arg);
+    hf_done_drop(&done);
     return status;
 }
 

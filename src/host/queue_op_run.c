@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "host/done.h"
 #include "host/queue_op.h"
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
@@ -35,6 +36,14 @@ static hf_status parse_id(const char *text, struct hf_queue_op_args *args,
                         "hf_lock_tickets() gives them, 8-4-4-4-12 digits in "
                         "lower-case hexadecimal",
                         text);
+}
+
+static hf_status check_arguments(const char *id, struct hf_queue_op_args *args,
+                                 struct hf_error *error)
+{
+    hf_status status = parse_id(id, args, error);
+
+    return status == HF_OK ? check_which(args->which, error) : status;
 }
 
 /* Wait for the end of ${queue_op}, whose text goes to ${error}, and drop the
@@ -85,9 +94,7 @@ hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
         status = hf_monitor_enter(&client->monitor);
     if (status != HF_OK)
         return status;
-    status = parse_id(id, &args, &error);
-    if (status == HF_OK)
-        status = check_which(args.which, &error);
+    status = check_arguments(id, &args, &error);
     if (status == HF_OK)
         status =
             hf_queue_op_begin(lock, &args, &waiter, no_done, &queue_op, &error);
@@ -114,13 +121,9 @@ hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
         *op = NULL;
     if (status != HF_OK)
         goto drop;
-    status = parse_id(id, &args, &error);
-    if (status == HF_OK)
-        status = check_which(args.which, &error);
-    if (status == HF_OK && args.kind == HF_REQUEST_LIST && done.fn == NULL)
-        status = hf_error_set(&error, HF_EINVAL,
-                              "the callback is NULL, and the list would be "
-                              "lost with it; pass a function");
+    status = check_arguments(id, &args, &error);
+    if (status == HF_OK && args.kind == HF_REQUEST_LIST)
+        status = hf_done_check(&done, "list", &error);
     if (status == HF_OK)
         status = hf_queue_op_begin(lock, &args, NULL, done, &queue_op, &error);
     if (status == HF_OK && op != NULL)
@@ -131,7 +134,6 @@ hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
     if (status == HF_OK)
         return HF_OK;
 drop:
-    if (done.drop != NULL)
-        done.drop(done.arg);
+    hf_done_drop(&done);
     return status;
 }
