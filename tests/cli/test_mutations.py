@@ -2,6 +2,7 @@
 """Each mutant of the tool fails a test.  Those of holdfast elect, which take
 longer, are run by test_elect_mutations.py."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -78,6 +79,7 @@ def is_of_torture(mutation):
                for change in mutants.read(mutation).files)
 
 
+@functools.lru_cache(maxsize=None)
 def passes(tool, catcher):
     """Does the test, of that tool?  And what it said."""
     name, test = catcher
