@@ -58,8 +58,7 @@ struct hf_launcher {
     uint64_t next_line_ms; /* without a terminal: print the next line once the
                               wait has lasted this long */
     uint32_t epoch; /* number of SIGCONTs received, see struct hf_ipc_message */
-    bool
-        hung_up; /* the supervisor has closed its end of the socket: it exits */
+    bool hung_up;   /* the supervisor has closed its end: it is exiting */
     siginfo_t supervisor; /* how the supervisor ended; si_pid 0: it has not */
 };
 
