@@ -18,6 +18,13 @@ uint64_t hf_clock_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t hf_clock_utc_ms(void)
+{
+    time_t now = time(NULL);
+
+    return now > 0 ? (uint64_t)now * 1000 : 0;
+}
+
 uint64_t hf_clock_add(uint64_t a, uint64_t b)
 {
     return a > HF_FOREVER - b ? HF_FOREVER : a + b;

@@ -154,18 +154,28 @@ const char *hf_format_kind(enum hf_kind kind)
     return "mutex";
 }
 
+uint64_t hf_format_age_ms(const struct hf_ticket_view *view, uint64_t utc_ms,
+                          bool *two_clocks)
+{
+    bool estimate = view->age_ms == HF_FOREVER && view->created_utc_ms != 0;
+
+    if (two_clocks != NULL)
+        *two_clocks = estimate;
+    if (!estimate)
+        return view->age_ms;
+    return utc_ms > view->created_utc_ms ? utc_ms - view->created_utc_ms : 0;
+}
+
 void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                    char text[HF_FORMAT_BYTES])
 {
-    uint64_t age_ms = view->age_ms;
+    bool two_clocks;
+    uint64_t age_ms = hf_format_age_ms(view, utc_ms, &two_clocks);
 
     strcpy(text, "-");
-    if (age_ms == HF_FOREVER && view->created_utc_ms == 0)
+    if (age_ms == HF_FOREVER)
         return;
-    if (age_ms == HF_FOREVER) {
+    if (two_clocks)
         *text++ = '~';
-        age_ms =
-            utc_ms > view->created_utc_ms ? utc_ms - view->created_utc_ms : 0;
-    }
     hf_format_duration(age_ms, text);
 }

@@ -7,6 +7,7 @@
 #ifndef HF_CLI_FORMAT_H
 #define HF_CLI_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,12 @@ void hf_format_holder(const char *payload, uint64_t now_ms,
  * of a ticket's payload in it. */
 void hf_format_error(const char *message, uint64_t now_ms, char *text,
                      size_t bytes);
+
+/* How long ago the owner of ${view} began to ask, in milliseconds; HF_FOREVER
+ * if it is not known.  ${utc_ms} is the time of day; ${*two_clocks} (may be
+ * NULL): the result compares the clocks of two machines. */
+uint64_t hf_format_age_ms(const struct hf_ticket_view *view, uint64_t utc_ms,
+                          bool *two_clocks);
 
 /* Write how long ago the owner of ${view} began to ask: "3m05s", with '~'
  * before it if that compares the clocks of two machines, "-" if it is not

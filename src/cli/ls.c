@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
@@ -85,14 +85,6 @@ struct progress {
     uint64_t unreadable;
 };
 
-/* The time of day; for people only, no decision depends on it. */
-static uint64_t utc_now_ms(void)
-{
-    time_t now = time(NULL);
-
-    return now > 0 ? (uint64_t)now * 1000 : 0;
-}
-
 /* Show how far the walk is, if it takes long and somebody may look. */
 static void show_progress(struct progress *progress,
                           const struct hf_names_page *page)
@@ -113,7 +105,7 @@ static bool write_page(const struct ls_options *options,
     if (hf_names_count(page) > 0) {
         hf_ui_clear_wait();
         hf_ls_write(stdout, page, &options->format, progress->names == 0,
-                    utc_now_ms());
+                    hf_clock_utc_ms());
     }
     show_progress(progress, page);
     return fflush(stdout) == 0 && !ferror(stdout);

@@ -25,7 +25,7 @@ static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast elect [OPTION...] NAME -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
-    "       holdfast metrics [OPTION...] NAME... | --dir DIR\n"
+    "       holdfast metrics [OPTION...] [NAME...] | --dir DIR\n"
     "       holdfast ls [OPTION...] [PREFIX]\n"
     "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
     "       holdfast evict [OPTION...] NAME TICKET\n"

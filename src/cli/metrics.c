@@ -7,17 +7,23 @@
  */
 #include "cli/metrics.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/list_client.h"
 #include "cli/metrics_dir.h"
+#include "cli/metrics_names.h"
+#include "cli/metrics_queues.h"
+#include "cli/progress.h"
 #include "cli/queue_view.h"
 #include "cli/ui.h"
 #include "core/error.h"
+#include "core/lock_name.h"
 #include "core/memory.h"
 #include "metrics/metrics_families.h"
 
@@ -26,22 +32,83 @@
 
 struct metrics_options {
     const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
-    uint64_t wait_ms; /* how long to wait for the answers of each name */
+    uint64_t wait_ms; /* how long to wait for the answers of each name, or for
+                         each page of names */
     const char *dir;
     bool json;
+    const char *within; /* the names at or below it; NULL: all */
+    bool all;           /* walk a tree however large it is */
+    struct hf_metrics_folds folds;
     char **names;
     int name_count;
 };
 
 #define FIELD(field) HF_OPTION_FIELD(struct metrics_options, field)
 
+/* The readers of options have the name without a leading '/'. */
+static hf_status check_name(const char *option, const char *text,
+                            const char **name, struct hf_error *error)
+{
+    struct hf_error why;
+
+    if (hf_lock_name_check(text, name, &why) == HF_OK)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL, "%s '%.80s': %s", option, text,
+                        why.text);
+}
+
+/* "" and "/" are all names, as for holdfast ls. */
+static hf_status read_within(const struct hf_option_row *row, const char *name,
+                             const char *text, void *field,
+                             struct hf_error *error)
+{
+    (void)row;
+    if (strcmp(text, "") == 0 || strcmp(text, "/") == 0) {
+        *(const char **)field = "";
+        return HF_OK;
+    }
+    return check_name(name, text, field, error);
+}
+
+/* One more prefix.  The same one twice would make two samples of one name. */
+static hf_status read_fold(const struct hf_option_row *row, const char *name,
+                           const char *text, void *field,
+                           struct hf_error *error)
+{
+    struct hf_metrics_folds *folds = field;
+    const char *prefix;
+
+    (void)row;
+    if (check_name(name, text, &prefix, error) != HF_OK)
+        return error->status;
+    for (size_t i = 0; i < folds->count; i++)
+        if (strcmp(folds->prefixes[i], prefix) == 0)
+            return HF_OK;
+    if (folds->count == HF_METRICS_FOLDS)
+        return hf_error_set(error, HF_EINVAL,
+                            "%s '%.80s': there are %d already; expected at "
+                            "most that many, so fold at a shorter prefix",
+                            name, text, HF_METRICS_FOLDS);
+    folds->prefixes[folds->count++] = prefix;
+    return HF_OK;
+}
+
 static const struct hf_option_row rows[] = {
     HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
               .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
                       "else file:"),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
-              .help = "wait at most so long for the answers about each NAME; "
-                      "else 15s"),
+              .help = "wait at most so long for the answers about each NAME, "
+                      "or for each page of names; else 15s"),
+    HF_OPTION('w', "within", "PREFIX", read_within, FIELD(within),
+              .help = "only names that are PREFIX or below it"),
+    HF_OPTION('f', "fold", "PREFIX", read_fold, FIELD(folds),
+              .help = "count PREFIX and all names below it as one, called "
+                      "PREFIX; may be given 16 times, and the first that fits "
+                      "counts"),
+    HF_OPTION('a', "all", NULL, hf_option_set, FIELD(all), .set = true,
+              .help = "in ZooKeeper, walk a tree of more than 100000 nodes "
+                      "too; each costs a request"),
     HF_OPTION('d', "dir", "DIR", hf_option_text, FIELD(dir),
               .help = "print what clients have counted in DIR, and fold the "
                       "files of those that are gone"),
@@ -53,30 +120,36 @@ static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct metrics_options *options = read_options;
+    bool walk_only =
+        options->within != NULL || options->folds.count > 0 || options->all;
 
     options->names = line->argv + line->operands;
     options->name_count = line->argc - line->operands;
     if (options->dir != NULL &&
-        (options->name_count > 0 || options->url != NULL))
+        (options->name_count > 0 || options->url != NULL || walk_only))
         return hf_error_set(error, HF_EINVAL,
-                            "--dir prints what clients have counted, and a URL "
-                            "or NAME what an engine says; expected one of the "
-                            "two");
-    if (options->dir == NULL && options->name_count == 0)
+                            "--dir prints what clients have counted, and all "
+                            "other options and NAME are about what an engine "
+                            "says; expected one of the two");
+    if (options->name_count > 0 && walk_only)
         return hf_error_set(error, HF_EINVAL,
-                            "NAME is missing; expected holdfast metrics [-c "
-                            "URL] NAME..., or holdfast metrics --dir DIR");
+                            "'%.80s': --within, --fold and --all are about all "
+                            "names; expected them, or each NAME, not both",
+                            options->names[0]);
     return HF_OK;
 }
 
 static const struct hf_command metrics_command = {
     .name = "metrics",
-    .synopsis = "[OPTION...] NAME... | --dir DIR",
+    .synopsis = "[OPTION...] [NAME...] | --dir DIR",
     .about =
-        "Print metrics as OpenMetrics text: of each NAME how many hold it and\n"
-        "wait for it, as the engine says; or the sum of what the clients have\n"
-        "counted whose HOLDFAST_METRICS_DIR is DIR.\n",
-    .notes = "See holdfast-metrics(1) for all metrics.\n",
+        "Print metrics as OpenMetrics text: how many hold and wait for each "
+        "name, as\nthe engine says, of each NAME or of all that have a ticket; "
+        "or the sum of what\nthe clients have counted whose "
+        "HOLDFAST_METRICS_DIR is DIR.\n",
+    .notes = "Of all names the 64 that most wait for have numbers of their "
+             "own; the others\nshare name=\"/other\".  See "
+             "holdfast-metrics(1) for all metrics.\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof *rows,
     .read_operands = read_operands,
@@ -144,46 +217,24 @@ static int print_dir(const struct metrics_options *options)
 
 /* ------------------------------------------------------------ the engine -- */
 
-/* What the engine says of a name. */
-struct queue_numbers {
-    const char *name; /* as the user wrote it, without a leading '/' */
-    uint64_t holders;
-    uint64_t waiters;
-    uint64_t oldest_wait_ms; /* HF_FOREVER: not known */
-    uint64_t oldest_hold_ms; /* the same, from when the owner began to ask */
-};
-
-/* Set ${oldest_ms} to ${age_ms} if that is more, or not known. */
-static void keep_oldest(uint64_t *oldest_ms, uint64_t age_ms)
-{
-    if (age_ms > *oldest_ms)
-        *oldest_ms = age_ms;
-}
-
 /* Participants of a double barrier neither hold nor wait for a lock. */
 static void count_tickets(const struct hf_queue_view *queue,
-                          struct queue_numbers *numbers)
+                          struct hf_queue_numbers *numbers)
 {
+    uint64_t utc_ms = hf_clock_utc_ms();
     const struct hf_ticket_view *view;
 
-    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++) {
-        if (view->kind == HF_KIND_PARTICIPANT)
-            continue;
-        if (view->holds) {
-            numbers->holders++;
-            keep_oldest(&numbers->oldest_hold_ms, view->age_ms);
-        } else {
-            numbers->waiters++;
-            keep_oldest(&numbers->oldest_wait_ms, view->age_ms);
-        }
-    }
+    for (size_t i = 0; (view = hf_queue_view_at(queue, i)) != NULL; i++)
+        if (view->kind != HF_KIND_PARTICIPANT)
+            hf_queue_tickets_add(view->holds ? &numbers->hold : &numbers->wait,
+                                 1, view, utc_ms);
 }
 
 /* Is one of the ${count} ${numbers} about ${name}? */
-static bool has_name(const struct queue_numbers *numbers, int count,
+static bool has_name(const struct hf_queue_numbers *numbers, size_t count,
                      const char *name)
 {
-    for (int i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (strcmp(numbers[i].name, name) == 0)
             return true;
     return false;
@@ -192,7 +243,7 @@ static bool has_name(const struct queue_numbers *numbers, int count,
 /* Ask about the name ${i} of ${options}. */
 static hf_status load_name(struct hf_client *client,
                            const struct metrics_options *options, int i,
-                           struct queue_numbers *numbers,
+                           struct hf_queue_numbers *numbers,
                            struct hf_error *error)
 {
     const char *name = options->names[i];
@@ -212,7 +263,7 @@ static hf_status load_name(struct hf_client *client,
  * like locks that are free. */
 static hf_status load_names(struct hf_client *client,
                             const struct metrics_options *options,
-                            struct queue_numbers *numbers, int *count,
+                            struct hf_queue_numbers *numbers, size_t *count,
                             struct hf_error *error)
 {
     hf_status status = HF_OK;
@@ -223,71 +274,22 @@ static hf_status load_names(struct hf_client *client,
 
         if (has_name(numbers, *count, name))
             continue;
-        numbers[*count] = (struct queue_numbers){.name = name};
+        numbers[*count] = (struct hf_queue_numbers){.name = name};
         status = load_name(client, options, i, &numbers[(*count)++], error);
     }
     return status;
-}
-
-enum queue_metric { HOLDERS, WAITERS, OLDEST_WAIT, OLDEST_HOLD, QUEUE_METRICS };
-
-static const struct hf_metric_family queue_families[] = {
-    [HOLDERS] = {"holdfast_queue_holders", HF_METRIC_GAUGE,
-                 "Tickets that hold the lock, or permits of the semaphore."},
-    [WAITERS] = {"holdfast_queue_waiters", HF_METRIC_GAUGE,
-                 "Tickets that wait."},
-    [OLDEST_WAIT] = {"holdfast_queue_oldest_wait_seconds",
-                     HF_METRIC_GAUGE_SECONDS,
-                     "Time since the oldest waiter began to ask; not there if "
-                     "that is not known."},
-    [OLDEST_HOLD] = {"holdfast_queue_oldest_hold_seconds",
-                     HF_METRIC_GAUGE_SECONDS,
-                     "Time since the oldest holder began to ask, so at most "
-                     "that long it has held; not there if that is not known."},
-};
-
-/* HF_FOREVER: there is no sample. */
-static uint64_t queue_number(const struct queue_numbers *numbers,
-                             enum queue_metric metric)
-{
-    uint64_t ms = metric == OLDEST_WAIT ? numbers->oldest_wait_ms
-                                        : numbers->oldest_hold_ms;
-
-    if (metric == HOLDERS)
-        return numbers->holders;
-    if (metric == WAITERS)
-        return numbers->waiters;
-    return ms == HF_FOREVER ? HF_FOREVER : ms * 1000;
-}
-
-static void write_queues(struct hf_openmetrics *out,
-                         const struct queue_numbers *numbers, int count)
-{
-    for (int metric = 0; metric < QUEUE_METRICS; metric++) {
-        const struct hf_metric_family *family = &queue_families[metric];
-
-        hf_openmetrics_family(out, family);
-        for (int i = 0; i < count; i++) {
-            uint64_t number =
-                queue_number(&numbers[i], (enum queue_metric)metric);
-
-            if (number != HF_FOREVER)
-                hf_openmetrics_number(
-                    out, family,
-                    (struct hf_metric_label){"name", numbers[i].name}, number);
-        }
-    }
 }
 
 /* Returns the exit status. */
 static int print_names(struct hf_client *client,
                        const struct metrics_options *options)
 {
-    struct queue_numbers *numbers =
+    struct hf_queue_numbers *numbers =
         hf_alloc((size_t)options->name_count * sizeof *numbers);
     struct hf_openmetrics out;
     struct hf_error error;
-    int count, exit_code;
+    size_t count;
+    int exit_code;
 
     if (numbers == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
@@ -299,10 +301,90 @@ static int print_names(struct hf_client *client,
         exit_code = hf_exit_status(error.status);
     } else {
         init_output(&out, options);
-        write_queues(&out, numbers, count);
+        hf_metrics_write_queues(&out, numbers, count);
         exit_code = end_output(&out);
     }
     hf_free(numbers);
+    return exit_code;
+}
+
+/* ------------------------------------------------------ all its names -- */
+
+/* How a walk goes. */
+struct walk {
+    struct hf_metrics_names *sum;
+    struct hf_progress shown;
+    uint64_t names;
+    uint64_t unreadable;
+};
+
+static void add_page(struct walk *walk, const struct hf_names_page *page)
+{
+    uint64_t utc_ms = hf_clock_utc_ms();
+    const struct hf_name_view *view;
+
+    for (size_t i = 0; (view = hf_names_at(page, i)) != NULL; i++)
+        hf_metrics_names_add(walk->sum, view, utc_ms);
+    walk->names += hf_names_count(page);
+    walk->unreadable = hf_names_unreadable(page);
+    if (hf_progress_is_due(&walk->shown))
+        hf_ui_show_progress("%" PRIu64 " names, of %" PRIu64
+                            " entries looked at",
+                            walk->names, hf_names_looked_at(page));
+}
+
+/* Add all pages.  A failure is that of all. */
+static hf_status add_pages(struct hf_client *client,
+                           const struct metrics_options *options,
+                           struct walk *walk, struct hf_error *error)
+{
+    const char *prefix = options->within != NULL ? options->within : "";
+    struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
+    struct hf_names_page *page;
+    struct hf_names *names;
+    hf_status status;
+
+    opts.all = options->all;
+    status = hf_names_open(client, prefix, &opts, &names);
+    if (status != HF_OK) {
+        hf_client_error(client, error);
+        return status;
+    }
+    while ((status = hf_names_next(names, options->wait_ms, &page)) == HF_OK &&
+           page != NULL) {
+        add_page(walk, page);
+        hf_names_page_free(page);
+    }
+    if (status != HF_OK)
+        hf_names_error(names, error);
+    hf_names_free(names);
+    hf_ui_clear_wait();
+    return status;
+}
+
+/* Returns the exit status. */
+static int print_all_names(struct hf_client *client,
+                           const struct metrics_options *options)
+{
+    struct walk walk = {.sum = hf_metrics_names_new(&options->folds)};
+    struct hf_error error = {.status = HF_OK};
+    struct hf_openmetrics out;
+    int exit_code;
+
+    hf_progress_begin(&walk.shown);
+    if (walk.sum == NULL)
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+    else
+        (void)add_pages(client, options, &walk, &error);
+    if (error.status != HF_OK) {
+        hf_ui_print_error(&error);
+        exit_code = hf_exit_status(error.status);
+    } else {
+        init_output(&out, options);
+        hf_metrics_names_write(&out, walk.sum, walk.unreadable);
+        exit_code = end_output(&out);
+    }
+    hf_metrics_names_free(walk.sum);
     return exit_code;
 }
 
@@ -319,7 +401,8 @@ static int print_engine(const struct metrics_options *options)
         hf_ui_print_error(&error);
         return hf_exit_status(error.status);
     }
-    exit_code = print_names(client, options);
+    exit_code = options->name_count > 0 ? print_names(client, options)
+                                        : print_all_names(client, options);
     (void)hf_client_close(client);
     return exit_code;
 }

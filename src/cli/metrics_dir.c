@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,6 +19,7 @@
 
 #include "cli/clock.h"
 #include "cli/process.h"
+#include "cli/progress.h"
 #include "cli/ui.h"
 #include "core/errno_text.h"
 #include "core/error.h"
@@ -62,6 +64,8 @@ struct pass {
                              could not be removed */
     bool folded_is_bad;   /* "folded" cannot be read: fold nothing */
     bool no_memory;
+    uint64_t entries; /* that were looked at */
+    struct hf_progress shown;
 };
 
 static bool add_id(struct ids *ids, const char id[ID_BYTES])
@@ -450,6 +454,13 @@ static void add_entry(struct pass *pass, const char *name)
         skip(pass, name, "its name is none of a file of metrics");
 }
 
+static void show_progress(struct pass *pass)
+{
+    pass->entries++;
+    if (hf_progress_is_due(&pass->shown))
+        hf_ui_show_progress("files looked at: %" PRIu64, pass->entries);
+}
+
 /* Take the lock on the directory.  It is tried again and again, because a wait
  * for flock() has no end of its own. */
 static hf_status lock_dir(const struct pass *pass, struct hf_error *error)
@@ -486,8 +497,10 @@ static hf_status read_entries(struct pass *pass, struct hf_error *error)
                             pass->path, hf_errno_text(errno));
     }
     read_folded(pass);
-    while (!pass->no_memory && (entry = readdir(listing)) != NULL)
+    while (!pass->no_memory && (entry = readdir(listing)) != NULL) {
         add_entry(pass, entry->d_name);
+        show_progress(pass);
+    }
     closedir(listing);
     if (pass->no_memory)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
@@ -522,7 +535,9 @@ hf_status hf_metrics_dir_read(const char *path, struct hf_metrics_dir *result,
     *result = (struct hf_metrics_dir){.alive = 0};
     if (status != HF_OK)
         return status;
+    hf_progress_begin(&pass.shown);
     status = run_pass(&pass, error);
+    hf_ui_clear_wait();
     close(pass.dir); /* and the lock ends */
     hf_free(pass.block);
     hf_free(pass.in_folded.items);

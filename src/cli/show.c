@@ -4,8 +4,8 @@
 #include "cli/show.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
@@ -96,14 +96,6 @@ static const struct hf_command show_command = {
 
 /* ----------------------------------------------------------------- show -- */
 
-/* The time of day; for people only, no decision depends on it. */
-static uint64_t utc_now_ms(void)
-{
-    time_t now = time(NULL);
-
-    return now > 0 ? (uint64_t)now * 1000 : 0;
-}
-
 /* Print children of the name that are no tickets, on stderr. */
 static void report_unknown(const char *name, const struct hf_queue_view *queue)
 {
@@ -129,7 +121,7 @@ static void print(const char *engine, const struct show_options *options,
         printf("nobody holds %s%s\n", options->held ? "" : "or waits for ",
                queue->name);
     else
-        hf_show_table(stdout, queue, utc_now_ms());
+        hf_show_table(stdout, queue, hf_clock_utc_ms());
     report_unknown(queue->name, queue);
 }
 

@@ -44,6 +44,31 @@ START = ["setpriv", "--pdeathsig", "KILL", "--", TOOL]
 RUN = [*START, "run"]
 
 
+# The kernel counts what a process had before its exec(), so it is started by an
+# interpreter that is smaller than a test.
+MEASURE = """
+import os, resource, sys
+status = os.spawnv(os.P_WAIT, sys.argv[1], sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def measured(*arguments, env):
+    """The output of the tool, the seconds that it took, and its memory in
+    KiB, without what AddressSanitizer keeps of what was freed."""
+    options = env.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
+    began = time.monotonic()
+    done = subprocess.run(
+        ["/usr/bin/python3", "-S", "-c", MEASURE, TOOL, *arguments],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        env=dict(env, ASAN_OPTIONS=options), timeout=10 * waiting.LIMIT_S)
+    seconds = time.monotonic() - began
+    if done.returncode != 0:
+        raise AssertionError("%s: %s" % (done.returncode, done.stderr))
+    return done.stdout, seconds, int(done.stderr)
+
+
 def kill(pid, number=signal.SIGKILL):
     """Send a signal to a process that may have ended by itself."""
     try:

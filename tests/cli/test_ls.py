@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """holdfast ls on each engine: every name that exists throughout comes once,
-however many there are and whatever comes and goes meanwhile.
+however many there are and whatever comes and goes meanwhile.  And holdfast
+metrics of all names, which is the same walk.
 
     test_ls.py [Files] [ZooKeeper] [Redis] [RedisCluster] [Quorum] [PostgreSql]
 
@@ -18,6 +19,8 @@ import sys
 import threading
 import time
 import uuid
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import harness
 import testing
@@ -126,6 +129,53 @@ class Names:
         finally:
             end.set()
             thread.join()
+
+    # ---- the same as metrics
+
+    def samples(self, text):
+        """{metric: {name: value}}"""
+        found = collections.defaultdict(dict)
+        for family in text_string_to_metric_families(text):
+            self.assertEqual(family.type, "gauge")
+            self.assertTrue(family.documentation)
+            ages = family.name.endswith("_seconds")
+            self.assertTrue(family.samples or ages, family.name)
+            self.assertEqual(family.unit, "seconds" if ages else "")
+            for sample in family.samples:
+                name = sample.labels.get("name")
+                metric = sample.name.removeprefix("holdfast_queue_")
+                self.assertNotIn(name, found[metric])
+                found[metric][name] = sample.value
+        return found
+
+    def metrics(self, *arguments):
+        return self.samples(harness.measured(
+            "metrics", "-c", self.url(), *arguments, env=self.environment)[0])
+
+    def test_metrics_of_all_names(self):
+        """64 names have samples of their own, and nothing is missing in the
+        sum; the memory is that of the walk."""
+        names = numbered(0, COUNT)
+        self.put(names)
+        listed, _, of_ls = harness.measured(
+            "ls", "-ja", "-c", self.url(), "all", env=self.environment)
+        text, seconds, kib = harness.measured(
+            "metrics", "-a", "-c", self.url(), "--within", "all",
+            env=self.environment)
+        found = self.samples(text)
+        print("%s: metrics of %d names in %.1f s, %d KiB; holdfast ls %d KiB" % (
+            type(self).__name__, COUNT, seconds, kib, of_ls))
+        self.assertEqual(len(listed.splitlines()), COUNT)
+        self.assertEqual(found["names"], {None: COUNT})
+        self.assertEqual(found["names_unreadable"], {None: 0})
+        holders = found["holders"]
+        self.assertEqual(holders.pop("/other"), COUNT - 64)
+        self.assertEqual(holders, dict.fromkeys(names[:64], 1))
+        self.assertEqual(sum(found["waiters"].values()), 0)
+        self.assertLess(kib, of_ls + 1024)
+        found = self.metrics("-a", "-f", "all/000", "-f", "/all", "-w", "all")
+        self.assertEqual(found["holders"], {"all/000": 0, "all": COUNT,
+                                            "/other": 0})
 
     # ---- what it shows
 
@@ -277,7 +327,7 @@ class Files(Names, harness.Case):
                 self.addCleanup(process.stdin.close)
                 continue
             path = self.directory_of(name)
-            os.mkdir(path, 0o700)
+            os.makedirs(path, 0o700, exist_ok=True)
             if self.links == 30000:  # of the most that ext4 takes
                 self.links = 0
                 os.rename(self.fifo, self.fifo + str(len(self.made)))
@@ -297,6 +347,30 @@ class Files(Names, harness.Case):
                 os.unlink(os.path.join(path, file))
             os.rmdir(path)
 
+    def test_metrics_have_the_most_contended_names(self):
+        """A second ticket of a name waits.  A name that is also a semaphore is
+        still one name."""
+        self.put(numbered(0, 200))
+        busy = numbered(100, 70)
+        self.make(busy)
+        self.make(busy[:10])
+        self.holder("-c", self.url(), "-p", "1/2", name="all/000100")
+        found = self.metrics("-w", "all", "-f", "all/000199")
+        waiters = found["waiters"]
+        self.assertEqual(
+            {name: waiters[name] for name in busy[:10]},
+            dict.fromkeys(busy[:10], 2))
+        self.assertEqual(waiters.pop("/other"), 6)
+        self.assertEqual(waiters.pop("all/000199"), 0)
+        self.assertEqual(set(waiters), set(busy[:64]))
+        self.assertEqual(found["holders"]["all/000100"], 2)
+        self.assertEqual(found["holders"]["/other"], 200 - 64 - 1)
+        self.assertEqual(found["names"], {None: 201})
+        # The other tickets do not say since when they are there.
+        self.assertNotIn("/other", found["oldest_hold_seconds"])
+        self.assertIn("all/000100", found["oldest_hold_seconds"])
+        self.assertEqual(found["oldest_wait_seconds"], {"all/000199": 0})
+
     @testing.when(os.geteuid() == 0)
     def test_a_directory_of_another_user_is_counted(self):
         self.put(["all/a", "all/b"])
@@ -305,6 +379,7 @@ class Files(Names, harness.Case):
         self.assertEqual([json.loads(line)["name"] for line in out.splitlines()],
                          ["all/a"])
         self.assertIn("1 of what is there could not be read", err)
+        self.assertEqual(self.metrics()["names_unreadable"], {None: 1})
 
     def test_a_wrong_prefix(self):
         for prefix in ("all/", "a//b", "zookeeper"):
@@ -412,7 +487,7 @@ class ZooKeeper(Served, harness.Case):
         self.put(names)
         out, err = self.ls("-j", "all", status=71)
         self.assertIn("more than 100000 nodes below \"/all\"", err)
-        self.assertIn("holdfast ls --all", err)
+        self.assertIn("--all of holdfast ls or metrics", err)
 
 
 class Keys:
@@ -488,6 +563,38 @@ class Redis(Keys, Served, harness.Case):
             client.ask("DEL", self.key("all/b", "queue"))
         self.assertEqual(len(out.splitlines()), 1)
         self.assertIn("1 of what is there could not be read", err)
+
+    def test_metrics_know_the_age_of_tickets_from_another_machine(self):
+        """By the time of day at which the server made it."""
+        self.put(["all/a"])
+        made = int(time.time() * 1000) - 1000 * ALIVE_S
+        with self.server.client() as client:
+            ticket, = client.ask("ZRANGE", self.key("all/a", "queue"), 0, -1)
+            client.ask("HSET", self.key("all/a", "tickets"), ticket,
+                       "1 1 0 %d %s %s" % (made, SESSION, PAYLOAD))
+        seconds = self.metrics("-w", "all")["oldest_hold_seconds"]["all/a"]
+        self.assertAlmostEqual(seconds, ALIVE_S, delta=60)
+
+    def test_progress_of_metrics_on_a_terminal(self):
+        """The server answers after more than a second."""
+        self.put(["all/a"])
+        fd, terminal = pty.openpty()
+        self.server.freeze()
+        try:
+            process = subprocess.Popen(
+                ["setsid", "--ctty", harness.TOOL, "metrics", "-c", self.url()],
+                stdin=terminal, stderr=terminal, stdout=subprocess.PIPE,
+                env=self.environment)
+            os.close(terminal)
+            began = time.monotonic()
+            waiting.eventually("a second",
+                               lambda: time.monotonic() - began > 1.5)
+        finally:
+            self.server.thaw()
+        try:
+            self.assertIn(b"names, of ", self.read_all(process, fd))
+        finally:
+            os.close(fd)
 
     def test_no_right_to_scan(self):
         with self.server.client() as client:

@@ -6,8 +6,10 @@ others in one directory.
     test_metrics.py [File] [ZooKeeper] [Redis] [PostgreSql] [Directory] [Text] [Log]
 """
 
+import fcntl
 import json
 import os
+import pty
 import random
 import shutil
 import signal
@@ -16,6 +18,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -33,6 +36,7 @@ from zookeeper import Standalone  # noqa: E402
 WORKER = os.environ["METRICS_WORKER"]
 WORKERS = 1000
 AT_ONCE = 6
+DEAD = 10000
 BYTES = 54120
 BUCKETS = 20
 # Without it the engine warns, because a restart would forget tickets.
@@ -47,6 +51,10 @@ class Samples(dict):
         self.types = {}
         for family in text_string_to_metric_families(text):
             self.types[family.name] = family.type
+            if not family.documentation:
+                raise AssertionError("no help: " + family.name)
+            if family.name.endswith("_seconds") != (family.unit == "seconds"):
+                raise AssertionError("another unit: " + family.name)
             for sample in family.samples:
                 key = (sample.name, *sorted(sample.labels.items()))
                 if key in self:
@@ -90,15 +98,15 @@ class Case(harness.Case):
 class Scripted:
     """A mixin that has .url(): what the tool counts of a scripted run."""
 
-    def queue_length(self, name):
+    def tickets(self, name):
         out = subprocess.run([harness.TOOL, "show", "-c", self.url(), "--json",
                               name], capture_output=True, text=True, check=True,
                              env=self.environment).stdout
-        return len(json.loads(out)["tickets"])
+        return json.loads(out)["tickets"]
 
     def queued(self, name, count):
         waiting.eventually("%d in the queue of %s" % (count, name),
-                           lambda: self.queue_length(name) == count)
+                           lambda: len(self.tickets(name)) == count)
 
     def run_on_engine(self, *arguments):
         return self.run_tool("-c", self.url(), *arguments)[0]
@@ -123,8 +131,49 @@ class Scripted:
             self.assert_counted(self.sum())
         self.assertEqual(self.files(), ["folded"])
 
+    def test_leaders_are_counted(self):
+        """The second one waits until the first has resigned; then its ticket is
+        removed by force, and it campaigns again."""
+        first = self.leader("first")
+        second = self.start("-c", self.url(), "lead", "--", "sleep", "1d",
+                            command="elect")
+        self.queued("lead", 2)
+        self.end(first)
+        waiting.eventually("another leader", lambda: self.sum().acquires() ==
+                           {"HF_OK": 2}, of=[second])
+        token, = {str(ticket["token"]) for ticket in self.tickets("lead")}
+        subprocess.run([harness.TOOL, "evict", "-c", self.url(), "--yes", "lead",
+                        token], check=True, capture_output=True,
+                       env=self.environment, timeout=waiting.LIMIT_S)
+        waiting.eventually("a third leadership", lambda: self.sum().acquires()
+                           == {"HF_OK": 3}, of=[second])
+        self.end(second)
+        seen = self.sum()
+        for name, number in (("acquires_total", 3), ("failures_total", 0),
+                             ("waits_total", 1), ("losses_total", 1),
+                             ("hold_seconds_count", 3),
+                             ("handoff_seconds_count", 1)):
+            self.assertEqual(seen.of("lock_" + name, name="lead"), number, name)
+
+    def leader(self, word):
+        process = self.start("-c", self.url(), "lead", "--", "sh", "-c",
+                             "echo > '%s'; exec sleep 1d" % self.path(word),
+                             command="elect")
+        waiting.eventually("the leader", lambda: os.path.exists(self.path(word)),
+                           of=[process])
+        return process
+
+    def end(self, process):
+        process.send_signal(signal.SIGTERM)
+        self.finish(process)
+
     def assert_queue_is_seen(self):
         seen = Samples(self.printed("-c", self.url(), "exact", "free", "/exact"))
+        every = Samples(self.printed("-c", self.url()))
+        self.assertEqual(every[("holdfast_queue_names",)], 1)
+        for key in seen:
+            if "seconds" not in key[0] and key[1][1] == "exact":
+                self.assertEqual(every[key], seen[key])
         self.assertEqual(seen[("holdfast_queue_holders", ("name", "exact"))], 1)
         self.assertEqual(seen[("holdfast_queue_waiters", ("name", "exact"))], 2)
         self.assertEqual(seen[("holdfast_queue_waiters", ("name", "free"))], 0)
@@ -319,6 +368,65 @@ class Directory(Case):
         self.assertEqual(self.files(), ["folded"])
         self.assertEqual(self.sum().acquires(), seen.acquires())
 
+    def test_ten_thousand_dead_processes(self):
+        """Each with a lock of its own.  Once folded they cost nothing."""
+        self.work("pattern")
+        name, = self.files()
+        path = os.path.join(self.metrics, name)
+        with open(path, "rb") as file:
+            good = file.read()
+        at = good.index(b"pattern\0")
+        end = len(good.rstrip(b"\0"))
+        least = self.measure()[2]
+        shutil.rmtree(self.metrics)
+        os.mkdir(self.metrics)
+        for i in range(1, DEAD + 1):
+            one = (good[:at - 16] + struct.pack("=Q", i) + good[at - 8:at] +
+                   b"%07d" % i + good[at + 7:end])
+            with open(os.path.join(self.metrics, "%032x.live" % i), "wb") as file:
+                file.write(one)
+                file.truncate(BYTES)
+        for _ in range(2):
+            text, seconds, kib = self.measure()
+            seen = Samples(text)
+            print("%d dead processes: %.1f s, %d KiB; of one %d KiB" % (
+                DEAD, seconds, kib, least))
+            self.assertEqual(seen.acquires(), {"HF_OK": DEAD})
+            names = [value for key, value in seen.items() if
+                     key[0] == "holdfast_client_lock_acquires_total"]
+            self.assertEqual((len(names), sum(names)), (1025, DEAD))
+            self.assertLess(kib, least + 16 * 1024)
+            self.assertEqual(self.files(), ["folded"])
+            self.assertLess(seconds, 60)
+
+    def measure(self):
+        """What metrics --dir prints; its seconds and KiB."""
+        return harness.measured("metrics", "--dir", self.metrics,
+                                env=self.environment)
+
+    def test_progress_on_a_terminal(self):
+        """Another one has the lock on the directory for more than a second."""
+        self.work()
+        fd, terminal = pty.openpty()
+        held = os.open(self.metrics, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        try:
+            process = subprocess.Popen(
+                ["setsid", "--ctty", harness.TOOL, "metrics", "--dir",
+                 self.metrics], stdin=terminal, stderr=terminal,
+                stdout=subprocess.DEVNULL)
+            began = time.monotonic()
+            waiting.eventually("a second",
+                               lambda: time.monotonic() - began > 1.5)
+        finally:
+            os.close(terminal)
+            os.close(held)
+        self.assertEqual(process.wait(waiting.LIMIT_S), 0)
+        try:
+            self.assertIn(b"holdfast: files looked at: 1", os.read(fd, 4096))
+        finally:
+            os.close(fd)
+
     def test_what_is_no_such_file_is_named_and_skipped(self):
         self.work()
         name, = self.files()
@@ -418,7 +526,6 @@ class Directory(Case):
         self.assertIn("No such file", err)
 
     def test_another_who_keeps_the_lock(self):
-        import fcntl
         self.work()
         held = os.open(self.metrics, os.O_RDONLY)
         try:
@@ -463,14 +570,21 @@ class Text(Case):
 
     def test_the_command_line(self):
         for arguments, part in (
-                ([], "NAME is missing"),
+                (["--within", "a", "b"], "expected them, or each NAME"),
+                (["--all", "--dir", self.metrics], "expected one of the two"),
+                (["--fold", "a/"], "none at the end"),
+                (sum((["-f", "p%d" % i] for i in range(17)), []),
+                 "expected at most that many"),
+                (["--within", "a//b"], "empty component"),
                 (["--dir", self.metrics, "a"], "expected one of the two"),
                 (["--dir", self.metrics, "-c", "file:"], "one of the two")):
             status, out, err = self.tool(*arguments)
             self.assertEqual((status, out), (64, ""))
             self.assertIn(part, err)
-        status, out, err = self.tool("-c", "file:" + self.path("none"), "a")
-        self.assertEqual((status, out), (73, ""))
+        for names in ([], ["a"]):
+            status, out, err = self.tool("-c", "file:" + self.path("none"),
+                                         *names)
+            self.assertEqual((status, out), (73, ""))
         with socket.socket() as dead:
             dead.bind(("127.0.0.1", 0))
             status, out, err = self.tool("-c", "zk://127.0.0.1:%d" %
