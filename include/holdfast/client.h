@@ -172,6 +172,43 @@ struct hf_metrics_name {
     void *arg; /* valid until hf_client_close() has returned */
 };
 
+enum hf_lock_event_kind {
+    HF_LOCK_EVENT_ACQUIRED = 0, /* it was granted, or this candidate leads */
+    HF_LOCK_EVENT_FAILED = 1,   /* the acquire has ended without a grant */
+    HF_LOCK_EVENT_RELEASED = 2, /* a call releases it; other programs see that
+                                   a moment later */
+    HF_LOCK_EVENT_LOST = 3,     /* it was lost; or, after RELEASED, nothing has
+                                   confirmed that its ticket was still there */
+    HF_LOCK_EVENT_REVOKED = 4   /* somebody asks for its release */
+};
+
+/* What struct hf_on_event is called with.  An acquire of several locks has an
+ * event for each, one after the other. */
+struct hf_lock_event {
+    enum hf_lock_event_kind kind;
+    const char *name; /* of the lock, without a leading '/' */
+    size_t index;     /* which of the locks it is, from 0 */
+    size_t count;     /* how many locks it is of; 1: one */
+    hf_status status; /* FAILED: how it has ended; else HF_OK */
+    uint64_t token;   /* its fencing token; 0 if it was not granted */
+    bool waited;      /* ACQUIRED, FAILED: others were ahead */
+    /* In microseconds.  ACQUIRED, FAILED: from the call.  RELEASED, and LOST
+     * that does not follow it: from the grant.  Else 0. */
+    uint64_t duration_us;
+};
+
+/* Called with each event that metrics count of locks: each acquire that is
+ * granted or fails, each release, loss and request to release, none left out
+ * and in their order.  Unlike other callbacks it runs on the thread on which it
+ * happens, one call at a time, with locks of the library held: it must not call
+ * the library and must not block.  ${event} is valid until it returns.  It is
+ * not called after the last callback of hf_client_close(), and costs nothing
+ * where it is not set. */
+struct hf_on_event {
+    void (*fn)(void *arg, const struct hf_lock_event *event);
+    void *arg; /* valid until hf_client_close() has returned */
+};
+
 struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT */
     enum hf_delivery delivery;
@@ -189,13 +226,14 @@ struct hf_client_opts {
     enum hf_loss_at loss_at;
     uint64_t metrics;                    /* enum hf_metrics_flag */
     struct hf_metrics_name metrics_name; /* .fn is NULL: the name itself */
+    struct hf_on_event on_event;         /* whatever .metrics says */
 };
 #define HF_CLIENT_OPTS_INIT                                                    \
     {                                                                          \
         sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
             {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING},                  \
             {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL},        \
-            HF_LOSS_AT_LOST, HF_METRICS_NONE,                                  \
+            HF_LOSS_AT_LOST, HF_METRICS_NONE, {NULL, NULL},                    \
         {                                                                      \
             NULL, NULL                                                         \
         }                                                                      \

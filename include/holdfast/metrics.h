@@ -30,6 +30,8 @@
  *             called here, for instance "user" for all names below "user/".
  * Several     An acquire of several locks counts once in .all, and once for the
  *             name of each of its locks in .names and .others.
+ * Events      A program that has metrics of its own, or a log for audits, gets
+ *             each event itself: .on_event of the options of the client.
  * Time        is that of CLOCK_BOOTTIME, in microseconds.
  */
 #ifndef HOLDFAST_METRICS_H

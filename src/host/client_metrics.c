@@ -38,6 +38,7 @@ hf_status hf_client_metrics_open(struct hf_client *client,
 
     metrics->file.fd = -1;
     metrics->name = opts->metrics_name;
+    metrics->on_event = opts->on_event;
     if (dir != NULL &&
         hf_metrics_file_create(&metrics->file, dir, &why) != HF_OK)
         hf_log_write(&client->monitor.log, HF_LOG_WARNING,
@@ -51,6 +52,7 @@ hf_status hf_client_metrics_open(struct hf_client *client,
 
 void hf_client_metrics_close(struct hf_client *client)
 {
+    client->metrics.on_event.fn = NULL;
     hf_metrics_file_close(&client->metrics.file);
 }
 

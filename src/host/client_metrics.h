@@ -17,6 +17,7 @@ struct hf_client;
 struct hf_client_metrics {
     struct hf_metrics_file file; /* .block is NULL: nothing is counted */
     struct hf_metrics_name name; /* the user's */
+    struct hf_on_event on_event; /* the user's; .fn is NULL: none */
     bool connected;              /* there was a connection */
     /* The request whose answer is timed, one at a time as BSD's TCP does it
      * (t_rtttime); NULL: none.  It is only compared. */
@@ -24,14 +25,13 @@ struct hf_client_metrics {
     uint64_t timed_us; /* of hf_now_us(); when it was sent */
 };
 
-/* Begin to count, if ${opts} ask for it.  If that is impossible in the
- * directory, log it.
- *   Fails     HF_ENOMEM. */
+/* Begin to count, if ${opts} ask for it, and to report events.  If that is
+ * impossible in the directory, log it. Fails     HF_ENOMEM. */
 hf_status hf_client_metrics_open(struct hf_client *client,
                                  const struct hf_client_opts *opts,
                                  struct hf_error *error);
 
-/* Count nothing from now on.  Idempotent. */
+/* Count and report nothing from now on.  Idempotent. */
 void hf_client_metrics_close(struct hf_client *client);
 
 bool hf_client_metrics_on(const struct hf_client *client);

@@ -33,8 +33,8 @@ struct hf_grant_callbacks {
     struct hf_callback revoke;
 };
 
-/* What the metrics know of a grant, if its client counts; in microseconds of
- * hf_now_us(). */
+/* What the metrics know of a grant, if its client counts or reports events; in
+ * microseconds of hf_now_us(). */
 struct hf_grant_metrics {
     uint64_t begun_us;
     uint64_t granted_us; /* 0: it is not held */

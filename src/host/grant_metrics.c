@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each event of a grant is counted for all, and for the name of each of its
- * locks.
+ * locks; and then the user's function is called with it.
  */
 #include "host/grant_metrics.h"
 
@@ -15,11 +15,14 @@ struct addition {
     struct hf_metrics_duration wait, hold, handoff;
 };
 
-static struct hf_metrics_block *block_of(const struct hf_grant *grant)
+/* Is anything of ${grant} counted or reported? */
+static bool is_measured(const struct hf_grant *grant)
 {
-    if (grant->lock->kind == HF_TICKET_PARTICIPANT)
-        return NULL;
-    return grant->client->metrics.file.block;
+    const struct hf_client *client = grant->client;
+
+    return grant->lock->kind != HF_TICKET_PARTICIPANT &&
+           (hf_client_metrics_on(client) ||
+            client->metrics.on_event.fn != NULL);
 }
 
 static void add(struct hf_metrics_series *series,
@@ -69,19 +72,39 @@ static void add_to_all(struct hf_grant *grant, const struct addition *addition)
         add_to_name(file, hf_lock_metrics_name(grant->items[i].lock), addition);
 }
 
-/* Count one event. */
+/* Count one event, if the client counts. */
 static void count(struct hf_grant *grant, const struct addition *addition)
 {
-    struct hf_metrics_block *block = block_of(grant);
+    struct hf_metrics_block *block = grant->client->metrics.file.block;
 
+    if (block == NULL)
+        return;
     hf_metrics_begin(block);
     add_to_all(grant, addition);
     hf_metrics_end(block);
 }
 
+/* Call the user's function with ${event}, for each lock of ${grant}. */
+static void report(struct hf_grant *grant, struct hf_lock_event event)
+{
+    const struct hf_on_event *on_event = &grant->client->metrics.on_event;
+
+    if (on_event->fn == NULL)
+        return;
+    event.count = grant->item_count;
+    for (size_t i = 0; i < grant->item_count; i++) {
+        event.index = i;
+        event.name = grant->items[i].lock->name;
+        event.token = event.kind == HF_LOCK_EVENT_FAILED
+                          ? 0
+                          : grant->items[i].acquisition->token;
+        on_event->fn(on_event->arg, &event);
+    }
+}
+
 void hf_grant_metrics_begun(struct hf_grant *grant)
 {
-    if (block_of(grant) != NULL)
+    if (is_measured(grant))
         grant->metrics.begun_us = hf_now_us();
 }
 
@@ -89,8 +112,10 @@ void hf_grant_metrics_begun(struct hf_grant *grant)
 static void count_end(struct hf_grant *grant, hf_status status,
                       const struct addition *addition)
 {
-    struct hf_metrics_block *block = block_of(grant);
+    struct hf_metrics_block *block = grant->client->metrics.file.block;
 
+    if (block == NULL)
+        return;
     hf_metrics_begin(block);
     if ((unsigned)status < HF_METRICS_STATUSES)
         hf_metrics_count(&block->ended[status]);
@@ -101,18 +126,20 @@ static void count_end(struct hf_grant *grant, hf_status status,
 void hf_grant_metrics_granted(struct hf_grant *grant)
 {
     struct hf_grant_metrics *metrics = &grant->metrics;
-    struct addition addition = {.acquired = true};
+    struct addition addition = {.acquired = true, .waited = metrics->waited};
     uint64_t now_us;
 
-    if (block_of(grant) == NULL)
+    if (!is_measured(grant))
         return;
     now_us = hf_now_us();
     metrics->granted_us = now_us;
-    addition.waited = metrics->waited;
     addition.wait = hf_metrics_duration(now_us - metrics->begun_us);
     if (metrics->gone_us != 0)
         addition.handoff = hf_metrics_duration(now_us - metrics->gone_us);
     count_end(grant, HF_OK, &addition);
+    report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_ACQUIRED,
+                                         .waited = addition.waited,
+                                         .duration_us = addition.wait.us});
 }
 
 /* A try that ends because of others has no wait, but it was contended. */
@@ -121,10 +148,15 @@ void hf_grant_metrics_ended(struct hf_grant *grant)
     hf_status status = grant->acquisition.status;
     struct addition addition = {.failed = true};
 
-    if (block_of(grant) == NULL)
+    if (!is_measured(grant))
         return;
     addition.waited = grant->metrics.waited || status == HF_EBUSY;
     count_end(grant, status, &addition);
+    report(grant, (struct hf_lock_event){
+                      .kind = HF_LOCK_EVENT_FAILED,
+                      .status = status,
+                      .waited = addition.waited,
+                      .duration_us = hf_now_us() - grant->metrics.begun_us});
 }
 
 /* It is held no more. */
@@ -133,11 +165,14 @@ static void end_hold(struct hf_grant *grant, bool lost)
     struct hf_grant_metrics *metrics = &grant->metrics;
     struct addition addition = {.lost = lost};
 
-    if (block_of(grant) == NULL || metrics->granted_us == 0)
+    if (!is_measured(grant) || metrics->granted_us == 0)
         return;
     addition.hold = hf_metrics_duration(hf_now_us() - metrics->granted_us);
     metrics->granted_us = 0;
     count(grant, &addition);
+    report(grant, (struct hf_lock_event){.kind = lost ? HF_LOCK_EVENT_LOST
+                                                      : HF_LOCK_EVENT_RELEASED,
+                                         .duration_us = addition.hold.us});
 }
 
 void hf_grant_metrics_released(struct hf_grant *grant)
@@ -156,17 +191,21 @@ void hf_grant_metrics_release_ended(struct hf_grant *grant)
 {
     const struct addition addition = {.lost = true};
 
-    if (block_of(grant) != NULL && grant->acquisition.status == HF_ELOST &&
-        !grant->lost)
-        count(grant, &addition);
+    if (!is_measured(grant) || grant->acquisition.status != HF_ELOST ||
+        grant->lost)
+        return;
+    count(grant, &addition);
+    report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_LOST});
 }
 
 void hf_grant_metrics_revoked(struct hf_grant *grant)
 {
     const struct addition addition = {.revoked = true};
 
-    if (block_of(grant) != NULL)
-        count(grant, &addition);
+    if (!is_measured(grant))
+        return;
+    count(grant, &addition);
+    report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_REVOKED});
 }
 
 /* Of several tickets the end of one wait is not the grant.  A ticket of ours

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client counts of its grants.  Nothing happens if it does not count, or
- * if the grant is that of a participant of a double barrier.
+ * What a client counts of its grants, and the events that its user gets of
+ * them.  Nothing happens if there is neither, or if the grant is that of a
+ * participant of a double barrier.
  *
  * All with the client's lock.
  */

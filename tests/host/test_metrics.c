@@ -362,6 +362,206 @@ static void a_program_says_what_a_lock_is_called(void **state)
     fixture_close(&f);
 }
 
+/* ---------------------------------------------------------- the events -- */
+
+/* The events of a client, whose lock is held when they are written. */
+struct events {
+    _Atomic unsigned count;
+    struct hf_lock_event of[16];
+    char names[16][8];
+};
+
+static void record(void *arg, const struct hf_lock_event *event)
+{
+    struct events *events = arg;
+    unsigned i = atomic_load(&events->count);
+
+    assert_true(i < 16);
+    events->of[i] = *event;
+    (void)snprintf(events->names[i], sizeof(events->names[i]), "%s",
+                   event->name);
+    atomic_store(&events->count, i + 1);
+}
+
+static void open_with_events(struct metrics_fixture *f, struct events *events,
+                             uint64_t metrics)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    memset(f, 0, sizeof(*f));
+    memset(events, 0, sizeof(*events));
+    host_directory_create(&f->directory);
+    opts.on_event = (struct hf_on_event){record, events};
+    opts.metrics = metrics;
+    host_open_with(&f->ours, WAY_THREAD, f->directory.url, &opts);
+    host_open(&f->theirs, WAY_THREAD, f->directory.url, no_listener);
+}
+
+/* The event ${i}, of a lock alone. */
+static void assert_event(const struct events *events, unsigned i,
+                         enum hf_lock_event_kind kind, hf_status status,
+                         bool waited, bool has_token)
+{
+    const struct hf_lock_event *event = &events->of[i];
+
+    assert_true(i < atomic_load(&events->count));
+    assert_int_equal(event->kind, kind);
+    assert_int_equal(event->status, status);
+    assert_int_equal(event->waited, waited);
+    assert_int_equal(event->token != 0, has_token);
+    assert_int_equal(event->index, 0);
+    assert_int_equal(event->count, 1);
+    assert_string_equal(events->names[i], "a");
+}
+
+/* Tries of ${ours} that find it held. */
+static void fail_twice(struct metrics_fixture *f, struct hf_lock *ours,
+                       struct hf_lock *theirs)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_grant *grant = host_take(&f->theirs, theirs), *none;
+
+    opts.wait_ms = 1;
+    assert_int_equal(hf_lock_try_acquire(ours, &none), HF_EBUSY);
+    assert_int_equal(hf_lock_acquire(ours, &opts, &none), HF_ETIMEDOUT);
+    assert_int_equal(host_give(&f->theirs, grant), HF_OK);
+}
+
+static bool is_last_revoked(void *arg)
+{
+    struct events *events = arg;
+    unsigned count = atomic_load(&events->count);
+
+    return events->of[count - 1].kind == HF_LOCK_EVENT_REVOKED;
+}
+
+static bool is_last_lost(void *arg)
+{
+    struct events *events = arg;
+    unsigned count = atomic_load(&events->count);
+
+    return events->of[count - 1].kind == HF_LOCK_EVENT_LOST;
+}
+
+/* A grant of ${ours} that is asked to be released, and lost. */
+static void lose_after_request(struct metrics_fixture *f, struct hf_lock *ours,
+                               struct hf_lock *theirs, struct events *events)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome outcome;
+
+    opts.on_revoke.fn = nothing;
+    host_acquire(&f->ours, ours, &opts, &outcome);
+    host_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(hf_lock_revoke(theirs, NULL, 10000), HF_OK);
+    wait_until(is_last_revoked, events);
+    host_directory_remove_tickets(&f->directory);
+    wait_until(is_last_lost, events);
+    assert_int_equal(host_give(&f->ours, outcome.grant), HF_ELOST);
+}
+
+/* ${metrics}: what is counted besides. */
+static void check_events(uint64_t metrics)
+{
+    struct metrics_fixture f;
+    struct events events;
+    struct hf_lock *ours, *theirs;
+
+    open_with_events(&f, &events, metrics);
+    ours = host_open_lock(&f.ours, "/a");
+    theirs = host_open_lock(&f.theirs, "a");
+    fail_twice(&f, ours, theirs);
+    pass(&f.ours, ours);
+    pass_after_wait(&f, ours, theirs);
+    lose_after_request(&f, ours, theirs, &events);
+    assert_event(&events, 0, HF_LOCK_EVENT_FAILED, HF_EBUSY, true, false);
+    assert_event(&events, 1, HF_LOCK_EVENT_FAILED, HF_ETIMEDOUT, true, false);
+    assert_true(events.of[1].duration_us >= 1000);
+    assert_event(&events, 2, HF_LOCK_EVENT_ACQUIRED, HF_OK, false, true);
+    assert_event(&events, 3, HF_LOCK_EVENT_RELEASED, HF_OK, false, true);
+    assert_event(&events, 4, HF_LOCK_EVENT_ACQUIRED, HF_OK, true, true);
+    assert_true(events.of[4].duration_us > 0);
+    assert_event(&events, 5, HF_LOCK_EVENT_RELEASED, HF_OK, false, true);
+    assert_int_equal(events.of[5].token, events.of[4].token);
+    assert_true(events.of[5].token > events.of[3].token);
+    assert_event(&events, 6, HF_LOCK_EVENT_ACQUIRED, HF_OK, false, true);
+    assert_event(&events, 7, HF_LOCK_EVENT_REVOKED, HF_OK, false, true);
+    assert_event(&events, 8, HF_LOCK_EVENT_LOST, HF_OK, false, true);
+    assert_int_equal(events.of[8].token, events.of[6].token);
+    assert_true(events.of[8].duration_us > 0);
+    hf_lock_free(ours);
+    hf_lock_free(theirs);
+    fixture_close(&f);
+    assert_int_equal(atomic_load(&events.count), 9);
+}
+
+static void each_event_is_reported(void **state)
+{
+    (void)state;
+    check_events(HF_METRICS_NONE);
+    check_events(HF_METRICS_COUNT);
+}
+
+static void several_locks_have_an_event_each(void **state)
+{
+    struct metrics_fixture f;
+    struct events events;
+    struct hf_lock *locks[2];
+    struct hf_grant *grant;
+
+    (void)state;
+    open_with_events(&f, &events, HF_METRICS_NONE);
+    locks[0] = host_open_lock(&f.ours, "a");
+    locks[1] = host_open_lock(&f.ours, "b");
+    assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_OK);
+    assert_int_equal(atomic_load(&events.count), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(events.of[i].kind, HF_LOCK_EVENT_ACQUIRED);
+        assert_int_equal(events.of[i].index, i);
+        assert_int_equal(events.of[i].count, 2);
+        assert_string_equal(events.names[i], i == 0 ? "a" : "b");
+        assert_int_equal(events.of[i].token,
+                         hf_grant_token_of(grant, locks[i]));
+    }
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    assert_int_equal(atomic_load(&events.count), 4);
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    fixture_close(&f);
+}
+
+/* A client that is closed loses what it holds. */
+static void elections_and_the_end_of_a_client_have_events(void **state)
+{
+    struct metrics_fixture f;
+    struct events events;
+    struct hf_election *election;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    uint64_t token;
+
+    (void)state;
+    open_with_events(&f, &events, HF_METRICS_NONE);
+    assert_int_equal(hf_election_open(f.ours.client, "a", NULL, &election),
+                     HF_OK);
+    assert_int_equal(hf_election_campaign_start(election), HF_OK);
+    assert_int_equal(hf_election_wait(election, 10000), HF_OK);
+    token = hf_election_token(election);
+    assert_event(&events, 0, HF_LOCK_EVENT_ACQUIRED, HF_OK, false, true);
+    assert_int_equal(events.of[0].token, token);
+    assert_int_equal(hf_election_resign(election), HF_OK);
+    assert_event(&events, 1, HF_LOCK_EVENT_RELEASED, HF_OK, false, true);
+    hf_election_free(election);
+    lock = host_open_lock(&f.ours, "a");
+    grant = host_take(&f.ours, lock);
+    fixture_close(&f);
+    assert_event(&events, 3, HF_LOCK_EVENT_LOST, HF_OK, false, true);
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_free(lock);
+    assert_int_equal(atomic_load(&events.count), 4);
+}
+
 /* --------------------------------------------------------- the session -- */
 
 struct scripted_fixture {
@@ -505,6 +705,9 @@ TEST_FILE(metrics)
         cmocka_unit_test(the_most_contended_names_have_numbers),
         cmocka_unit_test(long_names_are_cut),
         cmocka_unit_test(a_program_says_what_a_lock_is_called),
+        cmocka_unit_test(each_event_is_reported),
+        cmocka_unit_test(several_locks_have_an_event_each),
+        cmocka_unit_test(elections_and_the_end_of_a_client_have_events),
         cmocka_unit_test(connections_and_sessions_are_counted),
         cmocka_unit_test(a_client_that_was_not_asked_counts_nothing),
         cmocka_unit_test(an_unknown_option_is_refused),
