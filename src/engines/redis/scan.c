@@ -28,17 +28,18 @@ static struct cursor read_cursor(const struct hf_store_call *call)
     const struct hf_names_request *names = call->names;
     struct cursor cursor = {.scan = "0"};
     char text[HF_REDIS_CURSOR_BYTES] = "";
+    unsigned long slot;
     char *end, *space;
 
     if (names->cursor_bytes == 0 || names->cursor_bytes >= sizeof text)
         return cursor;
     memcpy(text, names->cursor, names->cursor_bytes);
-    cursor.slot = (unsigned)strtoul(text, &end, 10);
+    slot = strtoul(text, &end, 10);
     if (*end != ' ' || (space = strchr(end + 1, ' ')) == NULL)
         return cursor;
     *space = '\0';
-    if (cursor.slot >= HF_REDIS_HASH_SLOTS)
-        cursor.slot = 0;
+    if (slot < HF_REDIS_HASH_SLOTS)
+        cursor.slot = (unsigned)slot;
     (void)snprintf(cursor.run_id, sizeof cursor.run_id, "%s", end + 1);
     (void)snprintf(cursor.scan, sizeof cursor.scan, "%s", space + 1);
     return cursor;
