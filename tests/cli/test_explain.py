@@ -78,7 +78,7 @@ class Explained:
         status, _, err = self.finish(second)
         took = time.monotonic() - began
         self.assertEqual(status, 80, err)
-        for part in ('this owner waits for "a" behind process',
+        for part in ('this owner waits for "a" behind process', ' "true" on "',
                      'which waits for "b" behind this owner'):
             self.assertIn(part, err)
         self.assertEqual(self.finish(first)[0], 0)
