@@ -181,7 +181,8 @@ static void start_other_programs(void)
     if (deadlock_below(3) > 0)
         return;
     for (size_t i = 0; i < DEADLOCK_OTHERS; i++) {
-        deadlock_run.others[i].lock = deadlock_below(deadlock_run.lock_count);
+        deadlock_run.others[i].lock =
+            (size_t)deadlock_below(deadlock_run.lock_count);
         deadlock_later_us(1000 * deadlock_below(3000), use_other_program,
                           &deadlock_run.others[i]);
     }

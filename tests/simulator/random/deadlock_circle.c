@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A planted deadlock: 2 to 6 owners hold a lock each, and then each waits for
- * that of the next one.  Some are threads of one process, some hold their lock
- * by a ticket that threads share and that was handed on to them, some run
+ * A deadlock that is made: 2 to 6 owners hold a lock each, and then each waits
+ * for that of the next one.  Some are threads of one process, some hold their
+ * lock by a ticket that threads share and that was handed on to them, some run
  * inside the command of a run that holds it.  Others wait in the same queues
- * for a while, or use other locks.
+ * for a while.
  *
  * Owner and lock number i of the circle belong together.
  */
 #include "simulator/random/deadlock_private.h"
 
-static uint64_t below(uint64_t bound)
+static size_t below(size_t bound)
 {
-    return deadlock_below(bound);
+    return (size_t)deadlock_below(bound);
 }
 
-static bool is_member(const struct deadlock_owner *owner)
+static bool is_in_circle(const struct deadlock_owner *owner)
 {
     return deadlock_number(owner) < deadlock_run.circle;
 }
 
-/* --------------------------------------------------------------- members -- */
+/* --------------------------------------------------------- in the circle -- */
 
 /* Does a writer hold ${lock} of the circle? */
 static bool is_written(size_t lock)
 {
-    const struct deadlock_owner *member = &deadlock_run.owners[lock];
+    const struct deadlock_owner *owner = &deadlock_run.owners[lock];
     const struct deadlock_want *w =
-        (member->outer != NULL ? member->outer : member)->wants;
+        (owner->outer != NULL ? owner->outer : owner)->wants;
 
     while (w != NULL && w->lock != lock)
         w = w->next;
@@ -46,7 +46,7 @@ static void close_circle(struct deadlock_owner *owner)
                      1, below(3) == 0 ? 59000 : HF_FOREVER, DEADLOCK_LISTED);
 }
 
-/* ${member} holds its lock, or the run around it does.  When all do, they wait
+/* An owner holds its lock, or the run around it does.  When all do, they wait
  * for each other. */
 static void joined(void)
 {
@@ -73,7 +73,7 @@ static void leave_circle(struct deadlock_owner *owner)
     deadlock_plan(outer, below(100), leave_outer);
 }
 
-/* The lock with the number of ${member}, all permits of it; ${owner} may be the
+/* Wait for ${lock}, all permits of it; ${owner} is one of the circle, or the
  * run around it. */
 static void join(struct deadlock_owner *owner, size_t lock)
 {
@@ -95,8 +95,9 @@ static void join_circle(struct deadlock_owner *owner)
     join(owner, deadlock_number(owner));
 }
 
-static void continue_member(struct deadlock_owner *owner,
-                            const struct deadlock_want *want, hf_status status)
+static void continue_in_circle(struct deadlock_owner *owner,
+                               const struct deadlock_want *want,
+                               hf_status status)
 {
     if (status == HF_EDEADLK) {
         deadlock_run.end->counts.found++;
@@ -115,18 +116,18 @@ static void continue_member(struct deadlock_owner *owner,
 
 /* ---------------------------------------------------------- runs around -- */
 
-/* The member that a run around it was made for: the first one without. */
+/* Take the lock of the owner that is to run inside. */
 static void begin_outer(struct deadlock_owner *outer)
 {
-    join(outer, outer->client->member);
+    join(outer, outer->client->inner);
 }
 
 static void continue_outer(struct deadlock_owner *outer, hf_status status)
 {
-    struct deadlock_owner *member = &deadlock_run.owners[outer->client->member];
+    struct deadlock_owner *inner = &deadlock_run.owners[outer->client->inner];
 
     deadlock_check(status == HF_OK, 2, "a wait of the circle failed otherwise");
-    deadlock_begin_inner(outer, member);
+    deadlock_begin_inner(outer, inner);
     joined();
 }
 
@@ -163,8 +164,8 @@ void deadlock_circle_continue(struct deadlock_owner *owner,
                               const struct deadlock_want *want,
                               hf_status status)
 {
-    if (is_member(owner)) {
-        continue_member(owner, want, status);
+    if (is_in_circle(owner)) {
+        continue_in_circle(owner, want, status);
     } else if (owner->client->is_outer) {
         continue_outer(owner, status);
     } else {
@@ -177,40 +178,41 @@ void deadlock_circle_continue(struct deadlock_owner *owner,
 /* ----------------------------------------------------------- the whole run --
  */
 
-/* The members come first, each a process or a thread of that before it. */
-static void start_members(uint64_t seed)
+/* Those in the circle come first, each a process or a thread of that before it.
+ */
+static void start_circle(uint64_t seed)
 {
     for (size_t i = 0; i < deadlock_run.circle; i++) {
-        struct deadlock_owner *member = deadlock_owner_new(
+        struct deadlock_owner *owner = deadlock_owner_new(
             i > 0 && below(4) == 0 ? deadlock_run.owners[i - 1].client
                                    : deadlock_client_new(seed));
 
-        member->detects = below(3) > 0;
+        owner->detects = below(3) > 0;
     }
     deadlock_run.owners[below(deadlock_run.circle)].detects = true;
 }
 
-/* Each member joins, or the run around it does. */
+/* Each of them joins, or the run around it does. */
 static void start_outer(uint64_t seed)
 {
     for (size_t i = 0; i < deadlock_run.circle; i++) {
-        struct deadlock_owner *member = &deadlock_run.owners[i];
+        struct deadlock_owner *owner = &deadlock_run.owners[i];
         struct deadlock_owner *outer;
 
-        if (member->client->owners > 1 || below(5) > 0) {
-            deadlock_plan(member, below(1500), join_circle);
+        if (owner->client->owners > 1 || below(5) > 0) {
+            deadlock_plan(owner, below(1500), join_circle);
             continue;
         }
         outer = deadlock_owner_new(deadlock_client_new(seed));
         outer->client->is_outer = true;
-        outer->client->member = i;
+        outer->client->inner = i;
         outer->detects = below(2) == 0;
         deadlock_plan(outer, below(1500), begin_outer);
         deadlock_run.end->counts.nested++;
     }
 }
 
-/* A thread of a member, or a process. */
+/* A thread of one in the circle, or a process. */
 static void start_bystanders(uint64_t seed)
 {
     size_t count = below(4);
@@ -230,7 +232,7 @@ static void start_bystanders(uint64_t seed)
 
 void deadlock_circle_start(uint64_t seed)
 {
-    start_members(seed);
+    start_circle(seed);
     start_outer(seed);
     start_bystanders(seed);
 }

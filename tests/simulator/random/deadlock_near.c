@@ -7,9 +7,9 @@
  */
 #include "simulator/random/deadlock_private.h"
 
-static uint64_t below(uint64_t bound)
+static size_t below(size_t bound)
 {
-    return deadlock_below(bound);
+    return (size_t)deadlock_below(bound);
 }
 
 static void acquire(struct deadlock_owner *owner, size_t lock)
@@ -25,9 +25,9 @@ static void leave(struct deadlock_owner *owner)
 }
 
 /* Have all that hold something in the beginning got it? */
-static bool is_last_to_join(size_t members)
+static bool is_last_to_join(size_t count)
 {
-    return ++deadlock_run.joined == members;
+    return ++deadlock_run.joined == count;
 }
 
 static void check_granted(hf_status status)

@@ -58,9 +58,9 @@ struct deadlock_client {
     uint64_t tick_us;
     bool draining;
     size_t owners;
-    /* Of a circle: it is the run around the member of this number. */
+    /* Of a circle: it is the run around the owner of this number. */
     bool is_outer;
-    size_t member;
+    size_t inner;
     struct deadlock_cohort cohorts[DEADLOCK_LOCKS];
 };
 

@@ -11,9 +11,9 @@
 
 #define UNORDERED_HOLDS_MAX 3
 
-static uint64_t below(uint64_t bound)
+static size_t below(size_t bound)
 {
-    return deadlock_below(bound);
+    return (size_t)deadlock_below(bound);
 }
 
 /* --------------------------------------------------------------- choices -- */
