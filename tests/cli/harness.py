@@ -108,6 +108,23 @@ def is_alive(pid):
     return state_of(pid) not in ("", "Z", "X")
 
 
+def has_taken_signals(pid):
+    """Has the process read all signals that were sent to it, and waits for
+    more?"""
+    with open("/proc/%d/status" % pid) as file:
+        words = dict(line.split(":", 1) for line in file)
+    return words["State"].split()[0] == "S" and not any(
+        int(words[key], 16) for key in ("SigPnd", "ShdPnd"))
+
+
+def signals_taken(*pids):
+    """Wait until each process in turn has done what its signals ask for, which
+    may be to send the next one a signal."""
+    for pid in pids:
+        waiting.eventually("process %d to read its signals" % pid,
+                           lambda: has_taken_signals(pid))
+
+
 def ended(pid):
     """Wait until the process has died, reaped or not."""
     waiting.eventually("the end of process %d" % pid, lambda: not is_alive(pid))
