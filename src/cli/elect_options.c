@@ -13,9 +13,7 @@ static const char one_verbosity[] = "-q and -v contradict each other: give one";
 #define FIELD(field) HF_OPTION_FIELD(struct hf_run_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
+    HF_URL_OPTION(FIELD(url)),
     HF_OPTION('r', "restart", "WHEN", hf_option_choice, FIELD(restart.when),
               .choices = restarts,
               .help = "when to start COMMAND again after its end; else always"),

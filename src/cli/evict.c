@@ -34,11 +34,8 @@ struct evict_options {
 #define FIELD(field) HF_OPTION_FIELD(struct evict_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
-              .help = "wait at most so long for an answer; else 15s"),
+    HF_URL_OPTION(FIELD(url)),
+    HF_ANSWER_TIMEOUT_OPTION(FIELD(wait_ms)),
     HF_OPTION('y', "yes", NULL, hf_option_set, FIELD(yes), .set = true,
               .help = "do not ask; without a terminal this is needed"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,

@@ -33,9 +33,7 @@ struct explain_options {
 #define FIELD(field) HF_OPTION_FIELD(struct explain_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
+    HF_URL_OPTION(FIELD(url)),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
               .help = "wait at most so long for all answers; else 15s"),
     HF_OPTION('w', "within", "PREFIX", hf_option_text, FIELD(within),

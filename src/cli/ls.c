@@ -28,9 +28,7 @@ struct ls_options {
 #define FIELD(field) HF_OPTION_FIELD(struct ls_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
+    HF_URL_OPTION(FIELD(url)),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
               .help = "wait at most so long for each page of names; else 15s"),
     HF_OPTION('l', "long", NULL, hf_option_set, FIELD(format.long_form),

@@ -94,9 +94,7 @@ static hf_status read_fold(const struct hf_option_row *row, const char *name,
 }
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
+    HF_URL_OPTION(FIELD(url)),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
               .help = "wait at most so long for the answers about each NAME, "
                       "or for each page of names; else 15s"),

@@ -66,6 +66,15 @@ hf_option_reader hf_option_text;
 /* The same for a URL, "@NAME" being that of a profile, see profile.h. */
 hf_option_reader hf_option_url;
 
+/* Rows that commands share; ${field_}: HF_OPTION_FIELD(). */
+#define HF_URL_OPTION(field_)                                                  \
+    HF_OPTION('c', "url", "URL", hf_option_url, field_,                        \
+              .help =                                                          \
+                  "the engine, or @PROFILE; else HOLDFAST_URL, else file:")
+#define HF_ANSWER_TIMEOUT_OPTION(field_)                                       \
+    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, field_,          \
+              .help = "wait at most so long for an answer; else 15s")
+
 /* Did hf_option_url() take ${url} from a profile? */
 bool hf_option_url_is_of_profile(const char *url);
 

@@ -90,9 +90,7 @@ const char *const hf_on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
 #define FIELD(field) HF_OPTION_FIELD(struct hf_run_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
+    HF_URL_OPTION(FIELD(url)),
     HF_OPTION('t', "timeout", "DURATION", hf_run_option_duration,
               FIELD(wait_ms), .one_of = one_wait,
               .help = "wait this long at most; else without a limit"),

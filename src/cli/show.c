@@ -30,11 +30,8 @@ struct show_options {
 #define FIELD(field) HF_OPTION_FIELD(struct show_options, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
-    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
-              .help = "wait at most so long for an answer; else 15s"),
+    HF_URL_OPTION(FIELD(url)),
+    HF_ANSWER_TIMEOUT_OPTION(FIELD(wait_ms)),
     HF_OPTION('H', "held", NULL, hf_option_set, FIELD(held), .set = true,
               .help = "show only holders, and exit with 0 if there is one, "
                       "with 1 if the lock is not held"),

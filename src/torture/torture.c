@@ -76,9 +76,7 @@ static const struct {
 #define FIELD(field) HF_OPTION_FIELD(struct torture_command, field)
 
 static const struct hf_option_row rows[] = {
-    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(opts.url),
-              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
-                      "else file:"),
+    HF_URL_OPTION(FIELD(opts.url)),
     HF_OPTION('n', "count", "COUNT", hf_option_number, FIELD(opts.count),
               .min = 1, .max = HF_WORKERS_MAX,
               .help = "number of workers, at most 64; else 8"),
