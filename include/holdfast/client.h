@@ -37,6 +37,8 @@ struct hf_result {
                                     to free */
     struct hf_names_page *names; /* of hf_names_next_start() that gave HF_OK, or
                                     NULL; yours to free */
+    struct hf_findings *findings; /* of hf_client_examine_start() that gave
+                                     HF_OK, else NULL; yours to free */
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it

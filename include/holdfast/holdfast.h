@@ -79,6 +79,7 @@
 #include <holdfast/lock.h>
 #include <holdfast/metrics.h>
 #include <holdfast/mutex.h>
+#include <holdfast/findings.h>
 #include <holdfast/names.h>
 #include <holdfast/status.h>
 #include <holdfast/tickets.h>

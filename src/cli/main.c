@@ -8,6 +8,7 @@
 #include <holdfast/holdfast.h>
 
 #include "cli/command_line.h"
+#include "cli/doctor.h"
 #include "cli/evict.h"
 #include "cli/exit_status.h"
 #include "cli/explain.h"
@@ -27,6 +28,7 @@ static const char usage[] =
     "       holdfast show [OPTION...] NAME\n"
     "       holdfast metrics [OPTION...] [NAME...] | --dir DIR\n"
     "       holdfast ls [OPTION...] [PREFIX]\n"
+    "       holdfast doctor [OPTION...] [--probe [NAME]]\n"
     "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
     "       holdfast evict [OPTION...] NAME TICKET\n"
     "       holdfast explain [OPTION...] NAME\n"
@@ -42,6 +44,7 @@ static const char usage[] =
     "  show   show who holds a lock, and who waits for it\n"
     "  metrics print numbers of locks as OpenMetrics text\n"
     "  ls     list the locks that somebody holds or waits for\n"
+    "  doctor examine an engine: what is wrong, and what to do\n"
     "  revoke ask whoever holds a lock to release it\n"
     "  evict  remove a ticket from a queue by force\n"
     "  explain say what those who wait for a lock hold, and find deadlocks\n"
@@ -72,6 +75,7 @@ static const struct {
     {"show", hf_show_main, NULL},
     {"metrics", hf_metrics_main, NULL},
     {"ls", hf_ls_main, NULL},
+    {"doctor", hf_doctor_main, NULL},
     {"revoke", hf_revoke_main, NULL},
     {"evict", hf_evict_main, NULL},
     {"explain", hf_explain_main, NULL},

@@ -501,6 +501,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_DESCRIBED:
     case HF_EVENT_FLAG_UPDATED:
     case HF_EVENT_NAMED:
+    case HF_EVENT_EXAMINED:
         answered(core, event);
         break;
     case HF_EVENT_ACQUIRE:

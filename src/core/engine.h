@@ -93,6 +93,10 @@
  * other queue, of that name or below it, may be named or not, and any of them
  * more than once; the program that runs the core drops repetitions.  Queues of
  *    flags are not named.  A cursor is good for any session of the engine.
+ *  - An EXAMINE may be requested at any time before the END, also while there
+ * is no session, because the reason may be what is looked for.  The engine may
+ *    make connections of its own for it, each of which it ends within
+ *    HF_EXAMINE_SERVER_MS.
  *  - After GAVE_UP, which follows SUSPENDED and CONNECTION_ERROR, the engine
  *    does not try to connect until hf_engine_ops.connect is called, or until
  *    another user of its session begins again.  A session that is alive then
@@ -168,7 +172,14 @@ enum hf_request_kind {
     /* Name the queues at or below .queue, a page at a time, see .names.  Only
      * reads.  Answer: NAMED, or FAILED{FATAL, HF_EUNSUPPORTED}. */
     HF_REQUEST_NAMES,
+    /* Examine the service: its servers, settings, rights and clocks.  Only
+     * reads.  .queue is "".  Answer: EXAMINED, or FAILED{RETRY} if nothing can
+     * be said without a session, or FAILED{FATAL, HF_EUNSUPPORTED}. */
+    HF_REQUEST_EXAMINE,
 };
+
+/* How long an EXAMINE waits for a server, in milliseconds. */
+#define HF_EXAMINE_SERVER_MS 3000
 
 /* An engine looks at about so many queues for a page of names.  One page is one
  * statement, or one reading of a directory. */
@@ -202,6 +213,7 @@ struct hf_names_answer {
     uint64_t unreadable; /* nodes that we may not read, among these */
 };
 
+struct hf_finding_list;
 struct hf_operation;
 struct hf_own_ticket;
 
@@ -269,6 +281,7 @@ enum hf_event_kind {
     HF_EVENT_DESCRIBED,
     HF_EVENT_FLAG_UPDATED,
     HF_EVENT_NAMED,
+    HF_EVENT_EXAMINED,
     /* From the user. */
     HF_EVENT_ACQUIRE,
     HF_EVENT_START_OPERATION,
@@ -342,7 +355,9 @@ struct hf_event {
              * is no ticket.  Memory of the engine, like the snapshot. */
             const char *const *unknown;
             size_t unknown_count;
-            const struct hf_names_answer *names; /* NAMED */
+            const struct hf_names_answer *names;    /* NAMED */
+            const struct hf_finding_list *findings; /* EXAMINED.  Memory of the
+                                                       engine, as above */
             uint64_t anchor_ms;      /* PROVEN: the session is confirmed as of
                                         this instant */
             bool found;              /* REMOVED, REVOKE_SENT: the ticket was
@@ -399,8 +414,8 @@ struct hf_engine_host {
      * which one the program has set; NULL: the one of that copy. */
     const struct hf_allocator *allocator;
     void *host;
-    /* Only LIST and NAMES will be requested, and REMOVE and REVOKE of tickets
-     * of others; the engine creates nothing at its server. */
+    /* Only LIST, NAMES and EXAMINE will be requested, and REMOVE and REVOKE of
+     * tickets of others; the engine creates nothing at its server. */
     bool list_only;
 };
 
@@ -468,7 +483,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 12
+#define HF_ENGINE_ABI 13
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -257,6 +257,7 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
     assert(operation->state == STATE(IDLE) && operation->queue != NULL);
     assert(operation->kind == HF_REQUEST_LIST ||
            operation->kind == HF_REQUEST_NAMES ||
+           operation->kind == HF_REQUEST_EXAMINE ||
            operation->kind == HF_REQUEST_REMOVE ||
            operation->kind == HF_REQUEST_REVOKE || is_of_flag(operation));
     init(core, operation);
@@ -388,6 +389,7 @@ static void failed(struct hf_core *core, struct hf_operation *operation,
         hf_operation_give_up(core, operation, &why);
         return;
     }
+    operation->failed = true;
     operation->unsure |= event->as.answer.failure == HF_FAILURE_UNSURE;
     operation->request_at_ms = hf_core_retry_at_ms(core, &operation->retry);
     move(core, operation, STATE(PENDING));
@@ -427,10 +429,17 @@ void hf_operation_answered(struct hf_core *core, struct hf_operation *operation,
     }
 }
 
+/* Does it need a session?  What is examined may be why there is none; but not
+ * where the engine has answered that it can say nothing without one. */
+static bool needs_session(const struct hf_operation *operation)
+{
+    return operation->kind != HF_REQUEST_EXAMINE || operation->failed;
+}
+
 void hf_operation_pump(struct hf_core *core, struct hf_operation *operation)
 {
     if (operation->state != STATE(PENDING) ||
-        !hf_session_usable(&core->session) ||
+        (needs_session(operation) && !hf_session_usable(&core->session)) ||
         core->now_ms < operation->request_at_ms)
         return;
     move(core, operation, STATE(ASKED));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operation: a request of a client about a queue that needs no ticket of its
- * own.  List the queue for people, name the queues that there are, remove a
- * ticket, ask for the release of a ticket, set or clear a barrier, wait until a
- * barrier is clear, wait until a participant may leave a double barrier.  It is
- * requested as soon as there is a session, and again after an answer that it
- * did not, or may not have, happened: each of them may be done twice without
- * harm.
+ * own.  List the queue for people, name the queues that there are, examine the
+ * service, remove a ticket, ask for the release of a ticket, set or clear a
+ * barrier, wait until a barrier is clear, wait until a participant may leave a
+ * double barrier.  It is requested as soon as there is a session, and again
+ * after an answer that it did not, or may not have, happened: each of them may
+ * be done twice without harm.
  *
  *   IDLE      not handed to the core yet
  *   PENDING   waits for a session or for the next retry
@@ -15,9 +15,9 @@
  *   DRAINING  its user was notified; the engine still has the request
  *   DONE      nothing of it is left
  *
- * What a detailed LIST or a NAMES brings belongs to the engine and is gone
- * after the event that brings it.  The program that runs the core copies from
- * that event what it needs before it steps the core with it.
+ * What a detailed LIST, a NAMES or an EXAMINE brings belongs to the engine and
+ * is gone after the event that brings it.  The program that runs the core
+ * copies from that event what it needs before it steps the core with it.
  */
 #ifndef HF_CORE_OPERATION_H
 #define HF_CORE_OPERATION_H
@@ -49,7 +49,7 @@ struct hf_operation_listener {
 struct hf_operation {
     /* Set before START_OPERATION; the text must live until OPERATION_DONE. */
     enum hf_request_kind
-        kind; /* LIST, which is detailed; NAMES; REMOVE; REVOKE;
+        kind; /* LIST, which is detailed; NAMES; EXAMINE; REMOVE; REVOKE;
                  SET_FLAG; CLEAR_FLAG; WATCH_QUEUE, to wait */
     const char *queue;
     const struct hf_names_request *names; /* NAMES; lives as .queue */
@@ -84,6 +84,7 @@ struct hf_operation {
     uint64_t connect_by_ms; /* CLOCK_BOOTTIME; the deadline as long as there
                                never was a connection */
     uint64_t request_at_ms; /* CLOCK_BOOTTIME; PENDING: not requested before */
+    bool failed;            /* an earlier try has failed */
     bool unsure;            /* an earlier try may have taken effect */
     struct hf_barrier_wait_state barrier_wait; /* WATCH_QUEUE of a barrier */
     struct hf_retry_state retry;

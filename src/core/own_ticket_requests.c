@@ -628,6 +628,7 @@ static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
     case HF_REQUEST_NAMES:
+    case HF_REQUEST_EXAMINE:
     case HF_REQUEST_REVOKE:
     case HF_REQUEST_SET_FLAG:
     case HF_REQUEST_CLEAR_FLAG:

@@ -19,6 +19,7 @@
 #include "host/client_monitor.h"
 #include "host/effects.h"
 #include "host/engines.h"
+#include "host/examination.h"
 #include "host/grant_metrics.h"
 #include "host/monitor_host.h"
 #include "host/names.h"
@@ -35,6 +36,7 @@ static void host_event(void *host, struct hf_event *event)
 
     hf_queue_op_save_list(event);
     hf_names_save(event);
+    hf_examination_save(event);
     hf_client_metrics_event(client, event);
     hf_grant_metrics_event(client, event);
     hf_client_step(client, event);

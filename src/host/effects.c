@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "host/examination.h"
 #include "host/grant.h"
 #include "host/grant_check.h"
 #include "host/grant_effects.h"
@@ -71,6 +72,8 @@ void hf_effects_carry_out(struct hf_client *client,
     case HF_EFFECT_OPERATION_DONE:
         if (effect->operation->kind == HF_REQUEST_NAMES)
             hf_names_handle_effect(effect);
+        else if (effect->operation->kind == HF_REQUEST_EXAMINE)
+            hf_examination_handle_effect(effect);
         else
             hf_queue_op_handle_effect(effect);
         break;

@@ -340,7 +340,8 @@ static void execute(struct hf_engine *engine, struct hf_request *request)
         new_generation(engine, request);
         break;
     case HF_REQUEST_NAMES:
-        assert(false && "nobody walks over names here");
+    case HF_REQUEST_EXAMINE:
+        assert(false \&\& "nobody walks over names or examines here");
         break;
     case HF_REQUEST_REMOVE:
         remove_request(engine, request);

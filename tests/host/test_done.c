@@ -84,6 +84,11 @@ static hf_status start_names(struct done_fixture *f, struct hf_done done)
     return hf_names_next_start(f->names, WAIT_MS, done);
 }
 
+static hf_status start_examine(struct done_fixture *f, struct hf_done done)
+{
+    return hf_client_examine_start(f->client, WAIT_MS, done);
+}
+
 static hf_status start_evict(struct done_fixture *f, struct hf_done done)
 {
     return hf_lock_evict_start(f->lock, "00000000-0000-0000-0000-000000000000",
@@ -195,6 +200,12 @@ struct start_call {
     void (*error)(const struct done_fixture *f, struct hf_error *error);
 };
 
+static void error_of_client(const struct done_fixture *f,
+                            struct hf_error *error)
+{
+    hf_client_error(f->client, error);
+}
+
 static void error_of_names(const struct done_fixture *f, struct hf_error *error)
 {
     hf_names_error(f->names, error);
@@ -205,6 +216,7 @@ static const struct start_call calls[] = {
     {"hf_barrier_raise_start", start_raise, NULL},
     {"hf_barrier_wait_start", start_barrier_wait, NULL},
     {"hf_client_close_start", start_close, NULL},
+    {"hf_client_examine_start", start_examine, error_of_client},
     {"hf_double_barrier_enter_start", start_enter, NULL},
     {"hf_double_barrier_leave_start", start_leave, NULL},
     {"hf_double_barrier_participants_start", start_participants,

@@ -417,6 +417,14 @@ static uint64_t names_are_named(struct idle_fixture *f)
     return answer(f, HF_EVENT_NAMED, HF_REQUEST_NAMES);
 }
 
+static uint64_t service_is_examined(struct idle_fixture *f)
+{
+    question(f);
+    f->operation.kind = HF_REQUEST_EXAMINE;
+    (void)idle_step(f, idle_operation(HF_EVENT_START_OPERATION, &f->operation));
+    return answer(f, HF_EVENT_EXAMINED, HF_REQUEST_EXAMINE);
+}
+
 static uint64_t recall(struct idle_fixture *f)
 {
     uint64_t cost;
@@ -506,6 +514,7 @@ static const struct cost_case cases[] = {
     {"operation", HF_EVENT_START_OPERATION, start, NOTHING},
     {"asked", HF_EVENT_REVOKE_SENT, request_to_let_go, NOTHING},
     {"named", HF_EVENT_NAMED, names_are_named, NOTHING},
+    {"examined", HF_EVENT_EXAMINED, service_is_examined, NOTHING},
     {"cancel operation", HF_EVENT_CANCEL_OPERATION, recall, NOTHING},
     {"a cohort waiter enters and leaves", HF_EVENT_ACQUIRE, cohort_waiter,
      NOTHING},

@@ -130,7 +130,8 @@ static void answer(struct simulated_engine *e, struct pending_request *pending)
         assert(false && "nobody has a barrier here");
         break;
     case HF_REQUEST_NAMES:
-        assert(false && "nobody walks over names here");
+    case HF_REQUEST_EXAMINE:
+        assert(false \&\& "nobody walks over names or examines here");
         break;
     case HF_REQUEST_PROVE:
         send(e, pending,

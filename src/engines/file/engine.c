@@ -18,6 +18,7 @@
 #include "engines/file/barrier.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/eviction.h"
+#include "engines/file/examine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
@@ -304,6 +305,9 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_REQUEST_NAMES:
         hf_engine_name_queues(engine, request);
+        break;
+    case HF_REQUEST_EXAMINE:
+        hf_engine_examine(engine, request);
         break;
     }
 }

@@ -57,23 +57,29 @@ static const struct {
     {0x786f4256, "VirtualBox shared folder", false},
 };
 
+#define FILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
+
+const char *hf_root_dir_filesystem_name(uint64_t magic)
+{
+    for (size_t i = 0; i < FILESYSTEMS; i++) {
+        if (filesystems[i].magic == magic)
+            return filesystems[i].name;
+    }
+    return "of a type unknown to holdfast";
+}
+
 hf_status hf_root_dir_check_filesystem(uint64_t magic, const char *path,
                                        struct hf_error *error)
 {
-    const char *name = "of a type unknown to holdfast";
-
-    for (size_t i = 0; i < sizeof(filesystems) / sizeof(filesystems[0]); i++) {
-        if (filesystems[i].magic != magic)
-            continue;
-        if (filesystems[i].allowed)
+    for (size_t i = 0; i < FILESYSTEMS; i++) {
+        if (filesystems[i].magic == magic && filesystems[i].allowed)
             return HF_OK;
-        name = filesystems[i].name;
     }
     return hf_error_set(error, HF_EDIR,
                         "%s is on a filesystem that locks cannot be kept on: "
                         "%s (0x%" PRIx64 "); expected tmpfs, ext4, xfs, btrfs, "
                         "f2fs or overlay on this machine",
-                        path, name, magic);
+                        path, hf_root_dir_filesystem_name(magic), magic);
 }
 
 hf_status hf_root_dir_set_mode(int fd, mode_t mode, const char *path,

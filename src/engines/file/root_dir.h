@@ -56,6 +56,9 @@ void hf_root_dir_unref(struct hf_root_dir *root_dir); /* NULL: nothing */
 hf_status hf_root_dir_check_filesystem(uint64_t magic, const char *path,
                                        struct hf_error *error);
 
+/* The name of the filesystem with this ${magic}. */
+const char *hf_root_dir_filesystem_name(uint64_t magic);
+
 /* May the lock's directory at ${path}, open as ${fd}, be used?
  *   Fails     HF_EDENIED if somebody else owns it or can write it; HF_EDIR. */
 hf_status hf_root_dir_check_lock_dir(const struct hf_root_dir *root_dir, int fd,

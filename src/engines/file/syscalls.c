@@ -83,6 +83,11 @@ int hf_sys_lstat(const char *path, struct stat *status)
     return refused("lstat") ? -1 : lstat(path, status);
 }
 
+int hf_sys_access(const char *path, int mode)
+{
+    return refused("access") ? -1 : faccessat(AT_FDCWD, path, mode, AT_EACCESS);
+}
+
 int hf_sys_lstatat(int dir, const char *path, struct stat *status)
 {
     return refused("fstatat") ? -1

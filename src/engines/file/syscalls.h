@@ -26,6 +26,8 @@ int hf_sys_rmdir(const char *path);
 int hf_sys_flock(int fd, int operation);
 int hf_sys_fstat(int fd, struct stat *status);
 int hf_sys_lstat(const char *path, struct stat *status);
+/* faccessat(AT_EACCESS): by the effective user. */
+int hf_sys_access(const char *path, int mode);
 int hf_sys_lstatat(int dir, const char *path, struct stat *status);
 int hf_sys_fstatfs(int fd, struct statfs *status);
 int hf_sys_fchmod(int fd, mode_t mode);

@@ -121,6 +121,10 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
     case HF_REQUEST_NAMES:
         hf_zk_name_queues(zk, request);
         break;
+    case HF_REQUEST_EXAMINE:
+        hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+                   "this engine does not examine its service");
+        break;
     case HF_REQUEST_END:
         break;
     }

@@ -413,7 +413,8 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
                           "a participant has left");
         break;
     case HF_REQUEST_NAMES:
-        assert(false && "nobody walks over names here");
+    case HF_REQUEST_EXAMINE:
+        assert(false \&\& "nobody walks over names or examines here");
         break;
     case HF_REQUEST_PROVE:
         plain_session_touch(sim, session);

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See doctor.h.  One client that only looks asks the engine what it finds, and
+ * then walks over the tickets; a probe has a client of its own. */
+#include "cli/doctor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+#include "cli/format.h"
+#include "cli/list_client.h"
+#include "cli/ui.h"
+#include "core/error.h"
+
+/* Long enough to get a session, short enough for a monitor that starts it. */
+#define WAIT_DEFAULT_MS 15000
+
+#define PROGRESS_MS 1000
+
+struct doctor_options {
+    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms; /* for each answer */
+    bool probe;
+    bool json;
+    const char *name; /* of the probe; NULL: one of our own */
+};
+
+#define FIELD(field) HF_OPTION_FIELD(struct doctor_options, field)
+
+static const struct hf_option_row rows[] = {
+    HF_OPTION('c', "url", "URL", hf_option_url, FIELD(url),
+              .help = "the engine, or @PROFILE; else HOLDFAST_URL, "
+                      "else file:"),
+    HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
+              .help = "wait at most so long for each answer; else 15s"),
+    HF_OPTION('p', "probe", NULL, hf_option_set, FIELD(probe), .set = true,
+              .help = "also take and release the lock NAME, else one of "
+                      "doctor's own, and measure that"),
+    HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
+              .help = "write JSON"),
+};
+
+static hf_status read_operands(const struct hf_command_line *line,
+                               void *read_options, struct hf_error *error)
+{
+    struct doctor_options *options = read_options;
+    char **operands = line->argv + line->operands;
+    int count = line->argc - line->operands;
+
+    if (count > 1)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': one NAME at a time; expected holdfast "
+                            "doctor --probe NAME",
+                            operands[1]);
+    if (count == 1 && !options->probe)
+        return hf_error_set(error, HF_EINVAL,
+                            "'%.80s': a NAME is for the probe alone; expected "
+                            "--probe with it, or holdfast show for one lock",
+                            operands[0]);
+    options->name = count == 1 ? operands[0] : NULL;
+    return HF_OK;
+}
+
+static const struct hf_command doctor_command = {
+    .name = "doctor",
+    .synopsis = "[OPTION...] [--probe [NAME]]",
+    .about = "Examine the engine and the tickets in it: what is as it should "
+             "be, what is\nnot and what to do, and what cannot be seen.  Only "
+             "reads, unless --probe.\n",
+    .notes =
+        "The exit status is that of the worst finding: 0 if there are only\n"
+        "ok, unknown and notice, 1 for a warning, 2 for an error.  See\n"
+        "holdfast-doctor(1).\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof *rows,
+    .read_operands = read_operands,
+};
+
+/* ------------------------------------------------------------ the engine -- */
+
+/* What the engine has found, and that it is there: written by the callback. */
+struct examination {
+    int fd; /* an eventfd, readable at the end */
+    struct hf_error error;
+    struct hf_findings *findings;
+};
+
+static void on_examined(void *arg, const struct hf_result *result)
+{
+    struct examination *examination = arg;
+    const uint64_t one = 1;
+
+    examination->error.status = result->status;
+    (void)snprintf(examination->error.text, sizeof examination->error.text,
+                   "%s", result->text);
+    examination->findings = result->findings;
+    (void)!write(examination->fd, &one, sizeof one);
+}
+
+/* Wait for the end, and show on a terminal that something goes on. */
+static void await_end(const struct examination *examination)
+{
+    struct pollfd end = {examination->fd, POLLIN, 0};
+    uint64_t started_ms = hf_clock_now_ms();
+
+    while (poll(&end, 1, PROGRESS_MS) <= 0) {
+        if (hf_ui_shows_wait(HF_NORMAL))
+            hf_ui_show_progress("examining the engine (%" PRIu64 "s)",
+                                (hf_clock_now_ms() - started_ms) / 1000);
+    }
+    hf_ui_clear_wait();
+}
+
+/* The engine cannot be examined: that is a finding, and a failure only where
+ * the locks have none. */
+static void add_failure(const struct hf_error *error,
+                        struct hf_finding_list *list)
+{
+    bool supported = error->status != HF_EUNSUPPORTED;
+    struct hf_finding_head head = {
+        supported ? HF_SEVERITY_ERROR : HF_SEVERITY_UNKNOWN, "engine", "",
+        supported ? "mend that first: what else is wrong cannot be seen "
+                    "without the engine"
+                  : NULL};
+    char text[HF_ERROR_TEXT_BYTES + HF_FORMAT_BYTES];
+
+    hf_format_error(error->text, 0, text, sizeof text);
+    hf_finding_add(list, &head, "%.500s", text);
+}
+
+/* Add what the engine finds.  False: it cannot be reached. */
+static bool examine_engine(struct hf_client *client,
+                           const struct doctor_options *options,
+                           struct hf_finding_list *list)
+{
+    struct examination examination = {.fd = eventfd(0, EFD_CLOEXEC)};
+    struct hf_done done = {on_examined, &examination, NULL};
+    const struct hf_finding *finding;
+
+    if (examination.fd < 0)
+        hf_error_set(&examination.error, HF_ELIMIT, "no descriptor: %s",
+                     strerror(errno));
+    else if (hf_client_examine_start(client, options->wait_ms, done) == HF_OK)
+        await_end(&examination);
+    else
+        hf_client_error(client, &examination.error);
+    if (examination.fd >= 0)
+        (void)close(examination.fd);
+    if (examination.error.status != HF_OK) {
+        add_failure(&examination.error, list);
+        return examination.error.status == HF_EUNSUPPORTED;
+    }
+    for (size_t i = 0;
+         (finding = hf_findings_at(examination.findings, i)) != NULL; i++) {
+        struct hf_finding_head head = {finding->severity, finding->id,
+                                       finding->subject, finding->advice};
+
+        hf_finding_add(list, &head, "%s", finding->text);
+    }
+    hf_findings_free(examination.findings);
+    return hf_client_state(client) == HF_STATE_CONNECTED;
+}
+
+/* ----------------------------------------------------------- the machine -- */
+
+/* Without these, ages and owners that have ended are not known. */
+static void examine_machine(struct hf_finding_list *list)
+{
+    static const char boot_id[] = "/proc/sys/kernel/random/boot_id";
+    struct hf_finding_head head = {HF_SEVERITY_OK, "machine-proc", "/proc",
+                                   NULL};
+
+    if (access(boot_id, R_OK) != 0 || access("/proc/self/stat", R_OK) != 0) {
+        head.severity = HF_SEVERITY_WARNING;
+        head.advice = "mount it: mount -t proc proc /proc";
+        hf_finding_add(list, &head,
+                       "the boot id or the processes cannot be read: tickets "
+                       "do not say since when they wait, and holdfast run "
+                       "cannot find all processes of its command");
+        return;
+    }
+    if (access("/proc/1/stat", R_OK) != 0) {
+        head.severity = HF_SEVERITY_NOTICE;
+        head.advice = "nothing, if that is meant (hidepid=)";
+        hf_finding_add(list, &head, "processes of other users are hidden");
+        return;
+    }
+    hf_finding_add(list, &head, "the boot id and the processes can be read");
+}
+
+/* ---------------------------------------------------------------- report -- */
+
+/* The statuses are those that monitors expect of a check. */
+static int exit_status_of(enum hf_severity worst)
+{
+    if (worst == HF_SEVERITY_ERROR)
+        return HF_EXIT_ERROR;
+    return worst == HF_SEVERITY_WARNING ? HF_EXIT_WARNING : 0;
+}
+
+/* Is it the command line that is wrong, or this program that lacks something,
+ * so that there is nothing to examine? */
+static bool is_of_command(hf_status status)
+{
+    return hf_exit_status(status) == HF_EXIT_USAGE ||
+           hf_exit_status(status) == HF_EXIT_LIMIT ||
+           hf_exit_status(status) == HF_EXIT_BUG;
+}
+
+/* The name of the probe if none was given: two machines do not wait for each
+ * other. */
+static void format_probe_name(char name[HF_NAME_BYTES + 1])
+{
+    struct utsname machine;
+
+    (void)snprintf(name, HF_NAME_BYTES + 1, "holdfast-doctor/%s",
+                   uname(&machine) == 0 && machine.nodename[0] != '\0'
+                       ? machine.nodename
+                       : "localhost");
+}
+
+/* Examine all, by way of ${client}, NULL if it cannot be opened because of
+ * ${error}. */
+static void examine(struct hf_client *client, const struct hf_error *error,
+                    const struct doctor_options *options,
+                    struct hf_doctor_report *report, char *probe_name)
+{
+    bool reached = false;
+
+    examine_machine(&report->findings);
+    if (client == NULL)
+        add_failure(error, &report->findings);
+    else
+        reached = examine_engine(client, options, &report->findings);
+    if (reached)
+        hf_doctor_examine_tickets(client, options->wait_ms, &report->findings);
+    if (!options->probe || !reached)
+        return;
+    if (options->name == NULL)
+        format_probe_name(probe_name);
+    hf_doctor_run_probe(options->url,
+                        options->name != NULL ? options->name : probe_name,
+                        options->wait_ms, report);
+}
+
+/* Print the report.  Returns the exit status. */
+static int write_report(const struct hf_doctor_report *report, bool json)
+{
+    int exit_code;
+
+    if (report->findings.failed) {
+        hf_ui_print("no memory for the findings");
+        return HF_EXIT_LIMIT;
+    }
+    hf_doctor_write(stdout, report, json);
+    exit_code = hf_command_line_end_output();
+    return exit_code != 0 ? exit_code
+                          : exit_status_of(hf_doctor_worst(&report->findings));
+}
+
+int hf_doctor_main(int argc, char **argv)
+{
+    struct doctor_options options = {.wait_ms = WAIT_DEFAULT_MS};
+    char engine[HF_ERROR_TEXT_BYTES] = "", probe_name[HF_NAME_BYTES + 1];
+    struct hf_doctor_report report = {.engine = engine};
+    struct hf_client *client = NULL;
+    struct hf_error error = {.status = HF_OK};
+    int exit_code;
+
+    if (!hf_command_line_read(&doctor_command, argc, argv, &options,
+                              &exit_code))
+        return exit_code;
+    hf_command_line_warn_password(options.url);
+    if (hf_list_client_open(options.url, options.wait_ms, HF_LOG_ERROR, &client,
+                            &error) != HF_OK &&
+        is_of_command(error.status)) {
+        hf_ui_print_error(&error);
+        return hf_exit_status(error.status);
+    }
+    if (client != NULL)
+        hf_client_describe(client, engine, sizeof engine);
+    examine(client, &error, &options, &report, probe_name);
+    exit_code = write_report(&report, options.json);
+    if (client != NULL)
+        (void)hf_client_close(client);
+    hf_finding_list_free(&report.findings);
+    return exit_code;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The findings that an engine collects for one HF_REQUEST_EXAMINE.  An engine
+ * that looks somewhere adds a finding also if all is well there, so that a
+ * reader knows what was looked at; and HF_SEVERITY_UNKNOWN where it may not
+ * look.
+ */
+#ifndef HF_CORE_FINDING_LIST_H
+#define HF_CORE_FINDING_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <holdfast/findings.h>
+
+/* The most findings of an answer.  When there is no room for all, the last one
+ * says so. */
+#define HF_FINDINGS_MAX 256
+
+/* Room for each text of a finding, with its NUL; longer ones are cut. */
+#define HF_FINDING_TEXT_BYTES 512
+
+/* Zeroed: empty. */
+struct hf_finding_list {
+    struct hf_finding *items;
+    size_t count;
+    size_t room;
+    bool failed; /* memory has run out, and findings are missing */
+};
+
+/* What a finding says besides ${format}: .id and .advice are copied too. */
+struct hf_finding_head {
+    enum hf_severity severity;
+    const char *id;
+    const char *subject;
+    const char *advice; /* NULL: none */
+};
+
+/* Add a finding whose .text is ${format}. */
+void hf_finding_add(struct hf_finding_list *list,
+                    const struct hf_finding_head *head, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Add whether what is sent to ${host}, a name or an address, can be read and
+ * changed on the way, as the id "plain-text": ${tls} says that it cannot.
+ * ${url}: what to write into the URL, "zks:". */
+void hf_finding_add_transport(struct hf_finding_list *list, const char *host,
+                              bool tls, const char *url);
+
+/* Set ${copy}, which is empty, to the findings of ${list}.  False for lack of
+ * memory; it is empty then. */
+bool hf_finding_list_copy(const struct hf_finding_list *list,
+                          struct hf_finding_list *copy);
+
+/* Free what it has; it is empty then. */
+void hf_finding_list_free(struct hf_finding_list *list);
+
+#endif
