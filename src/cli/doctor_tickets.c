@@ -4,9 +4,7 @@
  * names that are used by programs of several kinds, and nodes among the tickets
  * that are none.  A bounded number of names is looked at.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -57,8 +55,8 @@ static bool has_ended(const struct hf_owner *owner, uint64_t now_ms)
 
     if (owner->pid == 0 || owner->pid > INT32_MAX)
         return false;
-    if (kill((pid_t)owner->pid, 0) != 0)
-        return errno == ESRCH;
+    if (hf_process_has_ended((pid_t)owner->pid))
+        return true;
     started = hf_process_started((pid_t)owner->pid);
     return started / ticks * 1000 > now_ms - owner->age_ms + START_SLACK_MS;
 }

@@ -95,6 +95,17 @@ pid_t hf_process_parent(pid_t pid)
     return read_stat(pid, &stat) ? (pid_t)stat.parent : 0;
 }
 
+/* A process that hidepid= hides from /proc receives signals all the same, and
+ * kill() then says that it may not send one. */
+bool hf_process_has_ended(pid_t pid)
+{
+    struct process_stat stat;
+
+    if (read_stat(pid, &stat))
+        return stat.state == 'Z' || stat.state == 'X';
+    return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 bool hf_process_is_stopped(pid_t pid)
 {
     struct process_stat stat;

@@ -34,6 +34,9 @@ bool hf_process_list_add(struct hf_process_list *list,
  * process is gone); 0 with errno 0 if it has none that we can see. */
 pid_t hf_process_parent(pid_t pid);
 
+/* Has ${pid} ended, reaped or not?  False if that cannot be seen. */
+bool hf_process_has_ended(pid_t pid);
+
 /* Is ${pid} stopped by a signal? */
 bool hf_process_is_stopped(pid_t pid);
 

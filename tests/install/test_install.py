@@ -183,7 +183,7 @@ class Installed(unittest.TestCase):
         pages = self.prefix / "share" / "man" / "man1"
         for name in ("holdfast", "holdfast-run", "holdfast-elect",
                      "holdfast-show", "holdfast-ls", "holdfast-explain",
-                     "holdfast-revoke", "holdfast-evict", "holdfast-metrics",
+                     "holdfast-doctor", "holdfast-revoke", "holdfast-evict", "holdfast-metrics",
                      "holdfast-zk"):
             self.assertRegex((pages / (name + ".1")).read_text(),
                              r"(?m)^\.(TH|Dt) ")

@@ -29,6 +29,7 @@
 static void add_root(const struct hf_engine *engine,
                      struct hf_finding_list *list)
 {
+    struct stat status;
     const struct hf_root_settings *settings = &engine->settings;
     struct hf_finding_head head = {HF_SEVERITY_OK, "file-root", settings->root,
                                    NULL};
@@ -38,8 +39,10 @@ static void add_root(const struct hf_engine *engine,
         head.advice = "nothing, unless locks are held: then their holders use "
                       "another directory, which has to be named in the URL";
         hf_finding_add(list, &head,
-                       "the directory is not there: nobody has taken a lock "
-                       "in it since the machine was started");
+                       hf_sys_lstat(settings->root, &status) == 0
+                           ? "nobody has ever taken a lock in this directory"
+                           : "the directory is not there: nobody has taken a "
+                             "lock in it since the machine was started");
         return;
     }
     hf_finding_add(list, &head,
