@@ -383,13 +383,13 @@ static void failed(struct hf_core *core, struct hf_operation *operation,
     hf_status status = event->as.answer.status;
     struct hf_error why;
 
+    operation->failed = true;
     if (event->as.answer.failure == HF_FAILURE_FATAL) {
         hf_error_set(&why, status == HF_OK ? HF_EPROTOCOL : status, "%s",
                      event->as.answer.text);
         hf_operation_give_up(core, operation, &why);
         return;
     }
-    operation->failed = true;
     operation->unsure |= event->as.answer.failure == HF_FAILURE_UNSURE;
     operation->request_at_ms = hf_core_retry_at_ms(core, &operation->retry);
     move(core, operation, STATE(PENDING));

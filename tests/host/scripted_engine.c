@@ -341,7 +341,7 @@ static void execute(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_REQUEST_NAMES:
     case HF_REQUEST_EXAMINE:
-        assert(false \&\& "nobody walks over names or examines here");
+        assert(false && "nobody walks over names or examines here");
         break;
     case HF_REQUEST_REMOVE:
         remove_request(engine, request);

@@ -131,7 +131,7 @@ static void answer(struct simulated_engine *e, struct pending_request *pending)
         break;
     case HF_REQUEST_NAMES:
     case HF_REQUEST_EXAMINE:
-        assert(false \&\& "nobody walks over names or examines here");
+        assert(false && "nobody walks over names or examines here");
         break;
     case HF_REQUEST_PROVE:
         send(e, pending,

@@ -414,7 +414,7 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
         break;
     case HF_REQUEST_NAMES:
     case HF_REQUEST_EXAMINE:
-        assert(false \&\& "nobody walks over names or examines here");
+        assert(false && "nobody walks over names or examines here");
         break;
     case HF_REQUEST_PROVE:
         plain_session_touch(sim, session);
