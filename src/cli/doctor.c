@@ -86,7 +86,7 @@ static const struct hf_command doctor_command = {
 /* ------------------------------------------------------------ the engine -- */
 
 /* What the engine has found, and that it is there: written by the callback. */
-struct examination {
+struct doctor_answer {
     int fd; /* an eventfd, readable at the end */
     struct hf_error error;
     struct hf_findings *findings;
@@ -94,20 +94,20 @@ struct examination {
 
 static void on_examined(void *arg, const struct hf_result *result)
 {
-    struct examination *examination = arg;
+    struct doctor_answer *answer = arg;
     const uint64_t one = 1;
 
-    examination->error.status = result->status;
-    (void)snprintf(examination->error.text, sizeof examination->error.text,
-                   "%s", result->text);
-    examination->findings = result->findings;
-    (void)!write(examination->fd, &one, sizeof one);
+    answer->error.status = result->status;
+    (void)snprintf(answer->error.text, sizeof answer->error.text, "%s",
+                   result->text);
+    answer->findings = result->findings;
+    (void)!write(answer->fd, &one, sizeof one);
 }
 
 /* Wait for the end, and show on a terminal that something goes on. */
-static void await_end(const struct examination *examination)
+static void await_end(const struct doctor_answer *answer)
 {
-    struct pollfd end = {examination->fd, POLLIN, 0};
+    struct pollfd end = {answer->fd, POLLIN, 0};
     uint64_t started_ms = hf_clock_now_ms();
 
     while (poll(&end, 1, PROGRESS_MS) <= 0) {
@@ -140,31 +140,31 @@ static bool examine_engine(struct hf_client *client,
                            const struct doctor_options *options,
                            struct hf_finding_list *list)
 {
-    struct examination examination = {.fd = eventfd(0, EFD_CLOEXEC)};
-    struct hf_done done = {on_examined, &examination, NULL};
+    struct doctor_answer answer = {.fd = eventfd(0, EFD_CLOEXEC)};
+    struct hf_done done = {on_examined, &answer, NULL};
     const struct hf_finding *finding;
 
-    if (examination.fd < 0)
-        hf_error_set(&examination.error, HF_ELIMIT, "no descriptor: %s",
+    if (answer.fd < 0)
+        hf_error_set(&answer.error, HF_ELIMIT, "no descriptor: %s",
                      strerror(errno));
     else if (hf_client_examine_start(client, options->wait_ms, done) == HF_OK)
-        await_end(&examination);
+        await_end(&answer);
     else
-        hf_client_error(client, &examination.error);
-    if (examination.fd >= 0)
-        (void)close(examination.fd);
-    if (examination.error.status != HF_OK) {
-        add_failure(&examination.error, list);
-        return examination.error.status == HF_EUNSUPPORTED;
+        hf_client_error(client, &answer.error);
+    if (answer.fd >= 0)
+        (void)close(answer.fd);
+    if (answer.error.status != HF_OK) {
+        add_failure(&answer.error, list);
+        return answer.error.status == HF_EUNSUPPORTED;
     }
-    for (size_t i = 0;
-         (finding = hf_findings_at(examination.findings, i)) != NULL; i++) {
+    for (size_t i = 0; (finding = hf_findings_at(answer.findings, i)) != NULL;
+         i++) {
         struct hf_finding_head head = {finding->severity, finding->id,
                                        finding->subject, finding->advice};
 
         hf_finding_add(list, &head, "%s", finding->text);
     }
-    hf_findings_free(examination.findings);
+    hf_findings_free(answer.findings);
     return hf_client_state(client) == HF_STATE_CONNECTED;
 }
 

@@ -2,17 +2,29 @@
 """holdfast doctor: each finding appears when its cause is made, and not before;
 the exit status is that of the worst.
 
-    test_doctor.py [Files]
+    test_doctor.py [Files] [ZooKeeper] [ZooKeeperSettings] [ZooKeeperEnsemble]
 """
 
 import json
 import os
+import re
+import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import unittest
+import uuid
 
 import harness
 from harness import waiting
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import jute  # noqa: E402
+from ensemble import Ensemble  # noqa: E402
+from zookeeper import Standalone, digest_section  # noqa: E402
 
 SEVERITIES = ["ok", "unknown", "notice", "warning", "error"]
 STATUS = {"ok": 0, "unknown": 0, "notice": 0, "warning": 1, "error": 2}
@@ -191,6 +203,229 @@ class Files(Doctor, harness.Case):
                                   stdout=full, stderr=subprocess.PIPE,
                                   env=self.environment)
         self.assertEqual(done.returncode, 73)
+
+
+class ZooKeeper(Doctor, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Standalone(tick_ms=500)
+        cls.addClassCleanup(cls.server.close)
+
+    def url(self):
+        return "zk://127.0.0.1:%d" % self.server.port
+
+    def tearDown(self):
+        super().tearDown()
+        self.server.thaw()
+        # Sessions of killed programs live on.
+        with self.server.client() as client:
+            for name in client.children("/"):
+                if name != "zookeeper":
+                    client.remove("/" + name)
+
+    def leave_ticket(self, holder):
+        """Until the session is over."""
+        supervisor = self.supervisor(holder)
+        harness.kill(supervisor)
+        harness.kill(holder.pid)
+        harness.ended(supervisor)
+
+    def test_persistent_ticket(self):
+        self.assert_severity("zookeeper-nodes", "ok")
+        path = "/stuck/_c_%s-lock-0000000000" % uuid.uuid4()
+        with self.server.client() as client:
+            client.create("/stuck")
+            client.create(path)
+            found = self.assert_severity("zookeeper-persistent-ticket", "error")
+            self.assertEqual(found["subject"], path)
+            self.assertIn("holdfast zk rm " + path, found["advice"])
+            # What the session made itself belongs to it.
+            client.delete(path)
+            client.create(path, flags=jute.EPHEMERAL)
+            self.assertEqual(self.found("zookeeper-persistent-ticket"), [])
+            client.remove("/stuck")
+
+    def test_chroot_that_is_missing(self):
+        url = self.url() + "/locks"
+        self.assert_severity("zookeeper-chroot", "error", url=url)
+        with self.server.client() as client:
+            client.create("/locks")
+            self.assertEqual(self.found("zookeeper-chroot", url=url), [])
+            client.delete("/locks")
+
+    def test_access_lists(self):
+        url = self.url() + "/app"
+        acl = [jute.Acl(31, "digest", "a:b"), jute.Acl(1, "world", "anyone")]
+        with self.server.client() as client:
+            client.create("/app", acls=jute.ANYONE)
+            severities = {finding["subject"]: finding["severity"]
+                          for finding in self.found("zookeeper-acl", url=url)}
+            self.assertEqual(severities, {"/": "notice", "/app": "notice"})
+            client.delete("/app")
+            client.create("/app", acls=acl)
+            severities = {finding["subject"]: finding["severity"]
+                          for finding in self.found("zookeeper-acl", url=url)}
+            self.assertEqual(severities, {"/": "notice", "/app": "ok"})
+            client.delete("/app")
+
+    def test_no_right_to_read(self):
+        with self.server.client() as client:
+            client.create("/secret", acls=[jute.Acl(31, "digest", "a:b")])
+            texts = [finding["text"]
+                     for finding in self.found("zookeeper-nodes")
+                     if finding["severity"] == "unknown"]
+            self.assertEqual(texts, ["1 nodes may not be read by this user"])
+            client.delete("/secret")
+
+    def test_timeout_that_is_not_granted(self):
+        self.assert_severity("zookeeper-timeout", "ok")
+        found = self.assert_severity("zookeeper-timeout", "notice",
+                                     url=self.url() + "?timeout=60s")
+        self.assertIn("from 1000 to 40000 ms", found["text"])
+
+    def test_plain_text_to_another_machine(self):
+        self.assert_severity("plain-text", "ok")
+        found = self.found("plain-text",
+                           url="zk://db1.example.invalid," + self.url()[5:])
+        self.assertEqual({one["subject"]: one["severity"] for one in found},
+                         {"127.0.0.1": "ok",
+                          "db1.example.invalid": "warning"})
+
+    def test_leaves_no_session(self):
+        def sessions():
+            return len(re.findall(r"0x[0-9a-f]+", self.server.four_letters("dump")
+                                  .partition("ephemeral")[0]))
+
+        before = sessions()
+        self.doctor()
+        waiting.eventually("no session of doctor's",
+                           lambda: sessions() <= before)
+
+    def test_frozen(self):
+        self.server.freeze()
+        report = self.doctor()
+        self.assertEqual(
+            sorted(finding["severity"] for finding in report["findings"]
+                   if finding["id"] == "zookeeper-session"),
+            ["error", "warning"])
+
+
+class ZooKeeperSettings(Doctor, harness.Case):
+    """Servers that are set up in other ways."""
+    test_well = test_probe = test_probe_of_what_is_held = None
+    test_owner_that_has_ended = test_text = None
+
+    def start_server(self, **options):
+        server = Standalone(tick_ms=500, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def url(self):
+        return "zk://127.0.0.1:%d" % self.server.port
+
+    def test_srvr_that_is_not_answered(self):
+        """A relay in front of the server lets sessions through alone."""
+        self.server = self.start_server()
+        relay = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(relay.close)
+        threading.Thread(target=self.relay, args=[relay], daemon=True).start()
+        found = self.assert_severity(
+            "zookeeper-server", "unknown",
+            url="zk://127.0.0.1:%d" % relay.getsockname()[1])
+        self.assertIn("srvr", found["advice"])
+
+    def relay(self, listener):
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return  # the test is over
+            begin = client.recv(4, socket.MSG_PEEK | socket.MSG_WAITALL)
+            if begin == b"srvr":
+                client.close()
+                continue
+            server = socket.create_connection(("127.0.0.1", self.server.port))
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=self.copy, args=pair,
+                                 daemon=True).start()
+
+    @staticmethod
+    def copy(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+        except OSError:
+            pass  # the other side has gone
+        source.close()
+        target.close()
+
+    def test_counter_near_its_end(self):
+        self.server = self.start_server(prepared=("/old", 3 * 2 ** 29 + 7))
+        with self.server.client() as client:
+            client.create("/old/_c_%s-lock-" % uuid.uuid4(),
+                          flags=jute.EPHEMERAL_SEQUENTIAL)
+            found = self.assert_severity("zookeeper-counter", "warning")
+            self.assertEqual(found["subject"], "/old")
+            client.remove("/old")
+            client.create("/old")
+            client.create("/old/_c_%s-lock-" % uuid.uuid4(),
+                          flags=jute.EPHEMERAL_SEQUENTIAL)
+            self.assertEqual(self.found("zookeeper-counter"), [])
+
+    def test_two_that_are_alone(self):
+        self.server = self.start_server()
+        other = self.start_server(config={"maxSessionTimeout": 20000})
+        url = "%s,127.0.0.1:%d" % (self.url(), other.port)
+        found = self.found("zookeeper-server", url=url)
+        self.assertEqual([one["severity"] for one in found],
+                         ["error", "error"])
+        self.assertEqual([one["severity"]
+                          for one in self.found("zookeeper-timeout", url=url)],
+                         ["ok", "ok", "warning"])
+
+    def test_wrong_password(self):
+        self.server = self.start_server(sasl=digest_section(alice="secret"))
+        url = self.url().replace("zk://", "zk://alice:%s@") + "?sasl=DIGEST-MD5"
+        done = self.run_doctor("--json", url=url % "mistaken")
+        self.assertEqual(done.returncode, 2)
+        worst = json.loads(done.stdout)["findings"][-1]
+        self.assertEqual((worst["id"], worst["severity"]), ("engine", "error"))
+        self.assertNotIn("mistaken", done.stdout)
+        done = self.run_doctor("--json", url=url % "secret")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class ZooKeeperEnsemble(Doctor, harness.Case):
+    test_probe_of_what_is_held = test_owner_that_has_ended = test_text = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.ensemble = Ensemble()
+        cls.addClassCleanup(cls.ensemble.close)
+
+    def url(self):
+        return "zk://" + self.ensemble.addresses()
+
+    def test_members_and_modes(self):
+        self.assertEqual(
+            sorted(finding["text"].rpartition(", ")[2]
+                   for finding in self.found("zookeeper-server")),
+            ["follower", "follower", "leader"])
+        found = self.assert_severity("zookeeper-members", "ok")
+        self.assertIn("3 members", found["text"])
+
+    def test_z_dead_servers(self):
+        """Last, because they stay dead."""
+        self.assertEqual(self.found("zookeeper-session"), [])
+        dead = self.ensemble.followers()[0]
+        dead.kill()
+        found = self.assert_severity("zookeeper-session", "warning")
+        self.assertEqual(found["subject"], dead.address())
+        self.ensemble.leader().kill()
+        report = self.doctor()
+        self.assertEqual(
+            [finding["severity"] for finding in report["findings"]
+             if finding["id"] == "zookeeper-session"], 3 * ["warning"] + ["error"])
 
 
 if __name__ == "__main__":

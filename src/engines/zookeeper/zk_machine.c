@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/zookeeper/zk_examine.h"
 #include "engines/zookeeper/zk_request.h"
 
 /* -------------------------------------------------------------- requests -- */
@@ -121,10 +122,7 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
     case HF_REQUEST_NAMES:
         hf_zk_name_queues(zk, request);
         break;
-    case HF_REQUEST_EXAMINE:
-        hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-                   "this engine does not examine its service");
-        break;
+    case HF_REQUEST_EXAMINE: /* see examine_servers.h */
     case HF_REQUEST_END:
         break;
     }
@@ -247,6 +245,7 @@ static void up(void *user, bool resumed)
     event.as.connected.resumed = resumed;
     event.as.connected.lazy = zk->config.url.session.lazy_proof;
     hf_zk_notify(zk, &event);
+    hf_zk_examinations_begin(zk);
 }
 
 /* The connection has ended; the session may still live. */

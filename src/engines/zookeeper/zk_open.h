@@ -8,11 +8,14 @@
 #include "engines/zookeeper/zk_machine.h"
 #include "zookeeper_io/zk_io.h"
 
+struct server_examination;
+
 struct hf_engine {
     struct hf_engine_host host;
     char *description; /* servers and chroot, as a URL */
     struct hf_zk *zk;
     struct hf_zk_io io;
+    struct server_examination *examinations; /* the newest first */
 };
 
 /* As .open and .free of struct hf_engine_ops. */

@@ -15,6 +15,8 @@
 
 #define HF_ZK_PATH_BYTES 4096
 
+struct hf_zk_examination;
+
 /* One client of an ensemble: its session, of which zk_machine.c is a listener,
  * and what the engine knows of queues, own tickets and watches. */
 struct hf_zk {
@@ -27,10 +29,11 @@ struct hf_zk {
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
     struct hf_zk_queues queues;
     struct hf_zk_own_tickets own_tickets;
-    struct hf_zk_reports reports;      /* log lines written so far */
-    bool lacks_multi_read;             /* a server has refused that call */
-    struct hf_zk_request *cancellable; /* list of requests that
-                                          hf_zk_forget() may cancel */
+    struct hf_zk_reports reports;           /* log lines written so far */
+    struct hf_zk_examination *examinations; /* that wait for a session */
+    bool lacks_multi_read;                  /* a server has refused that call */
+    struct hf_zk_request *cancellable;      /* list of requests that
+                                               hf_zk_forget() may cancel */
     bool containers_unsupported; /* the server knows no containers; parents
                                     are made persistent */
     char path[HF_ZK_PATH_BYTES]; /* the path that was made last, see

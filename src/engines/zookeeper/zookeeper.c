@@ -3,14 +3,21 @@
  * zookeeper_io/zk_io.c drives it, and requests go to zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
+#include "engines/zookeeper/examine_servers.h"
 #include "engines/zookeeper/zk_open.h"
 
 /* Each of these runs the engine loop once afterwards, to send what was
  * written. */
 static void submit(struct hf_engine *engine, struct hf_request *request)
 {
-    if (request->kind == HF_REQUEST_END)
+    if (request->kind == HF_REQUEST_EXAMINE) {
+        hf_zk_engine_examine(engine, request);
+        return;
+    }
+    if (request->kind == HF_REQUEST_END) {
         engine->io.ending = true;
+        hf_zk_engine_end_examinations(engine);
+    }
     hf_zk_submit(engine->zk, request, engine->host.now_ms(engine->host.host));
     hf_zk_io_run_soon(&engine->io);
 }
@@ -52,6 +59,7 @@ static const char *ticket_path(struct hf_engine *engine,
 /* In the child of a fork: close descriptors only. */
 static void after_fork(struct hf_engine *engine)
 {
+    hf_zk_engine_examinations_after_fork(engine);
     hf_zk_io_after_fork(&engine->io);
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HF_REQUEST_EXAMINE: what each server of the URL says by itself, and then what
+ * the session sees (zk_examine.h).
+ *
+ * Each server gets three connections at once: the command "srvr", which shows
+ * its version and its mode, and two sessions that ask for the least and for the
+ * greatest timeout and are closed at once.
+ */
+#ifndef HF_ENGINES_ZOOKEEPER_EXAMINE_SERVERS_H
+#define HF_ENGINES_ZOOKEEPER_EXAMINE_SERVERS_H
+
+#include "engines/zookeeper/zk_open.h"
+
+/* Carry out ${request}. */
+void hf_zk_engine_examine(struct hf_engine *engine, struct hf_request *request);
+
+/* The session is about to be closed: answer what still waits for servers, or
+ * for a session. */
+void hf_zk_engine_end_examinations(struct hf_engine *engine);
+
+/* In the child of a fork: close descriptors only. */
+void hf_zk_engine_examinations_after_fork(const struct hf_engine *engine);
+
+#endif

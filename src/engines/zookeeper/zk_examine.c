@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See zk_examine.h.  What is to be asked waits in one block of memory, each
+ * entry a letter and a path, and up to WINDOW calls are in flight.  A node that
+ * is no ticket is asked for its children; a ticket is asked for its owner. Both
+ * are bounded.
+ */
+#include "engines/zookeeper/zk_examine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_private.h"
+
+#define WINDOW 32
+#define PATH_BYTES HF_ZK_QUEUE_PATH_BYTES
+
+/* How much is asked: nodes for their children, and tickets for their owner. */
+#define NODES_MAX 2000
+#define TICKETS_MAX 1000
+
+/* From here on clients try to make a queue's node anew; a counter beyond half
+ * of what is left shows that this does not succeed. */
+#define SEQUENCE_LATE (INT32_C(3) << 29)
+
+/* What an entry asks for. */
+enum question {
+    ASK_CONFIG = 'c',
+    ASK_ACL = 'a',
+    ASK_CHILDREN = 'n',
+    ASK_OWNER = 't',
+};
+
+struct asked {
+    struct hf_zk_call call;
+    char question;
+    char path[PATH_BYTES]; /* with the chroot */
+    bool busy;
+};
+
+struct hf_zk_examination {
+    struct hf_zk *zk;
+    struct hf_finding_list *list;
+    void (*done)(void *arg);
+    void *arg;
+    struct hf_zk_examination *next; /* that waits for a session, too */
+    bool begun;
+    char *waiting;
+    size_t used;
+    size_t size;
+    size_t pending; /* calls in flight */
+    size_t nodes;
+    size_t tickets;
+    size_t unreadable;
+    size_t persistent; /* tickets that no session owns */
+    size_t late;       /* counters near their end */
+    bool more;         /* some nodes were not asked */
+    bool failed;       /* memory has run out, or the connection has ended */
+    struct asked asked[WINDOW];
+};
+
+/* --------------------------------------------------------------- waiting -- */
+
+/* Have ${path} be asked. */
+static void push(struct hf_zk_examination *examination, enum question question,
+                 const char *path)
+{
+    size_t needed = strlen(path) + 2;
+    size_t size = examination->size == 0 ? 4096 : examination->size;
+    char *to;
+
+    while (size - examination->used < needed)
+        size *= 2;
+    if (size != examination->size) {
+        if ((to = hf_realloc(examination->waiting, size)) == NULL) {
+            examination->failed = true;
+            return;
+        }
+        examination->waiting = to;
+        examination->size = size;
+    }
+    to = examination->waiting + examination->used;
+    to[0] = (char)question;
+    memcpy(to + 1, path, needed - 1);
+    examination->used += needed;
+}
+
+/* Take the entry that was put in last, to ${asked}. */
+static void pop(struct hf_zk_examination *examination, struct asked *asked)
+{
+    size_t at = examination->used - 1;
+
+    while (at > 0 && examination->waiting[at - 1] != '\0')
+        at--;
+    asked->question = examination->waiting[at];
+    memcpy(asked->path, examination->waiting + at + 1,
+           examination->used - at - 1);
+    examination->used = at;
+}
+
+/* ---------------------------------------------------------- what it finds --
+ */
+
+/* The first lines of the configuration are "server.N=...:participant;...". */
+static void take_config(struct hf_zk_examination *examination,
+                        struct hf_jute_piece data)
+{
+    struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-members",
+                                   HF_ZK_CONFIG_PATH, NULL};
+    const char *at = data.bytes, *end = at + data.count;
+    unsigned participants = 0, observers = 0;
+
+    while (at != NULL && at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t bytes = (size_t)((newline != NULL ? newline : end) - at);
+
+        if (bytes > 7 && memcmp(at, "server.", 7) == 0) {
+            if (memmem(at, bytes, ":observer", 9) != NULL)
+                observers++;
+            else
+                participants++;
+        }
+        at = newline != NULL ? newline + 1 : end;
+    }
+    if (participants > 0 && participants % 2 == 0) {
+        head.severity = HF_SEVERITY_NOTICE;
+        head.advice = "have an odd number of them: one more server can then "
+                      "fail";
+    }
+    if (participants == 0)
+        hf_finding_add(examination->list, &head,
+                       "no member is named: the server is alone");
+    else
+        hf_finding_add(examination->list, &head,
+                       "the ensemble has %u members that vote and %u observers",
+                       participants, observers);
+}
+
+/* The answer to getACL. */
+static void take_acl(struct hf_zk_examination *examination, const char *path,
+                     struct hf_jute_reader *body)
+{
+    struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-acl", path, NULL};
+    size_t count = hf_jute_get_count(body, 12);
+    bool open = false;
+
+    for (size_t i = 0; i < count; i++) {
+        int32_t permissions = hf_jute_get_int(body);
+        struct hf_jute_piece scheme = hf_jute_get_buffer(body);
+
+        (void)hf_jute_get_buffer(body);
+        open |= scheme.count == 5 && memcmp(scheme.bytes, "world", 5) == 0 &&
+                (permissions & ~1) != 0;
+    }
+    if (open) {
+        head.severity = HF_SEVERITY_NOTICE;
+        head.advice = "if not everybody who reaches the servers may take and "
+                      "remove locks: give clients credentials and acl=creator, "
+                      "and the node an access list (holdfast zk acl set)";
+    }
+    hf_finding_add(examination->list, &head,
+                   open
+                       ? "everybody (world:anyone) may change it or make nodes "
+                         "in it"
+                       : "its access list lets only some change it");
+}
+
+/* A ticket, which must belong to a session. */
+static void take_owner(struct hf_zk_examination *examination, const char *path,
+                       struct hf_jute_reader *body)
+{
+    struct hf_zk_stat stat = hf_zk_get_stat(body);
+    char advice[HF_FINDING_TEXT_BYTES];
+    struct hf_finding_head head = {HF_SEVERITY_ERROR,
+                                   "zookeeper-persistent-ticket", path, advice};
+
+    if (body->failed || stat.owner != 0)
+        return;
+    examination->persistent++;
+    (void)snprintf(advice, sizeof advice,
+                   "see that no program works behind it, and remove it: "
+                   "holdfast zk rm %.400s",
+                   path);
+    hf_finding_add(examination->list, &head,
+                   "a node that looks like a ticket belongs to no session: it "
+                   "waits or holds for ever");
+}
+
+/* The counter of the queue at ${path}, which has tickets. */
+static void check_counter(struct hf_zk_examination *examination,
+                          const char *path, const struct hf_zk_stat *stat)
+{
+    struct hf_finding_head head = {
+        HF_SEVERITY_WARNING, "zookeeper-counter", path,
+        "let its tickets end, and remove the node while it is empty: the next "
+        "one counts from 0"};
+
+    if (stat->cversion < SEQUENCE_LATE && stat->cversion >= 0)
+        return;
+    examination->late++;
+    hf_finding_add(examination->list, &head,
+                   "its child counter is at %" PRId32
+                   "; from 2146435072 on no ticket can be taken",
+                   stat->cversion);
+}
+
+/* Is ${name} the node of a ticket? */
+static bool is_ticket(const struct hf_zk *zk, struct hf_jute_piece name)
+{
+    struct hf_zk_node node;
+
+    return hf_zk_node_parse(name.bytes, name.count, &node) ||
+           hf_zk_participant_parse(name.bytes, name.count, &node) ||
+           (zk->config.layout == HF_ZK_KAZOO &&
+            hf_zk_permit_parse(name.bytes, name.count, &node));
+}
+
+/* The server's own nodes, below "/", are not looked at. */
+static bool is_of_server(const char *parent, struct hf_jute_piece name)
+{
+    return strcmp(parent, "/") == 0 && name.count == 9 &&
+           memcmp(name.bytes, "zookeeper", 9) == 0;
+}
+
+/* Have the child ${name} of ${parent} be asked. */
+static void push_child(struct hf_zk_examination *examination,
+                       enum question question, const char *parent,
+                       struct hf_jute_piece name)
+{
+    char path[PATH_BYTES];
+    int bytes = snprintf(path, sizeof path, "%s/%.*s",
+                         strcmp(parent, "/") == 0 ? "" : parent,
+                         (int)name.count, name.bytes);
+
+    if (bytes < (int)sizeof path)
+        push(examination, question, path);
+    else
+        examination->more = true;
+}
+
+/* The answer to getChildren2: the children and the Stat of the node. */
+static void take_children(struct hf_zk_examination *examination,
+                          const char *path, struct hf_jute_reader *body)
+{
+    size_t count = hf_jute_get_count(body, sizeof(int32_t));
+    struct hf_zk_stat stat;
+    bool tickets = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(body);
+
+        if (name.bytes == NULL || memchr(name.bytes, '\0', name.count) != NULL)
+            continue;
+        if (is_ticket(examination->zk, name)) {
+            tickets = true;
+            if (examination->tickets++ < TICKETS_MAX)
+                push_child(examination, ASK_OWNER, path, name);
+        } else if (!is_of_server(path, name)) {
+            if (examination->nodes++ < NODES_MAX)
+                push_child(examination, ASK_CHILDREN, path, name);
+        }
+    }
+    stat = hf_zk_get_stat(body);
+    if (tickets && !body->failed)
+        check_counter(examination, path, &stat);
+}
+
+/* ------------------------------------------------------------------ answer --
+ */
+
+static void add_totals(const struct hf_zk_examination *examination)
+{
+    struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-nodes", "", NULL};
+
+    if (examination->persistent == 0 && examination->late == 0)
+        hf_finding_add(
+            examination->list, &head,
+            "all %zu tickets that were looked at belong to sessions, "
+            "and no counter is near its end",
+            examination->tickets < TICKETS_MAX ? examination->tickets
+                                               : TICKETS_MAX);
+    head.severity = HF_SEVERITY_UNKNOWN;
+    if (examination->more || examination->nodes > NODES_MAX ||
+        examination->tickets > TICKETS_MAX)
+        hf_finding_add(examination->list, &head,
+                       "there are more nodes than the %d and the %d tickets "
+                       "that were looked at",
+                       NODES_MAX, TICKETS_MAX);
+    if (examination->unreadable > 0)
+        hf_finding_add(examination->list, &head,
+                       "%zu nodes may not be read by this user",
+                       examination->unreadable);
+}
+
+/* All is answered. */
+static void finish(struct hf_zk_examination *examination)
+{
+    struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "zookeeper-nodes", "",
+                                   examination->begun ? "examine it again"
+                                                      : NULL};
+    void (*done)(void *arg) = examination->done;
+    void *arg = examination->arg;
+
+    if (!examination->begun)
+        hf_finding_add(examination->list, &head,
+                       "the nodes cannot be looked at: there is no session");
+    else if (examination->failed)
+        hf_finding_add(examination->list, &head,
+                       "the connection ended while the nodes were looked at");
+    else
+        add_totals(examination);
+    hf_free(examination->waiting);
+    hf_free(examination);
+    done(arg);
+}
+
+/* What is at ${asked}->path may not be seen, or is not there. */
+static void take_error(struct hf_zk_examination *examination,
+                       const struct asked *asked, enum hf_zk_error error)
+{
+    struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "zookeeper-acl",
+                                   asked->path, NULL};
+
+    if (error == HF_ZK_DISCONNECTED || error == HF_ZK_OUT_OF_MEMORY) {
+        examination->failed = true;
+    } else if (asked->question == ASK_CONFIG) {
+        head.id = "zookeeper-members";
+        head.advice = "if it is to be seen: let this user read it";
+        hf_finding_add(examination->list, &head,
+                       "the members of the ensemble cannot be seen: %s",
+                       hf_zk_error_text(error));
+    } else if (asked->question == ASK_ACL && error == HF_ZK_NO_NODE) {
+        head.severity = HF_SEVERITY_ERROR;
+        head.id = "zookeeper-chroot";
+        head.advice = "make it (holdfast zk create -p), or correct the URL";
+        hf_finding_add(examination->list, &head,
+                       "the node that the URL has for a root is not there, so "
+                       "no lock can be taken");
+    } else if (asked->question == ASK_ACL) {
+        hf_finding_add(examination->list, &head,
+                       "its access list cannot be seen: %s",
+                       hf_zk_error_text(error));
+    } else if (error != HF_ZK_NO_NODE) {
+        examination->unreadable++;
+    }
+}
+
+static void ask_more(struct hf_zk_examination *examination);
+
+/* The answer to any call. */
+static void answered(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_examination *examination = call->owner;
+    struct asked *asked = (struct asked *)(void *)call;
+    struct hf_jute_reader body = reply->body;
+
+    (void)user;
+    asked->busy = false;
+    examination->pending--;
+    if (reply->error != HF_ZK_OK)
+        take_error(examination, asked, reply->error);
+    else if (asked->question == ASK_CONFIG)
+        take_config(examination, hf_jute_get_buffer(&body));
+    else if (asked->question == ASK_ACL)
+        take_acl(examination, asked->path, &body);
+    else if (asked->question == ASK_CHILDREN)
+        take_children(examination, asked->path, &body);
+    else
+        take_owner(examination, asked->path, &body);
+    ask_more(examination);
+    if (examination->pending == 0)
+        finish(examination);
+}
+
+/* Send the request of ${asked}. */
+static void send(struct hf_zk_session *session, struct asked *asked)
+{
+    static const enum hf_zk_opcode opcodes[] = {
+        [ASK_ACL] = HF_ZK_GET_ACL,
+        [ASK_CHILDREN] = HF_ZK_GET_CHILDREN2,
+    };
+    size_t begin;
+
+    if (asked->question == ASK_CONFIG) {
+        hf_zk_send_get_data(session, &asked->call, asked->path, false);
+        return;
+    }
+    if (asked->question == ASK_OWNER) {
+        hf_zk_send_exists(session, &asked->call, asked->path);
+        return;
+    }
+    begin = hf_zk_call_begin(session, &asked->call,
+                             opcodes[(unsigned char)asked->question]);
+    hf_jute_put_string(&session->wire.out, asked->path);
+    if (asked->question == ASK_CHILDREN)
+        hf_jute_put_bool(&session->wire.out, false);
+    hf_zk_call_end(session, begin);
+}
+
+/* Ask as much as there is room for. */
+static void ask_more(struct hf_zk_examination *examination)
+{
+    struct hf_zk_session *session = &examination->zk->session;
+
+    for (size_t i = 0; i < WINDOW && examination->used > 0; i++) {
+        struct asked *asked = &examination->asked[i];
+
+        if (!hf_zk_session_usable(session))
+            examination->failed = true;
+        if (examination->failed)
+            return;
+        if (asked->busy)
+            continue;
+        pop(examination, asked);
+        asked->busy = true;
+        asked->call.answered = answered;
+        asked->call.user = examination->zk;
+        asked->call.owner = examination;
+        examination->pending++;
+        send(session, asked);
+    }
+}
+
+/* Ask for all that is known by name. */
+static void begin(struct hf_zk_examination *examination)
+{
+    const char *chroot = examination->zk->config.url.chroot;
+
+    examination->begun = true;
+    push(examination, ASK_CHILDREN, chroot[0] != '\0' ? chroot : "/");
+    if (chroot[0] != '\0')
+        push(examination, ASK_ACL, chroot);
+    push(examination, ASK_ACL, "/");
+    push(examination, ASK_CONFIG, HF_ZK_CONFIG_PATH);
+    ask_more(examination);
+    if (examination->pending == 0)
+        finish(examination);
+}
+
+void hf_zk_examinations_begin(struct hf_zk *zk)
+{
+    struct hf_zk_examination *examination;
+
+    while ((examination = zk->examinations) != NULL &&
+           hf_zk_session_usable(&zk->session)) {
+        zk->examinations = examination->next;
+        begin(examination);
+    }
+}
+
+struct hf_zk_examination *hf_zk_examine(struct hf_zk *zk,
+                                        struct hf_finding_list *list,
+                                        void (*done)(void *arg), void *arg)
+{
+    struct hf_zk_examination *examination = hf_alloc(sizeof *examination);
+
+    if (examination == NULL)
+        return NULL;
+    examination->zk = zk;
+    examination->list = list;
+    examination->done = done;
+    examination->arg = arg;
+    examination->next = zk->examinations;
+    zk->examinations = examination;
+    return examination;
+}
+
+void hf_zk_examination_give_up(struct hf_zk_examination *examination)
+{
+    struct hf_zk_examination **link = &examination->zk->examinations;
+
+    if (examination->begun)
+        return;
+    while (*link != examination)
+        link = &(*link)->next;
+    *link = examination->next;
+    finish(examination);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a session can see of the ensemble and of the nodes below the chroot: the
+ * configuration, access lists, tickets that no session owns, and counters near
+ * their end.  Only reads.  What is asked of single servers, on connections of
+ * its own, is in examine_servers.h.
+ */
+#ifndef HF_ENGINES_ZOOKEEPER_ZK_EXAMINE_H
+#define HF_ENGINES_ZOOKEEPER_ZK_EXAMINE_H
+
+#include "core/finding_list.h"
+#include "engines/zookeeper/zk_machine.h"
+
+struct hf_zk_examination;
+
+/* Examine, and add what is found to ${list}, which must stay valid until
+ * ${done} is called with ${arg}.  It begins when the session is usable.  It may
+ * be called from within.  NULL for lack of memory: ${done} is not called. */
+struct hf_zk_examination *hf_zk_examine(struct hf_zk *zk,
+                                        struct hf_finding_list *list,
+                                        void (*done)(void *arg), void *arg);
+
+/* Do not wait for a session any longer: if the examination has not begun,
+ * ${done} is called from within, else nothing happens. */
+void hf_zk_examination_give_up(struct hf_zk_examination *examination);
+
+/* The session is usable: begin those that wait for it. */
+void hf_zk_examinations_begin(struct hf_zk *zk);
+
+#endif
