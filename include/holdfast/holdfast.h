@@ -75,11 +75,11 @@
 #include <holdfast/barrier.h>
 #include <holdfast/client.h>
 #include <holdfast/election.h>
+#include <holdfast/findings.h>
 #include <holdfast/grant.h>
 #include <holdfast/lock.h>
 #include <holdfast/metrics.h>
 #include <holdfast/mutex.h>
-#include <holdfast/findings.h>
 #include <holdfast/names.h>
 #include <holdfast/status.h>
 #include <holdfast/tickets.h>

@@ -406,7 +406,7 @@ class ZooKeeperEnsemble(Doctor, harness.Case):
     def url(self):
         return "zk://" + self.ensemble.addresses()
 
-    def test_members_and_modes(self):
+    def test_modes(self):
         self.assertEqual(
             sorted(finding["text"].rpartition(", ")[2]
                    for finding in self.found("zookeeper-server")),
