@@ -118,17 +118,16 @@ static void await_end(const struct doctor_answer *answer)
     hf_ui_clear_wait();
 }
 
-/* The engine cannot be examined: that is a finding, and a failure only where
- * the locks have none. */
-static void add_failure(const struct hf_error *error,
+/* The engine cannot be examined: that is a finding, and a failure unless only
+ * its findings are ${missing}. */
+static void add_failure(const struct hf_error *error, bool missing,
                         struct hf_finding_list *list)
 {
-    bool supported = error->status != HF_EUNSUPPORTED;
     struct hf_finding_head head = {
-        supported ? HF_SEVERITY_ERROR : HF_SEVERITY_UNKNOWN, "engine", "",
-        supported ? "mend that first: what else is wrong cannot be seen "
-                    "without the engine"
-                  : NULL};
+        missing ? HF_SEVERITY_UNKNOWN : HF_SEVERITY_ERROR, "engine", "",
+        missing ? NULL
+                : "mend that first: what else is wrong cannot be seen "
+                  "without the engine"};
     char text[HF_ERROR_TEXT_BYTES + HF_FORMAT_BYTES];
 
     hf_format_error(error->text, 0, text, sizeof text);
@@ -143,6 +142,7 @@ static bool examine_engine(struct hf_client *client,
     struct doctor_answer answer = {.fd = eventfd(0, EFD_CLOEXEC)};
     struct hf_done done = {on_examined, &answer, NULL};
     const struct hf_finding *finding;
+    bool missing;
 
     if (answer.fd < 0)
         hf_error_set(&answer.error, HF_ELIMIT, "no descriptor: %s",
@@ -154,8 +154,11 @@ static bool examine_engine(struct hf_client *client,
     if (answer.fd >= 0)
         (void)close(answer.fd);
     if (answer.error.status != HF_OK) {
-        add_failure(&answer.error, list);
-        return answer.error.status == HF_EUNSUPPORTED;
+        /* A server that is refused may be HF_EUNSUPPORTED too. */
+        missing = answer.error.status == HF_EUNSUPPORTED &&
+                  hf_client_state(client) == HF_STATE_CONNECTED;
+        add_failure(&answer.error, missing, list);
+        return missing;
     }
     for (size_t i = 0; (finding = hf_findings_at(answer.findings, i)) != NULL;
          i++) {
@@ -236,7 +239,7 @@ static void examine(struct hf_client *client, const struct hf_error *error,
 
     examine_machine(&report->findings);
     if (client == NULL)
-        add_failure(error, &report->findings);
+        add_failure(error, false, &report->findings);
     else
         reached = examine_engine(client, options, &report->findings);
     if (reached)

@@ -144,6 +144,14 @@ void hf_finding_add_transport(struct hf_finding_list *list, const char *host,
                    "on the way can read passwords and take locks away");
 }
 
+void hf_finding_list_append(struct hf_finding_list *list,
+                            const struct hf_finding_list *more)
+{
+    for (size_t i = 0; i < more->count; i++)
+        add_bounded(list, &more->items[i]);
+    list->failed = list->failed || more->failed;
+}
+
 bool hf_finding_list_copy(const struct hf_finding_list *list,
                           struct hf_finding_list *copy)
 {

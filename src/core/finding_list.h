@@ -47,6 +47,10 @@ void hf_finding_add(struct hf_finding_list *list,
 void hf_finding_add_transport(struct hf_finding_list *list, const char *host,
                               bool tls, const char *url);
 
+/* Add copies of those of ${more}. */
+void hf_finding_list_append(struct hf_finding_list *list,
+                            const struct hf_finding_list *more);
+
 /* Set ${copy}, which is empty, to the findings of ${list}.  False for lack of
  * memory; it is empty then. */
 bool hf_finding_list_copy(const struct hf_finding_list *list,

@@ -3,6 +3,7 @@
 the exit status is that of the worst.
 
     test_doctor.py [Files] [ZooKeeper] [ZooKeeperSettings] [ZooKeeperEnsemble]
+                   [Redis] [RedisCluster] [Quorum] [PostgreSql]
 """
 
 import json
@@ -23,7 +24,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
 import jute  # noqa: E402
+import postgres  # noqa: E402
+import redis_server  # noqa: E402
 from ensemble import Ensemble  # noqa: E402
+from redis_cluster import Cluster  # noqa: E402
 from zookeeper import Standalone, digest_section  # noqa: E402
 
 SEVERITIES = ["ok", "unknown", "notice", "warning", "error"]
@@ -33,12 +37,18 @@ STATUS = {"ok": 0, "unknown": 0, "notice": 0, "warning": 1, "error": 2}
 class Doctor:
     """A mixin for a harness.Case that has .url()."""
 
-    def run_doctor(self, *arguments, url=None, prefix=(), environment=None):
+    def run_doctor(self, *arguments, url=None, prefix=(), environment=None,
+                   secret=False):
+        """secret: the URL has a password, which is not for a command line."""
+        url = url or self.url()
+        environment = environment or self.environment
+        if secret:
+            environment = dict(environment, HOLDFAST_URL=url)
         return subprocess.run(
-            [*prefix, harness.TOOL, "doctor", "-c", url or self.url(),
+            [*prefix, harness.TOOL, "doctor", *([] if secret else ["-c", url]),
              *arguments],
             capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=waiting.LIMIT_S, env=environment or self.environment)
+            timeout=waiting.LIMIT_S, env=environment)
 
     def doctor(self, *arguments, **options):
         """Its report, after checks that hold for every report."""
@@ -426,6 +436,376 @@ class ZooKeeperEnsemble(Doctor, harness.Case):
         self.assertEqual(
             [finding["severity"] for finding in report["findings"]
              if finding["id"] == "zookeeper-session"], 3 * ["warning"] + ["error"])
+
+
+class Leased(Doctor):
+    """A ticket stays for a lease.  .forget() removes those of other tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.forget()
+
+    def leave_ticket(self, holder):
+        supervisor = self.supervisor(holder)
+        harness.kill(supervisor)
+        harness.kill(holder.pid)
+        harness.ended(supervisor)
+
+
+DURABLE = ["appendonly yes", "appendfsync always"]
+
+
+class Redis(Leased, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = redis_server.Server(DURABLE)
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self, user=""):
+        return "redis://%s127.0.0.1:%d/0" % (user, self.server.port)
+
+    def forget(self):
+        with self.server.client() as client:
+            client.ask("FLUSHALL")
+
+    def configure(self, name, value, before):
+        """Set it until the test ends."""
+        with self.server.client() as client:
+            client.ask("CONFIG", "SET", name, value)
+        self.addCleanup(self.configure_back, name, before)
+
+    def configure_back(self, name, value):
+        with self.server.client() as client:
+            client.ask("CONFIG", "SET", name, value)
+
+    def limited(self, *rules):
+        """The URL of a user with these rules and what else locks need."""
+        with self.server.client() as client:
+            client.ask("ACL", "SETUSER", "limited", "reset", "on", ">word",
+                       "~holdfast:*", "&holdfast:*", "+@all", *rules)
+        return self.url("limited:word@")
+
+    def test_all_is_looked_at(self):
+        found = {finding["id"]: finding for finding in self.doctor()["findings"]}
+        for wanted in ("version", "eviction", "memory", "clients", "disk",
+                       "replicas", "persistence", "rights"):
+            self.assertEqual(found["redis-" + wanted]["severity"], "ok")
+            self.assertEqual(found["redis-" + wanted]["subject"],
+                             self.server.address())
+        self.assertEqual(found["clock"]["severity"], "ok")
+        self.assertEqual(found["lease"]["severity"], "ok")
+        self.assertEqual(found["plain-text"]["severity"], "ok")
+
+    def test_persistence(self):
+        self.configure("appendfsync", "everysec", "always")
+        self.assertIn("appendfsync is everysec", self.assert_severity(
+            "redis-persistence", "notice")["text"])
+        self.configure("appendonly", "no", "yes")
+        self.assertIn("forgets all", self.assert_severity(
+            "redis-persistence", "warning")["text"])
+
+    def test_eviction(self):
+        self.configure("maxmemory-policy", "allkeys-lru", "noeviction")
+        self.assertIn("expected maxmemory-policy noeviction",
+                      self.assert_severity("engine", "error", "-t", "3s")["text"])
+
+    def test_memory(self):
+        with self.server.client() as client:
+            used = next(line for line in client.ask("INFO", "memory").splitlines()
+                        if line.startswith("used_memory:"))
+        self.configure("maxmemory", int(used.split(":")[1]) * 21 // 20, "0")
+        self.assertIn("HF_EFULL", self.assert_severity("redis-memory",
+                                                       "warning")["text"])
+
+    def test_clients(self):
+        # Each run of the tool has two, and this is the fifth and last but one.
+        self.configure("maxclients", "5", "1000")
+        with self.server.client(), self.server.client(), self.server.client():
+            self.assert_severity("redis-clients", "warning")
+
+    def test_replica(self):
+        with redis_server.Server(DURABLE) as replica:
+            with replica.client() as client:
+                client.ask("REPLICAOF", "127.0.0.1", self.server.port)
+
+                def follows():
+                    return "master_link_status:up" in client.ask("INFO",
+                                                                 "replication")
+                waiting.eventually("the replica", follows)
+            self.assertIn("may lack the last", self.assert_severity(
+                "redis-replicas", "notice")["text"])
+            self.assert_severity("redis-replicas", "ok",
+                                 url=self.url() + "?wait=1")
+            # There is no session, because no replica confirms it.
+            self.assert_severity("engine", "error", "-t", "2s",
+                                 url=self.url() + "?wait=2")
+            self.assertIn("it is a replica", self.assert_severity(
+                "engine", "error", "-t", "3s",
+                url="redis://" + replica.address())["text"])
+
+    def test_rights(self):
+        found = self.assert_severity("redis-rights", "error", secret=True,
+                                     url=self.limited("-zadd", "-publish"))
+        self.assertIn("zadd publish", found["text"])
+        self.assertIn("ACL SETUSER", found["advice"])
+        found = self.assert_severity("redis-rights", "notice", secret=True,
+                                     url=self.limited("-scan"))
+        self.assertIn("scan", found["text"])
+        self.assert_severity("redis-rights", "warning", secret=True,
+                             url=self.limited("resetkeys", "~holdfast:{app*"))
+
+    def test_renamed_command(self):
+        with redis_server.Server([*DURABLE, "rename-command ZADD other"]) as other:
+            found = self.assert_severity("redis-rights", "error",
+                                         url="redis://" + other.address())
+        self.assertIn("zadd (no such command)", found["text"])
+
+    def test_what_cannot_be_seen(self):
+        url = self.limited("-info", "-config")
+        self.assertIn("INFO", self.assert_severity(
+            "redis-info", "unknown", url=url, secret=True)["text"])
+        self.assertEqual(self.found("redis-persistence", url=url, secret=True),
+                         [])
+        self.assert_severity("redis-persistence", "unknown", secret=True,
+                             url=self.limited("-config"))
+
+    def test_password_in_the_url(self):
+        done = self.run_doctor(url=self.limited())
+        self.assertIn("password", done.stderr)
+        self.assertNotIn("word@", done.stdout)
+
+
+class RedisCluster(Leased, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Cluster(config=DURABLE)
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self):
+        return "redis://%s/0" % self.server.address()
+
+    def forget(self):
+        for node in self.server.primaries:
+            node.ask("FLUSHALL")
+
+    def test_each_node(self):
+        nodes = sorted(node.address() for node in self.server.primaries)
+        for wanted in ("redis-version", "redis-cluster", "redis-rights"):
+            found = self.found(wanted)
+            self.assertEqual(sorted(one["subject"] for one in found), nodes)
+            self.assertEqual({one["severity"] for one in found}, {"ok"})
+
+    def test_node_that_has_ended(self):
+        lost = self.server.primaries[-1]
+        lost.freeze()
+        self.addCleanup(lost.thaw)
+        found = self.assert_severity("redis-node", "error", "-t", "10s",
+                                     url=self.url() + "?ttl=2s")
+        self.assertEqual(found["subject"], lost.address())
+
+
+class Quorum(Leased, harness.Case):
+    # The names of a quorum cannot be listed.
+    test_owner_that_has_ended = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.servers = redis_server.Several(3)
+        cls.addClassCleanup(cls.servers.close)
+        cls.servers.__enter__()
+
+    def url(self, options="?ttl=4s&rejoin=4s", addresses=None):
+        return self.servers.url(options, addresses)
+
+    def forget(self):
+        for server in self.servers.servers:
+            with server.client() as client:
+                client.ask("FLUSHALL")
+        # One that was started counts after a while.
+        waiting.eventually("the servers count", lambda: [
+            finding["severity"] for finding in json.loads(
+                self.run_doctor("--json").stdout)["findings"]
+            if finding["id"] == "quorum-majority"] == ["ok"])
+
+    def test_each_server(self):
+        addresses = sorted(one.address() for one in self.servers.servers)
+        for wanted in ("redis-version", "redis-persistence", "quorum-server"):
+            found = self.found(wanted)
+            self.assertEqual(sorted(one["subject"] for one in found), addresses)
+            self.assertEqual({one["severity"] for one in found}, {"ok"})
+        for wanted in ("quorum-majority", "quorum-same-server", "quorum-clocks"):
+            self.assert_severity(wanted, "ok")
+
+    def test_server_that_is_away(self):
+        lost = self.servers.servers[1]
+        lost.stop()
+        self.addCleanup(lost.start)
+        found = {finding["id"]: finding for finding in self.doctor()["findings"]
+                 if finding["severity"] == "warning"}
+        self.assertEqual(found["quorum-server"]["subject"], lost.address())
+        self.assertIn("2 of 3", found["quorum-majority"]["text"])
+
+    def test_server_that_does_not_count_yet(self):
+        found = self.found("quorum-server", "-t", "3s",
+                           url=self.url("?ttl=1s&rejoin=1h"))
+        self.assertEqual(found, [])  # no majority counts
+        self.assert_severity("engine", "error", "-t", "2s",
+                             url=self.url("?ttl=1s&rejoin=1h"))
+
+    def test_one_server_twice(self):
+        port = self.servers.servers[0].port
+        found = self.assert_severity("quorum-same-server", "error", url=self.url(
+            addresses=["127.0.0.1:%d" % port, "localhost:%d" % port,
+                       self.servers.servers[1].address()]))
+        self.assertEqual(found["subject"], "localhost:%d" % port)
+        self.assertIn("127.0.0.1:%d" % port, found["text"])
+
+    def test_replica(self):
+        with redis_server.Server() as replica, replica.client() as client:
+            client.ask("REPLICAOF", "127.0.0.1", self.servers.servers[0].port)
+
+            def follows():
+                return "master_link_status:up" in client.ask("INFO", "replication")
+            waiting.eventually("the replica", follows)
+            self.assertIn("warning", [one["severity"]
+                                      for one in self.found("redis-replicas")])
+
+    def test_majority_away(self):
+        lost = self.servers.servers[1:]
+        for server in lost:
+            server.stop()
+            self.addCleanup(server.start)
+        found = self.assert_severity("engine", "error", "-t", "2s")
+        self.assertIn("1 of 3 servers can be used, expected 2; server 2 of the "
+                      "URL: connection refused", found["text"])
+
+
+class PostgreSql(Leased, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server(access="local all all trust\n"
+                                     "host all all 127.0.0.1/32 trust\n"
+                                     "host replication all 127.0.0.1/32 trust\n")
+        cls.addClassCleanup(cls.server.close)
+        subprocess.run([harness.TOOL, "run", "-c", cls.address(), "first", "--",
+                        "true"], check=True, timeout=waiting.LIMIT_S)
+        cls.server.sql("CREATE ROLE worker LOGIN")
+        cls.server.sql("CREATE DATABASE empty")
+        grant = subprocess.run([harness.TOOL, "sql", "--grant"], check=True,
+                               capture_output=True, text=True).stdout
+        cls.server.sql(grant.replace(':"role"', "worker"))
+
+    @classmethod
+    def address(cls, user="postgres", database="postgres"):
+        return "postgresql://%s@127.0.0.1:%d/%s" % (user, cls.server.port,
+                                                    database)
+
+    def url(self):
+        return self.address()
+
+    def forget(self):
+        self.server.sql("DELETE FROM holdfast.ticket")
+
+    def set_for_server(self, name, value):
+        """Set it until the test ends."""
+        self.alter(name, "= '%s'" % value)
+        self.addCleanup(self.alter, name, None)
+
+    def alter(self, name, value):
+        before = self.server.sql("SELECT current_setting(%s)", (name,))[0][0]
+        self.server.sql("ALTER SYSTEM %s" % (
+            "SET %s %s" % (name, value) if value else "RESET " + name))
+        self.server.sql("SELECT pg_reload_conf()")
+        waiting.eventually("the setting", lambda: self.server.sql(
+            "SELECT current_setting(%s)", (name,))[0][0] != before)
+
+    def test_all_is_looked_at(self):
+        found = {finding["id"]: finding for finding in self.doctor()["findings"]}
+        for wanted in ("version", "schema", "rights", "durability", "standbys",
+                       "connections", "vacuum", "wraparound", "pooler"):
+            self.assertEqual(found["postgres-" + wanted]["severity"], "ok")
+            self.assertEqual(found["postgres-" + wanted]["subject"],
+                             "127.0.0.1:%d" % self.server.port)
+        self.assertEqual(found["clock"]["severity"], "ok")
+        self.assertEqual(found["lease"]["severity"], "ok")
+
+    def test_only_reads(self):
+        url = self.address(database="empty")
+        self.assertIn("has no schema holdfast", self.assert_severity(
+            "engine", "error", "-t", "3s", url=url)["text"])
+        self.assertEqual(self.server.sql("SELECT to_regnamespace('holdfast')",
+                                         database="empty"), [(None,)])
+
+    def test_rights(self):
+        worker = self.address("worker") + "?schema_owner=postgres"
+        self.assert_severity("postgres-rights", "ok", url=worker)
+        self.server.sql("REVOKE DELETE ON holdfast.look FROM worker")
+        self.addCleanup(self.server.sql,
+                        "GRANT DELETE ON holdfast.look TO worker")
+        found = self.assert_severity("postgres-rights", "error", url=worker)
+        self.assertIn("DELETE on look", found["text"])
+        self.assertIn("sql --grant", found["advice"])
+
+    def test_durability(self):
+        self.set_for_server("full_page_writes", "off")
+        self.assert_severity("postgres-durability", "warning")
+        self.set_for_server("fsync", "off")
+        self.assertIn("fsync is off", self.assert_severity(
+            "postgres-durability", "warning")["text"])
+
+    def test_vacuum(self):
+        self.server.sql("ALTER TABLE holdfast.look SET (autovacuum_enabled=off)")
+        self.addCleanup(self.server.sql, "ALTER TABLE holdfast.look RESET "
+                        "(autovacuum_enabled)")
+        self.assert_severity("postgres-vacuum", "warning")
+        self.set_for_server("autovacuum", "off")
+        self.assertIn("autovacuum is off:", self.assert_severity(
+            "postgres-vacuum", "warning")["text"])
+
+    def test_connections(self):
+        connections = self.server.sql(
+            "SELECT current_setting('max_connections')::int - 3 -"
+            " current_setting('superuser_reserved_connections')::int")[0][0]
+        others = [self.server.connect() for _ in range(connections)]
+        for other in others:
+            self.addCleanup(other.close)
+        self.assert_severity("postgres-connections", "warning")
+
+    def test_other_servers(self):
+        host = "127.0.0.1:%d" % self.server.port
+        self.assertEqual(self.found("postgres-others"), [])
+        found = self.assert_severity(
+            "postgres-others", "unknown", url=self.url().replace(
+                host, host + ",127.0.0.1:1"))
+        self.assertIn("of the 2 servers", found["text"])
+
+    def test_pooler(self):
+        self.assert_severity("postgres-pooler", "notice",
+                             url=self.url() + "?pooler=session")
+
+    def test_standby(self):
+        standby = postgres.Server(follows=self.server.port)
+        self.addCleanup(standby.close)
+        waiting.eventually("the standby", lambda: self.server.sql(
+            "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"))
+        self.assertIn("of 1 standbys none is", self.assert_severity(
+            "postgres-standbys", "notice")["text"])
+        self.assertIn("is a standby", self.assert_severity(
+            "engine", "error", "-t", "3s",
+            url="postgresql://postgres@127.0.0.1:%d/postgres" % standby.port)
+            ["text"])
+        self.set_for_server("synchronous_standby_names", "*")
+        waiting.eventually("the standby counts", lambda: self.server.sql(
+            "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"))
+        self.assert_severity("postgres-standbys", "warning")
+        name = self.server.sql("SELECT application_name FROM"
+                               " pg_stat_replication")[0][0]
+        self.alter("synchronous_standby_names", "= '%s'" % name)
+        self.assert_severity("postgres-standbys", "ok")
+        worker = self.address("worker") + "?schema_owner=postgres"
+        self.assert_severity("postgres-standbys", "unknown", url=worker)
 
 
 if __name__ == "__main__":

@@ -112,8 +112,7 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
         hf_leased_begin_names(leased, request);
         break;
     case HF_REQUEST_EXAMINE:
-        hf_leased_fail(leased, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-                       "this engine does not examine its service");
+        hf_leased_begin_examine(leased, request);
         break;
     case HF_REQUEST_WATCH_QUEUE:
         hf_leased_queue_watch(leased, request);

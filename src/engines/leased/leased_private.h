@@ -77,4 +77,8 @@ void hf_leased_begin_request(struct hf_leased *leased,
 void hf_leased_begin_names(struct hf_leased *leased,
                            struct hf_request *request);
 
+/* Begin EXAMINE, which is about no queue. */
+void hf_leased_begin_examine(struct hf_leased *leased,
+                             struct hf_request *request);
+
 #endif

@@ -3,8 +3,10 @@
  * mean for our own tickets.  A list also shows losses: a ticket of ours that
  * the server does not list any more was lost. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "core/finding_list.h"
 #include "engines/leased/leased_private.h"
 
 /* ----------------------------------------------------------------- lists -- */
@@ -349,4 +351,67 @@ void hf_leased_begin_names(struct hf_leased *leased, struct hf_request *request)
     call->store_call.prefix = request->queue;
     call->store_call.names = request->names;
     hf_leased_call_begin(leased, call, named);
+}
+
+/* -------------------------------------------------------- examination -- */
+
+/* A lease has room for this many answers that take as long as this one: a
+ * renewal is sent some times in a lease and may be repeated. */
+#define ANSWERS_IN_LEASE 12
+
+/* Add how long the store took, compared with the lease. */
+static void add_lease(const struct hf_leased *leased,
+                      const struct hf_leased_call *call,
+                      struct hf_finding_list *list)
+{
+    uint64_t took_ms = leased->now_ms - call->sent_at_ms;
+    uint64_t ttl_ms = leased->config.ttl_ms;
+    struct hf_finding_head head = {HF_SEVERITY_OK, "lease", "", NULL};
+
+    if (took_ms > ttl_ms / ANSWERS_IN_LEASE) {
+        head.severity = HF_SEVERITY_WARNING;
+        head.advice = "see why the service is slow, or let all who share the "
+                      "locks use a longer ttl= in the URL";
+        hf_finding_add(list, &head,
+                       "the service took %" PRIu64 " ms to answer, and the "
+                       "lease (ttl=) is %" PRIu64 " ms: a little slower, and "
+                       "locks are lost because renewals come too late",
+                       took_ms, ttl_ms);
+        return;
+    }
+    hf_finding_add(list, &head,
+                   "the service took %" PRIu64 " ms to answer, and the lease "
+                   "(ttl=) is %" PRIu64 " ms",
+                   took_ms, ttl_ms);
+}
+
+static void examined(struct hf_leased *leased, struct hf_leased_call *call,
+                     const struct hf_store_answer *answer)
+{
+    struct hf_event event = {.kind = HF_EVENT_EXAMINED};
+    struct hf_finding_list list = {0};
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_with_answer(leased, call->request, answer);
+        return;
+    }
+    hf_finding_list_append(&list, answer->findings);
+    add_lease(leased, call, &list);
+    event.as.answer.request = call->request;
+    event.as.answer.findings = &list;
+    event.as.answer.text = "";
+    hf_leased_notify(leased, &event);
+    hf_finding_list_free(&list);
+}
+
+void hf_leased_begin_examine(struct hf_leased *leased,
+                             struct hf_request *request)
+{
+    struct hf_leased_call *call =
+        hf_leased_call_new(leased, HF_STORE_EXAMINE, NULL, request);
+
+    if (call == NULL)
+        hf_leased_fail_no_memory(leased, request);
+    else
+        hf_leased_call_begin(leased, call, examined);
 }

@@ -24,8 +24,8 @@
  *    as the engine's document promises.  A store that knows that a call was
  *    carried out, but not yet that the change is durable, does not answer yet.
  *    If it can never know, it answers UNSURE.  The answer to a RENEW covers all
- *    calls that were carried out before it.  A LIST, an EXISTS and a NAMES only
- *    read, so their answers confirm nothing.
+ *    calls that were carried out before it.  A LIST, an EXISTS, a NAMES and an
+ *    EXAMINE only read, so their answers confirm nothing.
  *  - Calls of one session about one queue take effect in the order in which
  *    they were made.  RENEW and CLOSE_SESSION keep that order with all of them.
  *  - A store reports nothing from inside connect(), disconnect(), call() and
@@ -146,6 +146,11 @@ enum hf_store_call_kind {
     /* Name queues at or below .prefix, see HF_REQUEST_NAMES in core/engine.h.
      * .names of the answer has them. */
     HF_STORE_NAMES,
+    /* Examine the server, or all servers that the store uses, see
+     * HF_REQUEST_EXAMINE.  A server that does not answer, or does not let us
+     * look, is a finding; the call fails only if nothing can be said.
+     * .findings of the answer has them. */
+    HF_STORE_EXAMINE,
 };
 
 /* What a session has, or may have, in one queue. */
@@ -191,7 +196,7 @@ struct hf_store_quorum_args {
 struct hf_store_call {
     enum hf_store_call_kind kind;
     const char *session;
-    const char *queue; /* NULL: RENEW, CLOSE_SESSION, NAMES */
+    const char *queue; /* NULL: RENEW, CLOSE_SESSION, NAMES, EXAMINE */
     /* ENQUEUE REMOVE DOWNGRADE REVOKE DESCRIBE SET_FLAG NEW_GENERATION; LIST
      * that is neither .detailed nor .watches_queue */
     struct hf_ticket_id ticket;
@@ -215,7 +220,7 @@ struct hf_store_call {
     const struct hf_names_request *names; /* NAMES */
     uint64_t ttl_ms;
     /* Latest instant, by the server's clock, at which the call may write.
-     * Unused by EXISTS, NAMES and a LIST without .watches_queue. */
+     * Unused by EXISTS, NAMES, EXAMINE and a LIST without .watches_queue. */
     uint64_t not_after_ms;
     const struct hf_store_quorum_args *quorum; /* NULL: a single server */
     /* For the store's use while it has the call; NULL before. */
@@ -284,7 +289,8 @@ struct hf_store_answer {
     /* Detailed LIST: names of things that are there and are no tickets. */
     const char *const *unknown;
     size_t unknown_count;
-    const struct hf_names_answer *names; /* NAMES */
+    const struct hf_names_answer *names;    /* NAMES */
+    const struct hf_finding_list *findings; /* EXAMINE */
 };
 
 #define HF_STORE_LATE                                                          \

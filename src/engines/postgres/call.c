@@ -290,6 +290,8 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
         return send_flag(conn, call, ticket);
     case HF_STORE_NAMES:
         return send_names(conn, call);
+    case HF_STORE_EXAMINE:
+        return hf_pg_examine_send(conn);
     case HF_STORE_NEW_GENERATION:
         return send_new_generation(conn, call, ticket);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the store on PostgreSQL share.  pg_store.c has the calls
- * under way, call.c sends calls as SQL, result.c reads their results, notice.c
- * reads notifications, setup.c prepares the connection, pg_connection.c makes
- * and ends it, and pg_failure.c says what errors mean.  Each calls only those
- * behind it; what the loop reports goes up by two pointers.  Only the loop
- * waits for anything. */
+ * under way, call.c sends calls as SQL, result.c reads their results, examine.c
+ * makes findings, notice.c reads notifications, setup.c prepares the
+ * connection, pg_connection.c makes and ends it, and pg_failure.c says what
+ * errors mean.  Each calls only those behind it; what the loop reports goes up
+ * by two pointers.  Only the loop waits for anything. */
 #ifndef HF_ENGINES_POSTGRES_PG_PRIVATE_H
 #define HF_ENGINES_POSTGRES_PG_PRIVATE_H
 
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "core/finding_list.h"
 #include "engines/leased/leased_engine.h"
 #include "engines/postgres/config.h"
 #include "transport/resolver.h"
@@ -158,6 +159,17 @@ void hf_pg_calls_read(struct hf_store *store);
 bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
                        const PGresult *result, const char *unsure_why,
                        char why[HF_PG_TEXT_BYTES]);
+
+/* Send what an EXAMINE asks.  False as above. */
+bool hf_pg_examine_send(PGconn *conn);
+
+/* Add to ${list} what the connection shows; and the finding ${text} of
+ * sql/examine.sql. */
+void hf_pg_examine_begin(const struct hf_store *store,
+                         struct hf_finding_list *list);
+void hf_pg_examine_add(const struct hf_store *store,
+                       struct hf_finding_list *list, uint64_t severity,
+                       const char *text);
 
 /* Pass ${notice} on to the leased client; ignored if it is malformed. */
 void hf_pg_notice(struct hf_store *store, const PGnotify *notice);

@@ -253,8 +253,7 @@ static void answer_late(struct hf_store *store, struct hf_store_call *call)
 
 static bool only_reads(const struct hf_store_call *call)
 {
-    return call->kind == HF_STORE_EXISTS || call->kind == HF_STORE_NAMES ||
-           (call->kind == HF_STORE_LIST && !call->watches_queue);
+    return !hf_store_call_writes(call);
 }
 
 /* The statement failed: answer, and end the connection if it cannot be used. */
@@ -356,6 +355,37 @@ static bool answer_names(struct hf_store *store, struct hf_store_call *call,
     return !failed;
 }
 
+/* Answer with the findings of the rows, whose .kind is the severity.  False if
+ * memory runs out. */
+static bool answer_findings(struct hf_store *store, struct hf_store_call *call,
+                            const PGresult *result)
+{
+    struct hf_finding_list list = {0};
+    struct hf_store_answer answer = {
+        .ok = true, .server_ms = store->server_ms, .findings = &list};
+    bool failed;
+
+    hf_pg_examine_begin(store, &list);
+    for (int i = 1; i < PQntuples(result); i++)
+        hf_pg_examine_add(store, &list, number(result, i, KIND),
+                          PQgetvalue(result, i, PAYLOAD));
+    failed = list.failed;
+    if (!failed)
+        answer_call(store, call, &answer);
+    hf_finding_list_free(&list);
+    return !failed;
+}
+
+/* Answer with what the rows are, of a call that lists no tickets.  False if
+ * memory runs out. */
+static bool answer_other_rows(struct hf_store *store,
+                              struct hf_store_call *call,
+                              const PGresult *result)
+{
+    return call->kind == HF_STORE_NAMES ? answer_names(store, call, result)
+                                        : answer_findings(store, call, result);
+}
+
 bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
                        const PGresult *result, const char *unsure_why,
                        char why[HF_PG_TEXT_BYTES])
@@ -387,8 +417,8 @@ bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
         answer_late(store, call);
         return true;
     }
-    if (call->kind == HF_STORE_NAMES) {
-        if (answer_names(store, call, result))
+    if (call->kind == HF_STORE_NAMES || call->kind == HF_STORE_EXAMINE) {
+        if (answer_other_rows(store, call, result))
             return true;
         (void)snprintf(why, HF_PG_TEXT_BYTES, "no memory for an answer");
         return false;

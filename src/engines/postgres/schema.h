@@ -17,6 +17,10 @@ extern const char hf_pg_rights[];
 /* Prepares the statements of hf_pg_call_send() on a connection. */
 extern const char hf_pg_prepare[];
 
+/* A query that returns what the server says of itself: a head and a row for
+ * each finding. */
+extern const char hf_pg_examine[];
+
 /*
  * A query that returns the version and the definition of the schema that is
  * there.  The definition is hf_pg_definition if nobody has changed the schema.

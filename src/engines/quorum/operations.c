@@ -301,6 +301,20 @@ static void describe_begin(struct hf_quorum *quorum,
     send_to_all(quorum, request, 0);
 }
 
+/* --------------------------------------------------------------- examine -- */
+
+/* Each server that is linked is asked, and each has answered or was given up:
+ * why is known for each server (hf_quorum_look()). */
+static void decide_examine(struct hf_quorum *quorum,
+                           struct hf_quorum_request *request)
+{
+    struct hf_store_answer answer = {.ok = true,
+                                     .findings = &request->findings};
+
+    if (request->pending == 0)
+        hf_quorum_request_answer(quorum, request, &answer);
+}
+
 /* ------------------------------------------------------------- all kinds -- */
 
 /* Flags have no session and never expire.  A server that was away while a flag
@@ -327,6 +341,7 @@ static bool is_supported(const struct hf_store_call *call)
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
     case HF_STORE_DESCRIBE:
+    case HF_STORE_EXAMINE:
         return true;
     }
     return false;
@@ -385,6 +400,8 @@ static void add_answer(struct hf_quorum *quorum,
     }
     if (request->kind == HF_STORE_RENEW)
         update_missing(quorum, request, server_call->server, answer);
+    if (request->kind == HF_STORE_EXAMINE)
+        hf_finding_list_append(&request->findings, answer->findings);
     if (!counts)
         return;
     if (answer->found)
@@ -422,6 +439,9 @@ void hf_quorum_operation_decide(struct hf_quorum *quorum,
     case HF_STORE_CLOSE_SESSION:
         if (request->pending == 0)
             answer_found(quorum, request, true);
+        break;
+    case HF_STORE_EXAMINE:
+        decide_examine(quorum, request);
         break;
     default:
         assert(false && "a call that was refused");

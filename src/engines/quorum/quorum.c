@@ -123,6 +123,20 @@ void hf_quorum_disconnect(struct hf_quorum *quorum)
     close_links(quorum);
 }
 
+void hf_quorum_look(const struct hf_quorum *quorum, size_t server,
+                    struct hf_quorum_view *view)
+{
+    const struct hf_quorum_server *of = &quorum->servers[server];
+
+    *view = (struct hf_quorum_view){.linked = of->link == HF_QUORUM_LINKED,
+                                    .why = of->why};
+    if (!view->linked)
+        return;
+    view->counts_in_ms = hf_before_ms(of->counts_at_ms, quorum->now_ms);
+    view->server_ms =
+        hf_after_ms(of->server_ms, quorum->now_ms - of->server_clock_at_ms);
+}
+
 void hf_quorum_go_down(struct hf_quorum *quorum, hf_status status,
                        const char *why)
 {
@@ -156,7 +170,7 @@ static void describe(const struct hf_quorum *quorum,
 {
     if (server->link == HF_QUORUM_LINKED)
         (void)snprintf(text, bytes,
-                       "one was started not long ago, may have forgotten "
+                       "it was started not long ago, may have forgotten "
                        "tickets, and counts in %" PRIu64 " ms",
                        server->counts_at_ms - quorum->now_ms);
     else
@@ -210,8 +224,10 @@ static void go_down_no_majority(struct hf_quorum *quorum, size_t count)
     assert(worst != NULL);
     describe(quorum, worst, reason, sizeof reason);
     (void)snprintf(why, sizeof why,
-                   "%zu of %zu servers can be used, expected %zu: %s", count,
-                   quorum->config.servers, hf_quorum_majority(quorum), reason);
+                   "%zu of %zu servers can be used, expected %zu; server %zu "
+                   "of the URL: %s",
+                   count, quorum->config.servers, hf_quorum_majority(quorum),
+                   (size_t)(worst - quorum->servers) + 1, reason);
     hf_quorum_go_down(quorum,
                       is_majority_reason(quorum, worst) ? worst->status
                                                         : HF_EUNREACHABLE,

@@ -104,6 +104,18 @@ void hf_quorum_tick(struct hf_quorum *quorum, uint64_t now_ms);
 /* When the next tick is due; may be in the past.  HF_FOREVER: never. */
 uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum);
 
+/* How one server is doing, for people. */
+struct hf_quorum_view {
+    bool linked;
+    uint64_t counts_in_ms; /* linked: 0 if its answers count */
+    const char *why;       /* not linked: the last reason, or "" */
+    uint64_t server_ms;    /* linked: what its clock shows about now */
+};
+
+/* Look at ${server}.  .why is valid until the next call of the quorum. */
+void hf_quorum_look(const struct hf_quorum *quorum, size_t server,
+                    struct hf_quorum_view *view);
+
 /* ------------------------------------------ called by the servers' links -- */
 
 /* The link of ${server} is up.  ${server_ms} is the server's clock.

@@ -8,6 +8,7 @@
 #ifndef HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 #define HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 
+#include "core/finding_list.h"
 #include "core/retry.h"
 #include "engines/quorum/merged_tickets.h"
 #include "engines/quorum/quorum.h"
@@ -91,6 +92,7 @@ struct hf_quorum_request {
     enum hf_failure failure;
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
+    struct hf_finding_list findings; /* EXAMINE: of the servers so far */
     bool answering;  /* the leased client is being called: keep the memory */
     bool free_later; /* free it after that */
     struct hf_quorum_request *previous;

@@ -50,6 +50,7 @@ struct hf_quorum_request *hf_quorum_request_new(struct hf_quorum *quorum,
 static void request_free(struct hf_quorum_request *request)
 {
     hf_quorum_merged_clear(&request->merged);
+    hf_finding_list_free(&request->findings);
     hf_free(request->numbers);
     hf_free(request);
 }

@@ -295,7 +295,8 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_command_head(resp, call, script, call->queue, 1);
         hf_resp_put_number(resp, call->ticket_kind);
         break;
-    case HF_STORE_NAMES: /* see scan.h */
+    case HF_STORE_NAMES:   /* see scan.h */
+    case HF_STORE_EXAMINE: /* see examine.h */
         break;
     case HF_STORE_NEW_GENERATION:
         put_command_head(resp, call, script, call->queue, 3);

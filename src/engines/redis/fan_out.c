@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RENEW and CLOSE_SESSION on a Redis Cluster: one routed call for each ticket
- * set, and one answer for all.
+ * set, and one answer for all.  And EXAMINE, with a routed call for each node:
+ * a node that does not answer is one of the findings.
  *
  * A node that is down must not cost what the session has on the others,
  * although a RENEW without its part proves nothing.  Therefore, when nothing
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/finding_list.h"
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "engines/redis/redis_private.h"
@@ -34,10 +36,12 @@ struct hf_redis_fan_out {
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
     size_t room;
+    struct hf_finding_list findings; /* EXAMINE */
 };
 
 static void fan_out_free(struct hf_redis_fan_out *fan_out)
 {
+    hf_finding_list_free(&fan_out->findings);
     hf_free(fan_out->tickets);
     hf_free(fan_out->leases);
     hf_free(fan_out);
@@ -191,12 +195,59 @@ static void finish(struct hf_store *store, struct hf_redis_fan_out *fan_out)
     answer->ok = answer->status == HF_OK;
     answer->tickets = fan_out->tickets;
     answer->leases = fan_out->leases;
+    answer->findings = &fan_out->findings;
     answer->server_ms = hf_redis_store_now_ms(store);
     if (answer->ok && fan_out->call->kind == HF_STORE_RENEW)
         commit_given_up(store->slot_map, fan_out->call);
     hf_leased_answered(store->shared.engine->leased, fan_out->call, answer,
                        answer->server_ms);
     fan_out_free(fan_out);
+}
+
+/* From so many findings on, only those of a node that are not well are added: a
+ * large cluster has more than an answer can have (HF_FINDINGS_MAX). */
+#define OK_FINDINGS_MAX 128
+
+/* Add what a node has found. */
+static void add_findings_of(struct hf_finding_list *list,
+                            const struct hf_finding_list *of_node)
+{
+    for (size_t i = 0; i < of_node->count; i++) {
+        const struct hf_finding *item = &of_node->items[i];
+        struct hf_finding_head head = {item->severity, item->id, item->subject,
+                                       item->advice};
+
+        if (list->count < OK_FINDINGS_MAX || item->severity != HF_SEVERITY_OK)
+            hf_finding_add(list, &head, "%s", item->text);
+    }
+    list->failed = list->failed || of_node->failed;
+}
+
+/* Add what the node of this part has found, or that it does not answer. */
+static void add_findings(const struct hf_store *store,
+                         struct hf_redis_fan_out *fan_out,
+                         const struct hf_redis_routed_call *routed,
+                         const struct hf_store_answer *answer)
+{
+    const struct hf_redis_node *node =
+        routed->slot < HF_REDIS_HASH_SLOTS
+            ? store->slot_map->owners.of[routed->slot]
+            : NULL;
+    char subject[HF_REDIS_HOST_TEXT_BYTES] = "";
+    struct hf_finding_head head = {
+        HF_SEVERITY_ERROR, "redis-node", subject,
+        "see whether the node runs, and can be reached from here"};
+
+    if (answer->ok) {
+        add_findings_of(&fan_out->findings, answer->findings);
+        return;
+    }
+    if (node != NULL)
+        hf_redis_host_format(&node->host, subject);
+    hf_finding_add(&fan_out->findings, &head,
+                   "this node of the cluster does not answer, and locks of its "
+                   "slots cannot be taken: %.300s",
+                   answer->text);
 }
 
 void hf_redis_fan_out_answered(struct hf_store *store,
@@ -209,7 +260,9 @@ void hf_redis_fan_out_answered(struct hf_store *store,
 
     if (answer->ok && renews)
         store->slot_map->renewed_at_ms[routed->slot] = fan_out->begun_at_ms;
-    if (answer->ok)
+    if (routed->call.kind == HF_STORE_EXAMINE)
+        add_findings(store, fan_out, routed, answer);
+    else if (answer->ok)
         add_rows(fan_out, answer);
     else if (renews && is_due_to_give_up(store, routed))
         give_up(store, fan_out, routed, answer->text);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "engines/redis/quorum_examine.h"
 #include "engines/redis/redis_link.h"
 #include "engines/redis/redis_quorum.h"
 
@@ -128,7 +129,18 @@ static void on_down(void *arg, hf_status status, const char *why,
 static void on_answered(void *arg, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t at_ms)
 {
-    hf_leased_answered(leased_of(arg), call, answer, at_ms);
+    struct hf_store *store = arg;
+    struct hf_finding_list findings = {0};
+    struct hf_store_answer reported = *answer;
+
+    if (answer->findings != NULL) {
+        hf_finding_list_append(&findings, answer->findings);
+        hf_redis_quorum_examine(store->quorum, store->links, store->count,
+                                &findings);
+        reported.findings = &findings;
+    }
+    hf_leased_answered(leased_of(arg), call, &reported, at_ms);
+    hf_finding_list_free(&findings);
 }
 
 static void on_notice(void *arg, const struct hf_store_notice *notice,

@@ -12,6 +12,7 @@
 
 #include "core/memory.h"
 #include "core/time_math.h"
+#include "engines/redis/examine.h"
 #include "engines/redis/reply.h"
 
 /* ----------------------------------------------------------------- calls -- */
@@ -76,6 +77,14 @@ static void handle_scan_reply(struct hf_redis_link *link,
                               const struct redisReply *reply)
 {
     hf_redis_answer_add_scan_reply(call->store_data, call, link->run_id, reply);
+    reply_done(link, call);
+}
+
+static void handle_examine_reply(struct hf_redis_link *link,
+                                 struct hf_store_call *call,
+                                 const struct redisReply *reply)
+{
+    hf_redis_examine_reply(link, call, reply);
     reply_done(link, call);
 }
 
@@ -157,6 +166,11 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     if (call->kind == HF_STORE_NAMES) {
         hf_redis_scan_put(&link->calls.out, call, link->run_id);
         if (!hf_redis_expect(link, HF_REDIS_REPLY_SCAN, call))
+            hf_redis_answer_drop(call);
+        return;
+    }
+    if (call->kind == HF_STORE_EXAMINE) {
+        if (!hf_redis_examine_put(link, call))
             hf_redis_answer_drop(call);
         return;
     }
@@ -307,6 +321,8 @@ static void on_call_reply(struct hf_redis_link *link,
         handle_script_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_SCAN)
         handle_scan_reply(link, call, reply);
+    else if (what == HF_REDIS_REPLY_EXAMINE)
+        handle_examine_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_TIME_OF_CALL)
         handle_time_reply(link, call, reply);
     else if (what == HF_REDIS_REPLY_WAIT)

@@ -421,7 +421,8 @@ static void add_body(struct hf_redis_answer *answer,
             fail_malformed(answer);
         break;
     case HF_STORE_CLOSE_SESSION:
-    case HF_STORE_NAMES: /* has no script */
+    case HF_STORE_NAMES: /* these have no script */
+    case HF_STORE_EXAMINE:
         break;
     }
 }
@@ -549,6 +550,7 @@ void hf_redis_answer_add_scan_reply(struct hf_redis_answer *answer,
 void hf_redis_answer_free(struct hf_redis_answer *answer)
 {
     hf_name_list_free(&answer->name_list);
+    hf_finding_list_free(&answer->examination.findings);
     hf_free(answer->tickets);
     hf_free(answer->leases);
     hf_free(answer->unknown);

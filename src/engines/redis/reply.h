@@ -6,10 +6,20 @@
 
 #include <hiredis/hiredis.h>
 
+#include "core/finding_list.h"
 #include "core/name_list.h"
 #include "engines/leased/store.h"
 #include "engines/redis/hash_slot.h"
 #include "engines/redis/scan.h"
+
+/* What a server says of itself, so far (examine.h). */
+struct hf_redis_examination {
+    struct hf_finding_list findings; /* .answer.findings */
+    unsigned step;                   /* what the next reply answers */
+    bool of_quorum;                  /* the server is one of a quorum */
+    bool saw_info;
+    bool append_only; /* of INFO */
+};
 
 /* An answer under construction, from one or more replies.  Its texts are those
  * of the last reply, except for the payload of its first ticket. */
@@ -27,6 +37,7 @@ struct hf_redis_answer {
     struct hf_names_answer names;  /* NAMES: .answer.names */
     struct hf_name_list name_list; /* what .names points to */
     char cursor[HF_REDIS_CURSOR_BYTES];
+    struct hf_redis_examination examination; /* EXAMINE */
     size_t pending;                    /* replies that have not come yet */
     struct hf_redis_redirect redirect; /* .kind is 0 if there is none */
 };

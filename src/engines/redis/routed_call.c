@@ -168,10 +168,11 @@ static unsigned hash_slot_of(const struct hf_store_call *call)
                : HF_REDIS_ANY_HASH_SLOT;
 }
 
-void hf_redis_routed_call_begin(struct hf_store *store,
-                                struct hf_store_call *user_call,
-                                const struct hf_store_ticket_set *set,
-                                struct hf_redis_fan_out *fan_out)
+/* The same as hf_redis_routed_call_begin(), to the node that has ${slot};
+ * HF_REDIS_HASH_SLOTS + 1: the slot of what the call is about. */
+static void begin_at(struct hf_store *store, struct hf_store_call *user_call,
+                     const struct hf_store_ticket_set *set,
+                     struct hf_redis_fan_out *fan_out, unsigned slot)
 {
     struct hf_redis_routed_call *routed = hf_alloc(sizeof *routed);
 
@@ -189,12 +190,56 @@ void hf_redis_routed_call_begin(struct hf_store *store,
     routed->fan_out = fan_out;
     if (fan_out != NULL)
         hf_redis_fan_out_add(fan_out);
-    routed->slot = hash_slot_of(&routed->call);
+    routed->slot =
+        slot <= HF_REDIS_ANY_HASH_SLOT ? slot : hash_slot_of(&routed->call);
     routed->begun_at_ms = hf_redis_store_now_ms(store);
     append(bucket_of(store, routed->slot), routed);
     hf_redis_store_wake_by(store, hf_after_ms(routed->begun_at_ms,
                                               hf_redis_node_timeout_ms(store)));
     route_by_map(store, routed);
+}
+
+void hf_redis_routed_call_begin(struct hf_store *store,
+                                struct hf_store_call *user_call,
+                                const struct hf_store_ticket_set *set,
+                                struct hf_redis_fan_out *fan_out)
+{
+    begin_at(store, user_call, set, fan_out, HF_REDIS_HASH_SLOTS + 1);
+}
+
+/* The first slot behind ${slot} whose node has none up to ${slot}, by our map;
+ * HF_REDIS_HASH_SLOTS: none. */
+static unsigned next_node_slot(const struct hf_redis_slot_map *map,
+                               unsigned slot)
+{
+    struct hf_redis_node *const *of = map->owners.of;
+    unsigned earlier;
+
+    for (unsigned at = slot + 1; at < HF_REDIS_HASH_SLOTS; at++) {
+        if (of[at] == NULL || of[at] == of[at - 1])
+            continue;
+        earlier = 0;
+        while (earlier < at && of[earlier] != of[at])
+            earlier++;
+        if (earlier == at)
+            return at;
+    }
+    return HF_REDIS_HASH_SLOTS;
+}
+
+/* One routed call for each node that has slots; if none has, for any node. */
+static void begin_at_each_node(struct hf_store *store,
+                               struct hf_store_call *user_call,
+                               struct hf_redis_fan_out *fan_out)
+{
+    const struct hf_redis_slot_map *map = store->slot_map;
+    unsigned slot = map->owners.of[0] != NULL ? 0 : next_node_slot(map, 0);
+
+    do {
+        begin_at(store, user_call, NULL, fan_out, slot);
+        if (slot < HF_REDIS_HASH_SLOTS)
+            slot = next_node_slot(map, slot);
+    } while (slot < HF_REDIS_HASH_SLOTS);
 }
 
 void hf_redis_routed_calls_begin(struct hf_store *store,
@@ -206,7 +251,9 @@ void hf_redis_routed_calls_begin(struct hf_store *store,
         hf_redis_store_out_of_memory(store);
         return;
     }
-    if (user_call->ticket_set_count == 0)
+    if (user_call->kind == HF_STORE_EXAMINE)
+        begin_at_each_node(store, user_call, fan_out);
+    else if (user_call->ticket_set_count == 0)
         hf_redis_routed_call_begin(store, user_call, NULL, fan_out);
     for (size_t i = 0; i < user_call->ticket_set_count; i++)
         hf_redis_routed_call_begin(store, user_call, &user_call->ticket_sets[i],
@@ -238,29 +285,10 @@ static bool must_hide(const struct hf_redis_routed_call *routed,
     case HF_STORE_CLEAR_FLAG:
     case HF_STORE_CLOSE_SESSION:
     case HF_STORE_NAMES:
+    case HF_STORE_EXAMINE:
         break;
     }
     return false;
-}
-
-/* The first slot behind ${slot} whose node has none up to ${slot}, by our map;
- * HF_REDIS_HASH_SLOTS: none. */
-static unsigned next_node_slot(const struct hf_redis_slot_map *map,
-                               unsigned slot)
-{
-    struct hf_redis_node *const *of = map->owners.of;
-    unsigned earlier;
-
-    for (unsigned at = slot + 1; at < HF_REDIS_HASH_SLOTS; at++) {
-        if (of[at] == NULL || of[at] == of[at - 1])
-            continue;
-        earlier = 0;
-        while (earlier < at && of[earlier] != of[at])
-            earlier++;
-        if (earlier == at)
-            return at;
-    }
-    return HF_REDIS_HASH_SLOTS;
 }
 
 /* A node has named all that it has: the next page is of the next node.

@@ -34,6 +34,24 @@ static bool equals(const char *value, const char *expected)
             value[bytes] == '\0');
 }
 
+bool hf_redis_info_value(const char *info, const char *key, char *value,
+                         size_t room)
+{
+    const char *found = find_value(info, key);
+
+    (void)snprintf(value, room, "%.*s",
+                   found == NULL ? 0 : (int)strcspn(found, "\r\n"),
+                   found == NULL ? "" : found);
+    return found != NULL;
+}
+
+uint64_t hf_redis_info_number(const char *info, const char *key)
+{
+    const char *found = find_value(info, key);
+
+    return found == NULL ? 0 : strtoull(found, NULL, 10);
+}
+
 bool hf_redis_info_clustered(const char *info)
 {
     return equals(find_value(info, "cluster_enabled"), "1");

@@ -22,6 +22,14 @@ bool hf_redis_info_forgets(const char *info);
 bool hf_redis_info_same_run(const char *info,
                             char run_id[HF_REDIS_RUN_ID_BYTES]);
 
+/* Copy the value of ${key} to ${value}, cut if it does not fit; "" and false if
+ * there is none. */
+bool hf_redis_info_value(const char *info, const char *key, char *value,
+                         size_t room);
+
+/* The value of ${key} as a number; 0 if there is none. */
+uint64_t hf_redis_info_number(const char *info, const char *key);
+
 /* Why this server cannot be used, with ${status}; NULL if it can. */
 const char *hf_redis_info_problem(const char *info, hf_status *status);
 

@@ -336,7 +336,8 @@ static void execute(struct lease_server *server, uint64_t clock_ms,
         end_session(server, call);
         break;
     case HF_STORE_NAMES:
-        assert(false && "nobody walks over names here");
+    case HF_STORE_EXAMINE:
+        assert(false && "nobody walks over names or examines here");
         break;
     }
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The finding about the clock of a server, which only people compare with that
+ * of this machine. */
+#ifndef HF_ENGINES_LEASED_CLOCK_FINDING_H
+#define HF_ENGINES_LEASED_CLOCK_FINDING_H
+
+#include <stdint.h>
+
+#include "core/finding_list.h"
+
+/* Add how far the clock of the server ${subject}, which has just shown
+ * ${server_ms}, is from that of this machine, as the id "clock". */
+void hf_finding_add_clock(struct hf_finding_list *list, const char *subject,
+                          uint64_t server_ms);
+
+#endif

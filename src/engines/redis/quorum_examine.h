@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be said of the servers of a quorum together, besides what each
+ * says of itself: which do not count, and whether they are as many as they
+ * seem. */
+#ifndef HF_ENGINES_REDIS_QUORUM_EXAMINE_H
+#define HF_ENGINES_REDIS_QUORUM_EXAMINE_H
+
+#include "core/finding_list.h"
+#include "engines/quorum/quorum.h"
+#include "engines/redis/redis_link.h"
+
+/* Add the findings of ${quorum}, whose ${count} servers have ${links}. */
+void hf_redis_quorum_examine(const struct hf_quorum *quorum,
+                             struct hf_redis_link *const *links, size_t count,
+                             struct hf_finding_list *list);
+
+#endif
