@@ -259,8 +259,8 @@ static void add_server(struct server_examination *examination, size_t index)
                      asks[ASK_GREATEST].granted_ms);
 }
 
-/* Do all servers grant no session? */
-static void add_all_dead(struct server_examination *examination)
+/* Does no server grant a session?  Then there is none to wait for. */
+static bool add_all_dead(struct server_examination *examination)
 {
     struct hf_finding_head head = {HF_SEVERITY_ERROR, "zookeeper-session", "",
                                    "start the servers, and see that more than "
@@ -268,21 +268,23 @@ static void add_all_dead(struct server_examination *examination)
 
     for (size_t i = 0; i < examination->server_count; i++) {
         if (examination->asks[i * QUESTIONS + ASK_LEAST].granted_ms != 0)
-            return;
+            return false;
     }
     hf_finding_add(&examination->list, &head,
                    "no server of the URL grants a session");
+    return true;
 }
 
 /* Every connection has ended: go on with what the session sees. */
 static void servers_examined(struct server_examination *examination)
 {
     struct hf_zk *zk = examination->engine->zk;
+    bool all_dead;
 
     for (size_t i = 0; i < examination->server_count; i++)
         add_server(examination, i);
     add_different(examination);
-    add_all_dead(examination);
+    all_dead = add_all_dead(examination);
     examination->session =
         hf_zk_examine(zk, &examination->list, on_session_examined, examination);
     if (examination->session == NULL) {
@@ -294,6 +296,8 @@ static void servers_examined(struct server_examination *examination)
         examination->engine->host.now_ms(examination->engine->host.host));
     hf_zk_examinations_begin(zk);
     hf_zk_io_run_soon(&examination->engine->io);
+    if (all_dead && examination->session != NULL)
+        hf_zk_examination_give_up(examination->session);
 }
 
 /* --------------------------------------------------------- a connection -- */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of findings: its bounds, its texts, and who is another machine. */
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "cmocka/runner.h"
+
+#include "core/finding_list.h"
+
+static const struct hf_finding_head head = {HF_SEVERITY_NOTICE, "some-id",
+                                            "a subject", "do this"};
+
+static void has_what_was_added(void **state)
+{
+    struct hf_finding_list list = {0};
+
+    (void)state;
+    hf_finding_add(&list, &head, "there are %d", 3);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.items[0].severity, HF_SEVERITY_NOTICE);
+    assert_string_equal(list.items[0].id, "some-id");
+    assert_string_equal(list.items[0].subject, "a subject");
+    assert_string_equal(list.items[0].text, "there are 3");
+    assert_string_equal(list.items[0].advice, "do this");
+    assert_false(list.failed);
+    hf_finding_list_free(&list);
+    assert_int_equal(list.count, 0);
+}
+
+static void is_bounded(void **state)
+{
+    struct hf_finding_list list = {0}, copy = {0};
+
+    (void)state;
+    for (int i = 0; i < 2 * HF_FINDINGS_MAX; i++)
+        hf_finding_add(&list, &head, "number %d", i);
+    assert_int_equal(list.count, HF_FINDINGS_MAX);
+    assert_string_equal(list.items[HF_FINDINGS_MAX - 2].id, "some-id");
+    assert_string_equal(list.items[HF_FINDINGS_MAX - 1].id, "more-findings");
+    assert_true(hf_finding_list_copy(&list, &copy));
+    hf_finding_list_free(&list);
+    assert_int_equal(copy.count, HF_FINDINGS_MAX);
+    assert_string_equal(copy.items[1].text, "number 1");
+    hf_finding_list_free(&copy);
+}
+
+/* What others write is cut between two characters and steers no terminal. */
+static void texts_are_harmless(void **state)
+{
+    char longest[2 * HF_FINDING_TEXT_BYTES];
+    struct hf_finding_head other = {HF_SEVERITY_OK, "id", "a\033[2Jb", longest};
+    struct hf_finding_list list = {0};
+
+    (void)state;
+    memset(longest, 'x', sizeof longest);
+    /* The last character that would fit has two bytes, of which one fits. */
+    memcpy(longest + HF_FINDING_TEXT_BYTES - 2, "\xc3\xa9", 2);
+    longest[sizeof longest - 1] = '\0';
+    hf_finding_add(&list, &other, "%s", longest);
+    assert_string_equal(list.items[0].subject, "a?[2Jb");
+    assert_int_equal(strlen(list.items[0].text), HF_FINDING_TEXT_BYTES - 2);
+    assert_int_equal(strlen(list.items[0].advice), HF_FINDING_TEXT_BYTES - 2);
+    hf_finding_list_free(&list);
+}
+
+static enum hf_severity severity_of(const char *host, bool tls)
+{
+    struct hf_finding_list list = {0};
+    enum hf_severity severity;
+
+    hf_finding_add_transport(&list, host, tls, "zks:");
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.items[0].id, "plain-text");
+    severity = list.items[0].severity;
+    hf_finding_list_free(&list);
+    return severity;
+}
+
+static void another_machine_needs_tls(void **state)
+{
+    static const char *const here[] = {
+        "localhost", "127.0.0.1", "127.1.2.3", "::1", "/run/postgresql", ""};
+    static const char *const elsewhere[] = {"db1", "10.0.0.1", "1270.example",
+                                            "localhost.example", "fe80::1"};
+    struct utsname machine;
+
+    (void)state;
+    assert_int_equal(uname(&machine), 0);
+    assert_int_equal(severity_of(machine.nodename, false), HF_SEVERITY_OK);
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        assert_int_equal(severity_of(here[i], false), HF_SEVERITY_OK);
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        assert_int_equal(severity_of(elsewhere[i], false), HF_SEVERITY_WARNING);
+        assert_int_equal(severity_of(elsewhere[i], true), HF_SEVERITY_OK);
+    }
+}
+
+static void severities_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(hf_severity_name(HF_SEVERITY_OK), "ok");
+    assert_string_equal(hf_severity_name(HF_SEVERITY_ERROR), "error");
+    assert_string_equal(hf_severity_name((enum hf_severity)5), "?");
+}
+
+TEST_FILE(finding_list)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_what_was_added),
+        cmocka_unit_test(is_bounded),
+        cmocka_unit_test(texts_are_harmless),
+        cmocka_unit_test(another_machine_needs_tls),
+        cmocka_unit_test(severities_have_names),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
