@@ -220,7 +220,7 @@ hf_status hf_client_examine(struct hf_client *client, uint64_t wait_ms,
     struct hf_waiter waiter = {.done = false};
     struct hf_error error = {.status = HF_OK};
     hf_status may_block = hf_monitor_may_block(&client->monitor, &error);
-    struct examination *examination;
+    struct examination *examination = NULL;
     hf_status status;
 
     *findings = NULL;
