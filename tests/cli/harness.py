@@ -9,7 +9,6 @@ alive."""
 
 import ctypes
 import errno
-import glob
 import os
 import pty
 import re
@@ -25,7 +24,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 import testing  # noqa: E402,F401
 import machine  # noqa: E402
+import unfinished  # noqa: E402
 import waiting  # noqa: E402
+from unfinished import children, descendants  # noqa: E402
 
 # A shell without job control ignores these signals for what it runs in the
 # background.  Everything that is started here would inherit that.
@@ -75,24 +76,6 @@ def kill(pid, number=signal.SIGKILL):
         os.kill(pid, number)
     except ProcessLookupError:
         pass
-
-
-def children(pid):
-    found = []
-    for path in glob.glob("/proc/%d/task/*/children" % pid):
-        try:
-            with open(path) as file:
-                found += [int(word) for word in file.read().split()]
-        except OSError:
-            pass
-    return found
-
-
-def descendants(pid):
-    found = []
-    for child in children(pid):
-        found += [child] + descendants(child)
-    return found
 
 
 def state_of(pid):
@@ -228,7 +211,13 @@ class Case(unittest.TestCase):
 
     def finish(self, process):
         """Its exit status, output and error output."""
-        out, err = process.communicate(timeout=waiting.LIMIT_S)
+        try:
+            out, err = process.communicate(timeout=waiting.LIMIT_S)
+        except subprocess.TimeoutExpired as late:
+            raise AssertionError("%s has not ended, or something of it has its "
+                                 "output open, after %g s; it does this:\n%s" % (
+                waiting.name_of(process), waiting.LIMIT_S, unfinished.text_of(
+                    [os.getpid()]))) from late
         return process.returncode, out, err
 
     def run_tool(self, *arguments, **options):
@@ -373,4 +362,5 @@ class Terminal:
 
 
 def main():
+    unfinished.watch()
     unittest.main(verbosity=2)
