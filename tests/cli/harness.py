@@ -179,8 +179,10 @@ class Case(unittest.TestCase):
         # command whose parents have ended: they are no descendants of ours.
         machine.end_processes_of(self.directory)
         for process in self.started:
-            for pid in descendants(process.pid):
-                kill(pid)
+            # Another process may have the number of one that was reaped.
+            if process.poll() is None:
+                for pid in descendants(process.pid):
+                    kill(pid)
             process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout, process.stderr):
