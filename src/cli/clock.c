@@ -20,9 +20,12 @@ uint64_t hf_clock_now_ms(void)
 
 uint64_t hf_clock_utc_ms(void)
 {
-    time_t now = time(NULL);
+    struct timespec now;
 
-    return now > 0 ? (uint64_t)now * 1000 : 0;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec < 0
+               ? 0
+               : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 uint64_t hf_clock_add(uint64_t a, uint64_t b)

@@ -92,7 +92,13 @@ static void write_line(void *arg, const struct hf_finding *finding)
         fprintf(out, "%8s to do: %s\n", "", finding->advice);
 }
 
-/* "1 error, 2 notice, 5 ok": the worst first, as the last line. */
+/* Is its name one that has a plural? */
+static bool is_noun(enum hf_severity severity)
+{
+    return severity >= HF_SEVERITY_NOTICE;
+}
+
+/* "1 error, 2 notices, 5 ok": the worst first, as the last line. */
 static void write_summary(FILE *out, const struct hf_finding_list *list)
 {
     const char *comma = "";
@@ -104,8 +110,9 @@ static void write_summary(FILE *out, const struct hf_finding_list *list)
             count += (unsigned)list->items[i].severity == severity;
         if (count == 0)
             continue;
-        fprintf(out, "%s%u %s", comma, count,
-                hf_severity_name((enum hf_severity)severity));
+        fprintf(out, "%s%u %s%s", comma, count,
+                hf_severity_name((enum hf_severity)severity),
+                count > 1 && is_noun((enum hf_severity)severity) ? "s" : "");
         comma = ", ";
     }
     fprintf(out, "\n");

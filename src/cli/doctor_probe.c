@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/clock.h"
 #include "cli/doctor.h"
 #include "cli/format.h"
 #include "cli/list_client.h"
@@ -31,15 +32,6 @@ static uint64_t now_us(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* The time of day; compared with that of the engine, for people. */
-static uint64_t utc_now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* ------------------------------------------------------------ its result -- */
@@ -79,7 +71,7 @@ static void compare_clocks(const struct probe *probe,
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "clock", "", NULL};
     const struct hf_ticket_view *view = hf_tickets_at(tickets, 0);
-    uint64_t until_ms = utc_now_ms(), made_ms;
+    uint64_t until_ms = hf_clock_utc_ms(), made_ms;
     int64_t apart_ms = 0;
 
     if (view == NULL || !view->own || view->created_utc_ms == 0)
@@ -185,7 +177,7 @@ static void run(struct probe *probe)
 
     if (!connect_first(probe))
         return;
-    from_ms = utc_now_ms();
+    from_ms = hf_clock_utc_ms();
     if (!acquire(probe))
         return;
     token = hf_grant_token(probe->grant);

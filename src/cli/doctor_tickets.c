@@ -14,15 +14,13 @@
 #include "cli/doctor.h"
 #include "cli/format.h"
 #include "cli/process.h"
+#include "cli/progress.h"
 #include "cli/queue_view.h"
 #include "cli/ui.h"
 
 /* How much is looked at, and how many findings of a kind are listed. */
 #define NAMES_MAX 1000
 #define LISTED_MAX 20
-
-#define PROGRESS_AFTER_MS 1000
-#define PROGRESS_EVERY_MS 250
 
 /* A pid that was used again belongs to a process that was started later than
  * the ticket says, by more than the steps of the two clocks. */
@@ -34,8 +32,7 @@ struct walk {
     struct hf_finding_list *list;
     uint64_t wait_ms;
     char host[sizeof((struct utsname *)0)->nodename];
-    uint64_t started_ms;
-    uint64_t shown_ms;
+    struct hf_progress shown;
     uint64_t names;
     uint64_t tickets;
     uint64_t gone;    /* tickets whose process has ended */
@@ -165,14 +162,9 @@ static void check_name(struct walk *walk, const char *name)
 
 static void show_progress(struct walk *walk)
 {
-    uint64_t now_ms = hf_clock_now_ms();
-
-    if (now_ms - walk->started_ms < PROGRESS_AFTER_MS ||
-        now_ms - walk->shown_ms < PROGRESS_EVERY_MS ||
-        !hf_ui_shows_wait(HF_NORMAL))
-        return;
-    walk->shown_ms = now_ms;
-    hf_ui_show_progress("looking at tickets: %" PRIu64 " names", walk->names);
+    if (hf_progress_is_due(&walk->shown))
+        hf_ui_show_progress("looking at tickets: %" PRIu64 " names",
+                            walk->names);
 }
 
 /* Look at the names of ${page}.  False: it was the last one wanted. */
@@ -249,16 +241,14 @@ static void walk_names(struct walk *walk, struct hf_names *names)
 void hf_doctor_examine_tickets(struct hf_client *client, uint64_t wait_ms,
                                struct hf_finding_list *list)
 {
-    struct walk walk = {.client = client,
-                        .list = list,
-                        .wait_ms = wait_ms,
-                        .started_ms = hf_clock_now_ms()};
+    struct walk walk = {.client = client, .list = list, .wait_ms = wait_ms};
     struct hf_names *names;
     struct utsname machine;
     struct hf_error error;
 
     if (uname(&machine) == 0)
         memcpy(walk.host, machine.nodename, sizeof walk.host);
+    hf_progress_begin(&walk.shown);
     if (hf_names_open(client, "", NULL, &names) == HF_OK) {
         walk_names(&walk, names);
         hf_names_free(names);
