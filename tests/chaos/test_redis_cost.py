@@ -42,7 +42,9 @@ OTHERS = ("info", "evalsha", "ping", "subscribe")
 def script():
     """The text that a client loads: its parts in the order of the build."""
     with open(os.path.join(SOURCE, "CMakeLists.txt")) as file:
-        parts = re.findall(r"/(\w+\.lua)\b", file.read())
+        embedded = re.search(r"hf_embed\(hf_redis_script (.*?)\)", file.read(),
+                             re.S).group(1)
+    parts = re.findall(r"/(\w+\.lua)\b", embedded)
     text = []
     for part in parts:
         with open(os.path.join(SOURCE, part)) as file:
