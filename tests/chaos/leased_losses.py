@@ -144,7 +144,8 @@ class LossTests(LossFixture):
                 second.say("check")
                 self.assertEqual(second.wait("done")[2][0], "HF_OK")
                 second.say("release")
-                second.wait("done", 2)
+                self.assertEqual(second.wait("done", 2)[2][0], "HF_OK",
+                                 second.lines)
                 waiting.eventually("nothing to be left",
                                    lambda n=name: self.tickets(n) == 0)
 
