@@ -8,9 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/url.h"
 #include "core/utf8.h"
 
-#define AGE_BYTES (HF_FORMAT_DURATION_BYTES + 16)
+#define AGE_BYTES (HF_DURATION_BYTES + 16)
 
 /* Does the payload say that its owner was asked to release the lock? */
 static bool is_asked_to_release(const char *payload)
@@ -40,7 +41,7 @@ void hf_format_owner(const char *payload, char text[HF_FORMAT_BYTES])
  * which is good enough for people. */
 static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
 {
-    char duration[HF_FORMAT_DURATION_BYTES];
+    char duration[HF_DURATION_BYTES];
     bool known = owner->age_ms != HF_FOREVER;
     uint64_t age_ms = owner->age_ms;
     time_t utc = time(NULL);
@@ -52,7 +53,7 @@ static void format_age(const struct hf_owner *owner, char age[AGE_BYTES])
         age_ms = (uint64_t)utc * 1000;
         age_ms -= age_ms < owner->at_utc_ms ? age_ms : owner->at_utc_ms;
     }
-    hf_format_duration(age_ms, duration);
+    hf_duration_format(age_ms, duration);
     (void)snprintf(age, AGE_BYTES, ", queued %s%s ago", known ? "" : "~",
                    duration);
 }
@@ -102,23 +103,6 @@ void hf_format_error(const char *message, uint64_t now_ms, char *text,
     hf_format_holder(payload, now_ms, owner);
     (void)snprintf(text, bytes, "%.*s%s%s", (int)(begin - message), message,
                    owner, *end == '"' ? end + 1 : end);
-}
-
-void hf_format_duration(uint64_t ms, char text[HF_FORMAT_DURATION_BYTES])
-{
-    uint64_t s = ms / 1000;
-
-    if (s >= 86400)
-        (void)snprintf(text, HF_FORMAT_DURATION_BYTES,
-                       "%" PRIu64 "d%02" PRIu64 "h", s / 86400, s / 3600 % 24);
-    else if (s >= 3600)
-        (void)snprintf(text, HF_FORMAT_DURATION_BYTES,
-                       "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
-    else if (s >= 60)
-        (void)snprintf(text, HF_FORMAT_DURATION_BYTES,
-                       "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
-    else
-        (void)snprintf(text, HF_FORMAT_DURATION_BYTES, "%" PRIu64 "s", s);
 }
 
 const char *hf_format_state(const struct hf_ticket_view *view)
@@ -177,5 +161,5 @@ void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
         return;
     if (two_clocks)
         *text++ = '~';
-    hf_format_duration(age_ms, text);
+    hf_duration_format(age_ms, text);
 }

@@ -46,10 +46,6 @@ uint64_t hf_format_age_ms(const struct hf_ticket_view *view, uint64_t utc_ms,
 void hf_format_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                    char text[HF_FORMAT_BYTES]);
 
-/* Write ${ms} as "2d07h", "1h02m", "3m05s" or "12s". */
-#define HF_FORMAT_DURATION_BYTES 32
-void hf_format_duration(uint64_t ms, char text[HF_FORMAT_DURATION_BYTES]);
-
 /* "holds", "waits", or "inside" for a participant of a double barrier. */
 const char *hf_format_state(const struct hf_ticket_view *view);
 

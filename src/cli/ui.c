@@ -12,6 +12,7 @@
 
 #include "cli/clock.h"
 #include "cli/format.h"
+#include "core/url.h"
 #include "core/utf8.h"
 
 #define HF_LINE_BYTES 1024
@@ -99,10 +100,10 @@ static bool in_foreground(void)
 /* The text about the wait, without "holdfast: ". */
 static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
 {
-    char waited[HF_FORMAT_DURATION_BYTES];
+    char waited[HF_DURATION_BYTES];
     char owner[HF_FORMAT_BYTES];
 
-    hf_format_duration(wait->waited_ms, waited);
+    hf_duration_format(wait->waited_ms, waited);
     hf_format_holder(wait->holder, hf_clock_now_ms(), owner);
     (void)snprintf(line, HF_LINE_BYTES,
                    "waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",

@@ -13,6 +13,7 @@
 #include "core/deadlock_detection.h"
 #include "core/error.h"
 #include "core/time_math.h"
+#include "core/url.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 
@@ -67,49 +68,48 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
     const struct hf_own_ticket *ticket = hf_acquisition_ticket(waits_by);
     const char *connection_error = connection_error_of(core, waits_by);
     const char *colon = connection_error[0] != '\0' ? ": " : "";
+    char waited[HF_DURATION_BYTES];
 
+    hf_duration_format_short(waited_ms, waited);
     if (!core->session.ever_connected)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, why);
     else if (only_try)
-        hf_error_set(why, HF_EUNREACHABLE,
-                     "the engine gave no answer within %" PRIu64
-                     " ms; the session is %s%s%s",
-                     waited_ms, state, colon, connection_error);
+        hf_error_set(
+            why, HF_EUNREACHABLE,
+            "the engine gave no answer within %s; the session is %s%s%s",
+            waited, state, colon, connection_error);
     else if (ticket != NULL && ticket->state == HF_OWN_TICKET_UNQUEUED &&
              ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
         hf_error_set(why, HF_ETIMEDOUT,
-                     "waited %" PRIu64 " ms; first in line, but of %" PRIu32
+                     "waited %s; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
-                     waited_ms, a->limit, a->weight,
+                     waited, a->limit, a->weight,
                      hf_shared_text_get(a->holder));
     else if (ticket != NULL && ticket->state == HF_OWN_TICKET_HELD &&
              !has_position)
         hf_error_set(why, HF_ETIMEDOUT,
-                     "first in the queue, but after %" PRIu64
-                     " ms the engine has not confirmed the session, which is "
+                     "first in the queue, but after %s the engine has not "
+                     "confirmed the session, which is "
                      "%s%s%.300s",
-                     waited_ms, state, colon, connection_error);
+                     waited, state, colon, connection_error);
     else if (!hf_acquisition_is_queued(waits_by) && !has_position)
         hf_error_set(why, HF_ETIMEDOUT,
-                     "not in the queue after %" PRIu64
-                     " ms; the session is %s%s%.300s",
-                     waited_ms, state, colon, connection_error);
+                     "not in the queue after %s; the session is %s%s%.300s",
+                     waited, state, colon, connection_error);
     else if (a->kind == HF_TICKET_PARTICIPANT && ticket->in.queued.blocking > 0)
         hf_error_set(why, HF_ETIMEDOUT,
-                     "waited %" PRIu64 " ms; %" PRIu32 " of %" PRIu32
-                     " parties are there",
-                     waited_ms, a->ahead, a->limit);
+                     "waited %s; %" PRIu32 " of %" PRIu32 " parties are there",
+                     waited, a->ahead, a->limit);
     else if (!has_position && ticket->in.queued.blocking == 0)
         hf_error_set(why, HF_ETIMEDOUT,
-                     "first in the queue, but after %" PRIu64
-                     " ms the engine has not confirmed the session",
-                     waited_ms);
+                     "first in the queue, but after %s the engine has not "
+                     "confirmed the session",
+                     waited);
     else
         hf_error_set(why, HF_ETIMEDOUT,
-                     "waited %" PRIu64 " ms; ahead: %" PRIu32
-                     ", held by \"%s\"",
-                     waited_ms, a->ahead, hf_shared_text_get(a->holder));
+                     "waited %s; ahead: %" PRIu32 ", held by \"%s\"", waited,
+                     a->ahead, hf_shared_text_get(a->holder));
 }
 
 /* End a wait whose time is over. */

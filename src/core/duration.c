@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations as users write them: see hf_duration_parse() in url.h. */
+/* Durations as users read and write them: see url.h. */
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/url.h"
 
 #define UNITS 5
+#define SECONDS 3 /* their index */
 
 static const struct {
     const char *unit;
@@ -71,4 +74,43 @@ bool hf_duration_parse(const char *text, uint64_t *ms)
         next = index + 1;
     } while (*text != '\0');
     return true;
+}
+
+/* Write ${ms} in whole seconds or more: in its largest unit and the next
+ * smaller one.
+ * ${skip_zero}: leave the second part out if it is 0. */
+static void format_two_units(uint64_t ms, bool skip_zero,
+                             char text[HF_DURATION_BYTES])
+{
+    size_t index = 0;
+    uint64_t rest;
+
+    while (index < SECONDS && ms < units[index].ms)
+        index++;
+    rest = ms % units[index].ms / units[index + 1].ms;
+    if (index == SECONDS || (skip_zero && rest == 0))
+        (void)snprintf(text, HF_DURATION_BYTES, "%" PRIu64 "%s",
+                       ms / units[index].ms, units[index].unit);
+    else
+        (void)snprintf(text, HF_DURATION_BYTES, "%" PRIu64 "%s%02" PRIu64 "%s",
+                       ms / units[index].ms, units[index].unit, rest,
+                       units[index + 1].unit);
+}
+
+void hf_duration_format(uint64_t ms, char text[HF_DURATION_BYTES])
+{
+    format_two_units(ms, false, text);
+}
+
+void hf_duration_format_short(uint64_t ms, char text[HF_DURATION_BYTES])
+{
+    uint64_t tenths = ms / 100;
+
+    if (ms < 1000)
+        (void)snprintf(text, HF_DURATION_BYTES, "%" PRIu64 "ms", ms);
+    else if (ms < 60000 && tenths % 10 != 0)
+        (void)snprintf(text, HF_DURATION_BYTES, "%" PRIu64 ".%" PRIu64 "s",
+                       tenths / 10, tenths % 10);
+    else
+        format_two_units(ms, true, text);
 }

@@ -4,7 +4,6 @@
 #include "core/operation.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "core/double_barrier_rule.h"
 #include "core/error.h"
 #include "core/time_math.h"
+#include "core/url.h"
 
 #define STATE(name) HF_OPERATION_##name
 #define TO(name) (1u << HF_OPERATION_##name)
@@ -56,21 +56,23 @@ static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
     uint64_t waited_ms = core->now_ms - operation->started_at_ms;
     const char *connection_error = core->session.connection_error;
     const char *colon = connection_error[0] != '\0' ? ": " : "";
+    char waited[HF_DURATION_BYTES];
     struct hf_error why;
 
+    hf_duration_format_short(waited_ms, waited);
     if (!core->session.ever_connected)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, &why);
     else if (operation->state == STATE(WATCHING))
-        hf_error_set(&why, HF_ETIMEDOUT, "%s after %" PRIu64 " ms",
+        hf_error_set(&why, HF_ETIMEDOUT, "%s after %s",
                      operation->generation != 0
                          ? "others of the round were still there"
                          : "the barrier was still up",
-                     waited_ms);
+                     waited);
     else
         hf_error_set(&why, HF_ETIMEDOUT,
-                     "no answer after %" PRIu64 " ms; the session is %s%s%s",
-                     waited_ms, hf_state_name(core->session.state), colon,
+                     "no answer after %s; the session is %s%s%s", waited,
+                     hf_state_name(core->session.state), colon,
                      connection_error);
     hf_operation_give_up(core, operation, &why);
 }

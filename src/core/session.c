@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/time_math.h"
+#include "core/url.h"
 #include "core/utf8.h"
 
 #define TO(state) (1u << HF_STATE_##state)
@@ -173,13 +174,16 @@ void hf_session_explain_never_connected(const struct hf_session *session,
                                         uint64_t waited_ms,
                                         struct hf_error *why)
 {
+    char waited[HF_DURATION_BYTES];
+
+    hf_duration_format_short(waited_ms, waited);
     if (hf_session_refused(session))
         explain_refused(session, engine_name, why);
     else
         hf_error_set(why, unreachable_status(session),
-                     "no connection to %.200s within %" PRIu64
-                     " ms; see that it runs and that the URL is right%s%s",
-                     engine_name_text(engine_name), waited_ms,
+                     "no connection to %.200s within %s; see that it runs and "
+                     "that the URL is right%s%s",
+                     engine_name_text(engine_name), waited,
                      session->connection_error[0] != '\0' ? ": " : "",
                      session->connection_error);
 }
@@ -188,16 +192,18 @@ void hf_session_gave_up(struct hf_session *session, const char *engine_name,
                         uint32_t retries, uint64_t elapsed_ms,
                         struct hf_error *why)
 {
+    char elapsed[HF_DURATION_BYTES];
+
+    hf_duration_format_short(elapsed_ms, elapsed);
     session->gave_up = true;
     if (session->connection_error_final)
         explain_refused(session, engine_name, why);
     else
         hf_error_set(why, unreachable_status(session),
                      "no connection to %.200s: gave up after %" PRIu32
-                     " %s in %" PRIu64
-                     " ms, as the policy for reconnecting says%s%s",
+                     " %s in %s, as the policy for reconnecting says%s%s",
                      engine_name_text(engine_name), retries,
-                     retries == 1 ? "retry" : "retries", elapsed_ms,
+                     retries == 1 ? "retry" : "retries", elapsed,
                      session->connection_error[0] != '\0' ? ": " : "",
                      session->connection_error);
 }

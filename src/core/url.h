@@ -66,6 +66,16 @@ bool hf_url_has_secret(const char *text);
  * milliseconds. */
 bool hf_duration_parse(const char *text, uint64_t *ms);
 
+/* Write ${ms} as "2d07h", "1h02m", "3m05s" or "12s". */
+#define HF_DURATION_BYTES 32
+void hf_duration_format(uint64_t ms, char text[HF_DURATION_BYTES]);
+
+/* The same for how long something took or may take, so that "1500ms" and "30m"
+ * can be recognized: in tenths of a second below a minute, in milliseconds
+ * below a second, and without a second part that is 0: "30m", "3m05s", "1.5s",
+ * "2s" or "250ms". */
+void hf_duration_format_short(uint64_t ms, char text[HF_DURATION_BYTES]);
+
 /* The end of error texts about durations. */
 #define HF_DURATION_EXPECTED                                                   \
     "expected a whole number and a unit (d h m s ms), or several, the larger " \

@@ -74,7 +74,7 @@ class NotObtained(harness.Case):
     def test_who_has_it(self):
         self.holder()
         for options, why in ((["--try"], ""),
-                             (["-t", "50ms"], r"waited \d+ ms; ahead: 1, ")):
+                             (["-t", "50ms"], r"waited [\d.]+m?s; ahead: 1, ")):
             err = self.run_tool(*options, "lock", "--", "echo")[2]
             self.assertRegex(err, r"^holdfast: 'lock' was not obtained: " + why +
                              r"held by holdfast \(pid \d+ on [^ ]+\): sh -c, "

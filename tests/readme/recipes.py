@@ -38,7 +38,7 @@ VARYING = [
     (r"\d{10,}", r"\d+"),  # tokens
     (r"pid \d+ on [\w-]+", r"pid \d+ on \S+"),
     (r"pid \d+", r"pid \d+"),
-    (r"waited \d+ ms", r"waited \d+ ms"),
+    (r"waited \d+[dhms]+", r"waited \d+(?:\.\d)?[dhms]+"),
     (r"(?<![\w.])(?:\d+[dhms])+(?!\w)", r"~?(?:\d+[dhms])+"),
 ]
 

@@ -169,7 +169,7 @@ static void a_limit_ends_only_the_one(void **state)
     cohort_tick(f, 2000);
     expect(f, "w3 ENDED HF_ETIMEDOUT; w3 DONE");
     assert_string_equal(hf_acquisition_text(&f->w[3]),
-                        "waited 1000 ms; ahead: 2, held by \"w1\"");
+                        "waited 1s; ahead: 2, held by \"w1\"");
     assert_int_equal(hf_core_wake_at_ms(&f->core), 3000);
     cohort_release(f, 1);
     expect(f, "w2 GRANTED; w1 RELEASED HF_OK; w1 DONE");
@@ -194,7 +194,7 @@ static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
     cohort_tick(&cohort_fixture, 2000);
     expect(&cohort_fixture, "w2 ENDED HF_ETIMEDOUT; w2 DONE");
     assert_string_equal(hf_acquisition_text(&cohort_fixture.w[2]),
-                        "waited 1000 ms; ahead: 3, held by \"another client\"");
+                        "waited 1s; ahead: 3, held by \"another client\"");
 }
 
 /* The last waiter ends when the removal of the ticket was asked for.  The

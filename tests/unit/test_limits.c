@@ -57,7 +57,7 @@ static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
     wake(f);
     expect(f, "a UNWATCH y; a UNWATCH a1; a REMOVE a1");
     assert_string_equal(hf_acquisition_text(&f->a),
-                        "waited 4000 ms; ahead: 2, held by \"another client\"");
+                        "waited 4s; ahead: 2, held by \"another client\"");
     removed(f, "a REMOVE a1", true);
     expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
 }
@@ -145,7 +145,7 @@ static void a_deadline_without_any_connection_says_so(void **state)
     wake(f);
     assert_int_equal(f->now_ms, 1500);
     expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&f->a), "within 500 ms"));
+    assert_non_null(strstr(hf_acquisition_text(&f->a), "within 500ms"));
 }
 
 static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)

@@ -11,6 +11,7 @@
 #include "cli/format.h"
 #include "cli/json.h"
 #include "cmocka/runner.h"
+#include "core/url.h"
 #include "core/utf8.h"
 #include "host/owner_text.h"
 
@@ -261,11 +262,38 @@ static void durations_are_short(void **state)
                 {60000, "1m00s"},    {3599999, "59m59s"},
                 {3600000, "1h00m"},  {86399999, "23h59m"},
                 {86400000, "1d00h"}, {UINT64_MAX, "213503982334d14h"}};
-    char text[HF_FORMAT_DURATION_BYTES];
+    char text[HF_DURATION_BYTES];
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        hf_format_duration(rows[i].ms, text);
+        hf_duration_format(rows[i].ms, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void durations_can_be_recognized(void **state)
+{
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } rows[] = {{0, "0ms"},
+                {250, "250ms"},
+                {999, "999ms"},
+                {1000, "1s"},
+                {1099, "1s"},
+                {1500, "1.5s"},
+                {59999, "59.9s"},
+                {60000, "1m"},
+                {65001, "1m05s"},
+                {1800001, "30m"},
+                {3661000, "1h01m"},
+                {UINT64_C(2) * 86400 * 1000, "2d"},
+                {UINT64_MAX, "213503982334d14h"}};
+    char text[HF_DURATION_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hf_duration_format_short(rows[i].ms, text);
         assert_string_equal(text, rows[i].text);
     }
 }
@@ -375,6 +403,7 @@ TEST_FILE(owner)
         cmocka_unit_test(words_are_for_people),
         cmocka_unit_test(no_owner_steers_a_terminal),
         cmocka_unit_test(durations_are_short),
+        cmocka_unit_test(durations_can_be_recognized),
         cmocka_unit_test(json_is_json),
         cmocka_unit_test(that_the_owner_was_asked_is_read),
         cmocka_unit_test(nothing_is_added_to_another_text),
