@@ -5,7 +5,8 @@
  *
  * Sending never blocks, because the other side may be frozen, so a message can
  * get lost.  How the run ended is therefore not sent but written to the shared
- * page.
+ * page.  A launcher that cannot send what the supervisor waits for closes its
+ * direction of the socket, which ends the run.
  */
 #ifndef HF_CLI_IPC_H
 #define HF_CLI_IPC_H
@@ -90,7 +91,8 @@ bool hf_ipc_send_droppable(int end, const struct hf_ipc_message *message);
 
 /* Receive the next message into ${message}, and into ${fd} the descriptor that
  * came with it, then the caller's, or -1.  1: there was one; 0: there is none
- * now; -1: there will be none, because the other side is gone. */
+ * now; -1: there will be none, because the other side is gone or
+ * has closed its direction. */
 int hf_ipc_receive(int end, struct hf_ipc_message *message, int *fd);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cli/run.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,13 +64,27 @@ struct hf_launcher {
     siginfo_t supervisor; /* how the supervisor ended; si_pid 0: it has not */
 };
 
-/* Send a message that has nothing but its kind. */
-static void send_message(struct hf_launcher *launcher, enum hf_ipc_kind kind)
+/* Send a message that has nothing but its kind.  False if it was not sent. */
+static bool send_kind(struct hf_launcher *launcher, enum hf_ipc_kind kind)
 {
-    struct hf_ipc_message message = {.kind = kind};
+    const struct hf_ipc_message message = {.kind = kind};
 
-    /* Fails only if the supervisor is gone, or frozen with its socket full. */
-    (void)hf_ipc_send(launcher->run->launcher_end, &message, -1);
+    return hf_ipc_send(launcher->run->launcher_end, &message, -1);
+}
+
+/* Send a message that the supervisor waits for.  If that is impossible, because
+ * the socket is full or the kernel has no memory, send nothing any more: the
+ * supervisor takes the end of what it receives as that of this process.  It
+ * ends what runs, and releases. */
+static void send_awaited(struct hf_launcher *launcher, enum hf_ipc_kind kind)
+{
+    if (send_kind(launcher, kind))
+        return;
+    if (errno != EPIPE && errno != ECONNRESET)
+        hf_ui_print("the process that waits for '%.200s' or holds it cannot be "
+                    "notified: %s; the run ends; end some of what is running",
+                    launcher->run->options->label, strerror(errno));
+    (void)shutdown(launcher->run->launcher_end, SHUT_WR);
 }
 
 /* ------------------------------------------------------------- signals -- */
@@ -170,9 +186,9 @@ static void on_stop_signal(struct hf_launcher *launcher,
         return;
     }
     hf_ui_clear_wait();
-    send_message(launcher, HF_IPC_PAUSE);
+    (void)send_kind(launcher, HF_IPC_PAUSE);
     hf_signals_stop(number);
-    send_message(launcher, HF_IPC_RESUME);
+    send_awaited(launcher, HF_IPC_RESUME);
 }
 
 /* The shell, or somebody, has continued us: the supervisor decides whether the
@@ -303,7 +319,7 @@ static void on_granted(struct hf_launcher *launcher)
     launcher->leader[0] = '\0';
     hf_ui_clear_wait();
     if (hf_run_shows_wait(launcher->run->options))
-        send_message(launcher, HF_IPC_RESUME);
+        send_awaited(launcher, HF_IPC_RESUME);
 }
 
 /* elect: the command has ended, perhaps of a key of the terminal, whose signal
@@ -360,7 +376,7 @@ static void on_message(struct hf_launcher *launcher,
         break;
     case HF_IPC_CLOSE_TICKETS:
         close_tickets(launcher);
-        send_message(launcher, HF_IPC_TICKETS_CLOSED);
+        send_awaited(launcher, HF_IPC_TICKETS_CLOSED);
         break;
     case HF_IPC_SIGNAL:
     case HF_IPC_PAUSE:

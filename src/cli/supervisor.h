@@ -68,7 +68,7 @@ struct hf_supervisor {
                               not acted on yet; never with --on-revoke ignore */
     bool by_request;       /* the command got a signal, is ended or was not
                               started because of that */
-    bool launcher_gone;    /* the launcher has ended: the socket is closed */
+    bool launcher_gone;    /* the launcher has ended, or can send nothing */
     bool launcher_paused;  /* do not start the command: the launcher is stopped,
                               or has to clear a line first */
     uint32_t epoch;        /* as last received, see struct hf_ipc_message */

@@ -130,6 +130,8 @@ void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
         set_lost(supervisor);
     else if (supervisor->by_request)
         set_revoked(supervisor);
+    else if (supervisor->launcher_gone && supervisor->command <= 0)
+        outcome->exit_code = HF_EXIT_LIMIT; /* see send_awaited() there */
     else if (supervisor->command <= 0)
         set_failed(supervisor);
     else
