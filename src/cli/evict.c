@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See evict.h.  A ticket that is removed may be that of a program which goes on
- * as if it held the lock, so the user sees whose it is and is asked.  A script
- * answers in advance, by --yes.
+ * as if it held the lock, so the user sees whose it is and what that means
+ * before it is removed, and is asked.  A script answers in advance, by --yes.
  */
 #include "cli/evict.h"
 
@@ -116,10 +116,10 @@ static const char *consequence(const struct hf_ticket_view *view)
                          "and may wait for ever or fail";
 }
 
-/* Show ${view}, and ask whether to evict it. */
-static bool is_confirmed(const char *name, const struct hf_ticket_view *view)
+/* Show ${view}, and what its removal means. */
+static void warn(const char *name, const struct hf_ticket_view *view)
 {
-    char owner[HF_FORMAT_BYTES], answer[16] = "";
+    char owner[HF_FORMAT_BYTES];
 
     hf_format_holder(view->owner, hf_clock_now_ms(), owner);
     hf_ui_print("%.200s, which %s '%.200s' (%s): %s",
@@ -128,6 +128,13 @@ static bool is_confirmed(const char *name, const struct hf_ticket_view *view)
                 : view->holds                     ? "holds"
                                                   : "waits for",
                 name, hf_format_kind(view->kind), consequence(view));
+}
+
+/* Ask whether to evict the ticket that was shown. */
+static bool is_confirmed(void)
+{
+    char answer[16] = "";
+
     fputs("holdfast: evict it? [y/N] ", stderr);
     if (fgets(answer, sizeof answer, stdin) == NULL)
         fputc('\n', stderr);
@@ -147,7 +154,7 @@ static hf_status evict(const struct evict_options *options,
 
     outcome->done = status == HF_OK;
     outcome->result = outcome->done ? "evicted" : "gone already";
-    if (outcome->done)
+    if (outcome->done && options->json)
         outcome->note = consequence(outcome->view);
     if (status == HF_OK || status == HF_EGONE)
         return HF_OK;
@@ -182,7 +189,8 @@ static int fail(const struct hf_error *error)
                                      : hf_exit_status(error->status);
 }
 
-/* Find the ticket in ${queue}, ask, and evict it.  Returns the exit status. */
+/* Find the ticket in ${queue}, warn, ask, and evict it.  Returns the exit
+ * status. */
 static int find_and_evict(struct hf_client *client,
                           const struct evict_options *options,
                           const struct hf_queue_view *queue)
@@ -193,7 +201,9 @@ static int find_and_evict(struct hf_client *client,
     if (hf_ticket_choice_find(queue, options->word, &outcome.view, &error) !=
         HF_OK)
         return fail(&error);
-    if (!options->yes && !is_confirmed(queue->name, outcome.view)) {
+    if (!options->yes || !options->json)
+        warn(queue->name, outcome.view);
+    if (!options->yes && !is_confirmed()) {
         hf_ui_print("nothing was evicted");
         return HF_EXIT_NO_TICKET;
     }

@@ -136,10 +136,17 @@ class EachEngine(Tool):
         holder = self.holds()
         waiter = self.waits()
         token = self.tickets()[0]["token"]
-        status, out, err = self.tool("evict", "--yes", self.name, token)
-        self.assertEqual(status, 0)
-        self.assertRegex(out, r"^evicted holdfast .*: sh -c, which holds ")
-        self.assertIn("its owner is notified that the lock is lost", err)
+        # Standard error as well, to see that the warning comes first.
+        done = subprocess.run(
+            [harness.TOOL, "evict", "--yes", self.name, token],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, env=self.environment,
+            timeout=waiting.LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(
+            done.stdout, r"\Aholdfast: holdfast .*: sh -c, queued \S+ ago, which "
+            r"holds '%s' \(\w+\): its owner is notified that the lock is lost; .*\n"
+            r"evicted holdfast .*: sh -c, which holds \S+\n\Z" % self.name)
         self.assertEqual(self.finish(holder)[0], 76)
         self.assertEqual(self.finish(waiter)[0], 0)
         self.assertEqual(self.tool("evict", "--yes", self.name, token)[0], 1)
@@ -148,8 +155,8 @@ class EachEngine(Tool):
         holder = self.holds()
         waiter = self.waits()
         old = self.tickets()[1]["id"]
-        status, out, _ = self.tool("evict", "--yes", "--json", self.name, old)
-        self.assertEqual(status, 0)
+        status, out, err = self.tool("evict", "--yes", "--json", self.name, old)
+        self.assertEqual((status, err), (0, ""))
         ticket, = json.loads(out)["tickets"]
         self.assertEqual((ticket["result"], ticket["id"], ticket["state"]),
                          ("evicted", old, "waits"))
