@@ -38,7 +38,8 @@
 #include "host/client.h"
 #include "host/list_evict_revoke.h"
 
-/* The limits, on average: 2 requests and 200,000 bytes a second. */
+/* The limits, on average: 2 requests and 200,000 bytes a second.  The renewals
+ * of the session come on top, because ttl= says how often. */
 #define REQUEST_MS 500
 #define BYTES_PER_MS 200
 
