@@ -26,6 +26,7 @@ struct explain_options {
     uint64_t wait_ms;   /* how long to wait for all answers */
     const char *within; /* where waits of holders are looked for; NULL: nowhere
                          */
+    bool all;           /* look at a tree of names however large it is */
     bool json;
     const char *name;
 };
@@ -39,6 +40,9 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('w', "within", "PREFIX", hf_option_text, FIELD(within),
               .help = "look for what the holders wait for at all names that "
                       "are PREFIX or below it"),
+    HF_OPTION('a', "all", NULL, hf_option_set, FIELD(all), .set = true,
+              .help = "with --within in ZooKeeper, walk a tree of more than "
+                      "100000 nodes too; each costs a request"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write JSON, with the id of each ticket"),
 };
@@ -51,6 +55,11 @@ static hf_status read_operands(const struct hf_command_line *line,
     int count = line->argc - line->operands;
 
     options->name = operands[0];
+    if (options->all && options->within == NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "--all is about the names of --within, which is "
+                            "missing; expected --within PREFIX too, or no "
+                            "--all");
     if (count == 0)
         return hf_error_set(error, HF_EINVAL,
                             "NAME is missing; expected holdfast explain "
@@ -259,11 +268,13 @@ static int answer(const struct question *question,
 static hf_status open_question(struct question *question,
                                const struct explain_options *options)
 {
+    struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
     hf_status status =
         hf_lock_open(question->client, options->name, NULL, &question->lock);
 
+    opts.all = options->all;
     if (status == HF_OK && options->within != NULL)
-        status = hf_names_open(question->client, options->within, NULL,
+        status = hf_names_open(question->client, options->within, &opts,
                                &question->names);
     return status;
 }

@@ -150,7 +150,7 @@ class Explained:
             ([], {"prefix": "h/a", "names": 1, "unreadable": 0,
                   "complete": True}))
         self.assertEqual(self.waits_of_holder("h/b", "h")[0], [])
-        text = self.tool("explain", "-w", "h", "h/a")
+        text = self.tool("explain", "-aw", "h", "h/a")
         self.assertIn('; waits for "h/b" by the run inside of it, pid %d\n'
                       % waiter["owner"]["pid"], text)
         self.assertTrue(text.endswith(
@@ -206,6 +206,7 @@ class File(Explained, harness.Case):
                                 (["a", "b"], "one NAME at a time"),
                                 (["a/../b"], 'the component ".."'),
                                 (["-w", "b//c", "a"], "an empty component"),
+                                (["a", "-a"], "expected --within PREFIX too"),
                                 (["a", "-w"], "its value is missing")):
             done = subprocess.run([harness.TOOL, "explain", "-c", self.url(),
                                    *arguments], text=True, capture_output=True,

@@ -180,8 +180,8 @@ static void fail_limit(struct walk *walk)
     hf_zk_fail(walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
                "there are more than %d nodes below \"/%.200s\", and each is "
                "asked for its children; expected fewer: name a prefix that has "
-               "fewer, or ask for all (--all of holdfast ls "
-               "or metrics)",
+               "fewer, or ask for all (--all of holdfast ls, "
+               "metrics or explain)",
                HF_NAMES_WALK_MAX, walk->request->queue);
     free_walk(walk);
 }
