@@ -11,24 +11,15 @@
 #include "cli/supervisor.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "cli/exit_status.h"
 #include "cli/ipc.h"
 #include "cli/signals.h"
+#include "core/url.h"
 
 /* After a leadership that was lost within HF_RESTART_WELL_MS, wait so long
  * before the next campaign: what ended it may do so again. */
 #define HF_LOST_DELAY_MS 1000
-
-/* "100ms" or "5s". */
-static void format_delay(uint64_t ms, char text[32])
-{
-    bool in_seconds = ms % 1000 == 0;
-
-    (void)snprintf(text, 32, "%" PRIu64 "%s", in_seconds ? ms / 1000 : ms,
-                   in_seconds ? "s" : "ms");
-}
 
 /* ------------------------------------------------------------- signals -- */
 
@@ -92,9 +83,9 @@ static void decide_after_request(struct hf_supervisor *supervisor,
 
 static void print_restart(struct hf_supervisor *supervisor, uint64_t delay_ms)
 {
-    char delay[32];
+    char delay[HF_DURATION_BYTES];
 
-    format_delay(delay_ms, delay);
+    hf_duration_format_short(delay_ms, delay);
     hf_supervisor_print(supervisor, HF_NORMAL,
                         "the command ended with status %d; it is started again "
                         "in %s",
@@ -105,9 +96,9 @@ static void print_resignation(struct hf_supervisor *supervisor,
                               uint64_t delay_ms)
 {
     const struct hf_run_options *options = supervisor->run->options;
-    char delay[32];
+    char delay[HF_DURATION_BYTES];
 
-    format_delay(delay_ms, delay);
+    hf_duration_format_short(delay_ms, delay);
     hf_supervisor_print(
         supervisor, HF_QUIET,
         "the command failed %" PRIu64 " times in a row, at last with status "

@@ -231,7 +231,7 @@ class OnServer(Elect):
 
     def test_a_lease_that_ends_between_two_starts_ends_the_leadership_only(self):
         candidate = self.candidate("only", "-b", "0", count=1)
-        self.line_with(candidate, "it is started again in 3200ms")
+        self.line_with(candidate, "it is started again in 3.2s")
         self.server.freeze()
         self.line_with(candidate, "'name' was lost before the command could be "
                        "started: the engine did not confirm it in time")

@@ -18,8 +18,8 @@ static void giving_up_ends_the_wait_for_the_first_connection(void **state)
     report_connection_error(f, HF_EUNREACHABLE, "here: connection refused");
     gave_up(f, 3, 15000);
     expect(f, "a ENDED HF_EUNREACHABLE; a DONE");
-    assert_non_null(strstr(hf_acquisition_text(&f->a),
-                           "gave up after 3 retries in 15s"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&f->a), "gave up after 3 retries in 15s"));
     assert_non_null(
         strstr(hf_acquisition_text(&f->a), ": here: connection refused"));
 }
