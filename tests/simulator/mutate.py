@@ -209,6 +209,8 @@ def own_kind(name):
         return "zk-client seed"
     if name.startswith("SHARED_"):
         return "zk-shared seed"
+    if name.startswith("NAMES_"):
+        return "zk deadlock seed"
     if name.startswith("DEADLOCK_"):
         return ("zk deadlock seed" if name == "DEADLOCK_NO_SYNC" else
                 "deadlock seed")

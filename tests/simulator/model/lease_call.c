@@ -41,6 +41,17 @@ copy_ticket_sets(const struct hf_store_call *call)
     return ticket_sets;
 }
 
+static const struct hf_names_request *
+copy_names(struct lease_call *copy, const struct hf_names_request *from)
+{
+    struct hf_names_request *names =
+        copy_bytes(&copy->memory[6], from, sizeof *from);
+
+    names->cursor =
+        copy_bytes(&copy->memory[7], from->cursor, from->cursor_bytes);
+    return names;
+}
+
 /* .memory holds what lease_call_free() has to free. */
 void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call)
 {
@@ -51,6 +62,9 @@ void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call)
     copy->call.tickets = copy_bytes(&copy->memory[3], call->tickets,
                                     call->count * sizeof(struct hf_ticket_id));
     copy->call.ticket_sets = copy->memory[4] = copy_ticket_sets(call);
+    copy->call.prefix = copy_text(&copy->memory[5], call->prefix);
+    if (call->names != NULL)
+        copy->call.names = copy_names(copy, call->names);
 }
 
 void lease_call_free(struct lease_call *copy)
@@ -95,8 +109,27 @@ void lease_answer_add(struct lease_answer *answer,
     answer->answer.leases = answer->leases;
 }
 
+void lease_answer_name(struct lease_answer *answer,
+                       const struct names_page *names)
+{
+    struct names_page *copy = answer->names =
+        lease_require_memory(malloc(sizeof *copy));
+
+    *copy = *names;
+    for (size_t i = 0; i < copy->count; i++)
+        copy->names[i].name =
+            lease_require_memory(strdup(names->names[i].name));
+    names_page_end(copy);
+    answer->answer.names = &copy->answer;
+}
+
 void lease_answer_free(struct lease_answer *answer)
 {
+    if (answer->names != NULL) {
+        for (size_t i = 0; i < answer->names->count; i++)
+            free((void *)(uintptr_t)answer->names->names[i].name);
+    }
+    free(answer->names);
     for (size_t i = 0; i < answer->answer.count; i++)
         free((void *)(uintptr_t)answer->tickets[i].payload);
     free(answer->tickets);

@@ -7,13 +7,14 @@
 #define HF_TESTS_SIMULATOR_MODEL_LEASE_SERVER_H
 
 #include "engines/leased/store.h"
+#include "simulator/model/names_page.h"
 
 struct lease_server;
 
 /* A copy of a call that outlives the original. */
 struct lease_call {
     struct hf_store_call call;
-    void *memory[6];
+    void *memory[8];
 };
 void lease_call_copy(struct lease_call *copy, const struct hf_store_call *call);
 void lease_call_free(struct lease_call *copy);
@@ -22,6 +23,7 @@ struct lease_answer {
     struct hf_store_answer answer;
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
+    struct names_page *names; /* its names belong to it; NULL: none */
 };
 /* Make ${answer} a failure.  ${text} is borrowed. */
 void lease_answer_fail(struct lease_answer *answer, enum hf_failure failure,
@@ -30,6 +32,9 @@ void lease_answer_fail(struct lease_answer *answer, enum hf_failure failure,
 void lease_answer_add(struct lease_answer *answer,
                       const struct hf_ticket *ticket,
                       const struct hf_store_lease *lease);
+/* The answer is these names, of which it makes copies. */
+void lease_answer_name(struct lease_answer *answer,
+                       const struct names_page *names);
 void lease_answer_free(struct lease_answer *answer);
 
 /* A notice to one session.  Its texts live as long as the callback. */

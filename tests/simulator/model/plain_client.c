@@ -514,6 +514,15 @@ static void refuse(struct hf_engine *engine, struct hf_request *request)
     emit(engine, &event);
 }
 
+/* The request may be answered when the core has forgotten it. */
+static void copy_names(struct hf_sim *sim, struct plain_message *message,
+                       const struct hf_names_request *names)
+{
+    message->names = *names;
+    if (names->cursor_bytes > 0)
+        message->names.cursor = sim_strdup(sim, names->cursor);
+}
+
 /* A LIST after a write without an answer, and a WATCH_QUEUE that must not miss
  * anything, go through the leader. */
 void plain_client_request(struct hf_engine *engine, struct hf_request *request)
@@ -544,6 +553,8 @@ void plain_client_request(struct hf_engine *engine, struct hf_request *request)
     if (request->kind == HF_REQUEST_ENQUEUE ||
         request->kind == HF_REQUEST_DESCRIBE)
         message->payload = sim_strdup(sim, request->payload);
+    if (request->kind == HF_REQUEST_NAMES)
+        copy_names(sim, message, request->names);
     if (sim->config.delay_max_us == 0)
         answer_at_once(engine, message);
     else

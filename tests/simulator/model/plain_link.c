@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "core/admission.h"
+#include "simulator/model/names_page.h"
 
 /* ----------------------------------------------------------------- pipes -- */
 
@@ -364,6 +365,22 @@ static void set_or_clear_barrier(struct hf_sim *sim,
             : plain_barrier_clear(sim, queue);
 }
 
+/* A queue in which there was a ticket stays, and so do its names. */
+static void name_queues(struct hf_sim *sim, struct plain_message *message)
+{
+    struct names_page *page = sim_alloc(sim, sizeof *page);
+
+    names_page_begin(page, message->pending->queue, message->names.cursor,
+                     message->names.cursor_bytes);
+    for (const struct sim_queue *q = sim->queues; q != NULL; q = q->next) {
+        for (const struct sim_ticket *t = q->first; t != NULL; t = t->next)
+            names_page_add(page, q->name, t->ticket.kind);
+    }
+    names_page_end(page);
+    message->answer.kind = HF_EVENT_NAMED;
+    message->answer.as.answer.names = &page->answer;
+}
+
 /* Requests are executed at once and in order, because the follower keeps them
  * in order. */
 bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
@@ -413,8 +430,10 @@ bool plain_execute(struct hf_sim *sim, struct sim_queue *stale_queues,
                           "a participant has left");
         break;
     case HF_REQUEST_NAMES:
+        name_queues(sim, message);
+        break;
     case HF_REQUEST_EXAMINE:
-        assert(false && "nobody walks over names or examines here");
+        assert(false && "nobody examines here");
         break;
     case HF_REQUEST_PROVE:
         plain_session_touch(sim, session);

@@ -145,6 +145,7 @@ struct plain_message {
     uint32_t limit;
     bool whole;
     const char *payload;
+    struct hf_names_request names; /* the cursor belongs to the model */
     bool sync;
     /* of PLAIN_ANSWER */
     struct hf_event answer;

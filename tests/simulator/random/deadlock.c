@@ -86,6 +86,8 @@ static void check_end(void)
         deadlock_workload_check_end();
     else
         deadlock_near_check_end();
+    if (deadlock_run.kind == DEADLOCK_ORDERED)
+        deadlock_walk_check_end();
 }
 
 /* ---------------------------------------------------------------- faults -- */
@@ -262,6 +264,8 @@ static void begin(uint64_t seed, enum engine_kind engine)
     config = choose_config(seed, engine);
     deadlock_run.sim = hf_sim_new(&config);
     start(seed);
+    if (deadlock_run.kind == DEADLOCK_ORDERED)
+        deadlock_walk_start(seed);
     if (deadlock_run.faults)
         deadlock_later_us(1000000, fault, NULL);
     if (is_workload() || deadlock_run.kind == DEADLOCK_CIRCLE)

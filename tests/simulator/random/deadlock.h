@@ -6,7 +6,8 @@
  *   circle     2 to 6 owners hold a lock each and then wait for each other in a
  *              circle; others wait in the same queues for a while
  *   ordered    owners take locks in one order, so that there is no deadlock;
- *              waits time out, and in half of the runs there are faults
+ *              waits time out, and in some of the runs there are faults; a
+ *              client walks over all names again and again
  *   unordered  they take locks in any order, so that deadlocks arise
  *   permits    an owner waits for one of two permits, and only one is held in a
  *              circle; the owner of the other one waited before
@@ -29,7 +30,8 @@
  *   2  in a run with a circle exactly one does, it is one that looks, and all
  *      others are granted; in an ordered run all are;
  *   3  at the end of an unordered run no deadlock is left in which somebody
- *      looks, as far as it follows from what tickets say.
+ *      looks, as far as it follows from what tickets say;
+ *   4  a name that has tickets during all of a walk is listed exactly once.
  */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_H
 #define HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_H
@@ -52,6 +54,8 @@ struct deadlock_result {
         uint64_t passed;   /* grants that were passed on to another owner */
         uint64_t nested;   /* runs inside a run */
         uint64_t revoked;  /* an owner was asked to release something */
+        uint64_t walks;    /* over all names */
+        uint64_t names;    /* that had tickets during all of a walk */
     } counts;
 };
 

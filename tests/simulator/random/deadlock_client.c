@@ -25,6 +25,8 @@ void deadlock_client_step(struct deadlock_client *client, struct hf_event event)
 
 static void on_event(void *host, struct hf_event *event)
 {
+    if (event->kind == HF_EVENT_NAMED)
+        deadlock_walk_named(event);
     deadlock_client_step(host, *event);
 }
 
@@ -245,6 +247,9 @@ static void carry_out(struct deadlock_client *client,
     case HF_EFFECT_CONNECT:
         ops->connect(client->engine);
         break;
+    case HF_EFFECT_OPERATION_ANSWERED:
+        deadlock_walk_answered(effect->operation);
+        break;
     case HF_EFFECT_OPERATION_DONE:
         free(effect->operation);
         break;
@@ -282,6 +287,7 @@ static void drain(struct deadlock_client *client)
 
 void deadlock_free_clients(void)
 {
+    deadlock_walk_free();
     deadlock_truth_free(true);
     for (size_t i = 0; i < deadlock_run.count; i++) {
         while (deadlock_run.owners[i].wants != NULL)

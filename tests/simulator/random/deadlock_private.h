@@ -11,6 +11,7 @@
  *     deadlock_workload.c  owners that take locks at random
  *     deadlock_circle.c    owners that wait for each other in a circle
  *     deadlock_near.c      runs that only look like a deadlock
+ *     deadlock_walk.c      a client that walks over the names
  */
 #ifndef HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_PRIVATE_H
 #define HF_TESTS_SIMULATOR_RANDOM_DEADLOCK_PRIVATE_H
@@ -292,5 +293,20 @@ void deadlock_near_check_end(void);
 
 /* Somebody deletes a ticket that ${owner} holds. */
 void deadlock_evict_some(struct deadlock_owner *owner);
+
+/* -------------------------------------------------------- deadlock_walk.c */
+
+/* Make a client that walks over the names until the run ends. */
+void deadlock_walk_start(uint64_t seed);
+
+/* The engine has named queues, and the core has not taken it in yet.  Of
+ * another client it is nothing. */
+void deadlock_walk_named(const struct hf_event *event);
+
+/* An operation of some client is answered. */
+void deadlock_walk_answered(const struct hf_operation *operation);
+
+void deadlock_walk_check_end(void);
+void deadlock_walk_free(void);
 
 #endif

@@ -124,6 +124,8 @@ static void add_counts(struct deadlock_counts *sum,
     sum->passed += counts->passed;
     sum->nested += counts->nested;
     sum->revoked += counts->revoked;
+    sum->walks += counts->walks;
+    sum->names += counts->names;
 }
 
 static void run_deadlock(struct seeds_report *report)
@@ -326,9 +328,10 @@ static void print_deadlocks(const struct deadlock_counts *sum)
     printf("%" PRIu64 " grants, %" PRIu64 " deadlocks, %" PRIu64
            " of them behind one that had given up, %" PRIu64
            " handoffs, %" PRIu64 " grants passed on, %" PRIu64
-           " nested runs, %" PRIu64 " requests to release: ",
+           " nested runs, %" PRIu64 " requests to release, %" PRIu64
+           " walks over names with %" PRIu64 " that stayed: ",
            sum->grants, sum->found, sum->remains, sum->handoffs, sum->passed,
-           sum->nested, sum->revoked);
+           sum->nested, sum->revoked, sum->walks, sum->names);
 }
 
 /* One line for all seeds of a kind. */
