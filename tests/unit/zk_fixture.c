@@ -168,6 +168,7 @@ struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
     r->request.limit = f->limit;
     r->request.detailed = f->detailed && kind == HF_REQUEST_LIST;
     r->request.texts = f->texts;
+    r->request.names = kind == HF_REQUEST_NAMES ? &f->names : NULL;
     r->request.payload = f->payload;
     f->under_way++;
     hf_zk_submit(f->zk, &r->request, f->now_ms);

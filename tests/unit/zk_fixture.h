@@ -40,6 +40,8 @@
  *     LISTED z: up@17             of a WATCH_QUEUE whose .kind is BARRIER
  *     LISTED z: x/m@7 ready@8     participants and generation, whose .kind is
  *                                 PARTICIPANT
+ *     NAMED z: q r* more          names of queues, r of participants; there
+ *                                 is another page
  *     PROVEN 990; PROVED 990      that was asked for, and that was not
  *     FAILED ENQUEUE a RETRY
  *
@@ -130,10 +132,11 @@ struct zk_fixture {
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
-    uint32_t weight;            /* permits of a lease */
-    uint32_t limit;             /* of a semaphore or a double barrier */
-    bool detailed;              /* a LIST is a detailed one */
-    struct hf_text_range texts; /* of a detailed LIST */
+    uint32_t weight;               /* permits of a lease */
+    uint32_t limit;                /* of a semaphore or a double barrier */
+    bool detailed;                 /* a LIST is a detailed one */
+    struct hf_text_range texts;    /* of a detailed LIST */
+    struct hf_names_request names; /* of a NAMES; stays until its answer */
     /* The server. */
     struct zk_fixture_call *first, **last; /* not answered, oldest first */
     size_t calls;

@@ -11,9 +11,9 @@
 /* -------------------------------------------------------------- requests -- */
 
 static const char *const kinds[] = {
-    "ENQUEUE",  "LIST",       "WATCH_QUEUE",   "WATCH",  "REMOVE",
-    "PROVE",    "END",        "DOWNGRADE",     "REVOKE", "DESCRIBE",
-    "SET_FLAG", "CLEAR_FLAG", "NEW_GENERATION"};
+    "ENQUEUE",  "LIST",       "WATCH_QUEUE",    "WATCH",  "REMOVE",
+    "PROVE",    "END",        "DOWNGRADE",      "REVOKE", "DESCRIBE",
+    "SET_FLAG", "CLEAR_FLAG", "NEW_GENERATION", "NAMES"};
 
 struct zk_fixture_request *zk_fixture_request_of(struct hf_request *request)
 {
@@ -130,6 +130,16 @@ static void append_failed(struct zk_fixture *f, const struct hf_event *event,
                        failures[event->as.answer.failure]);
 }
 
+static void append_names(struct zk_fixture *f,
+                         const struct hf_names_answer *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        zk_text_append(&f->events, " ", "%s%s", names->queues[i].queue,
+                       names->queues[i].participants ? "*" : "");
+    if (names->cursor_bytes > 0)
+        zk_text_append(&f->events, " ", "more");
+}
+
 static void append_answer(struct zk_fixture *f, const struct hf_event *event)
 {
     char name[16];
@@ -146,6 +156,10 @@ static void append_answer(struct zk_fixture *f, const struct hf_event *event)
                        event->kind == HF_EVENT_LISTED ? "LISTED" : "ENQUEUED",
                        name);
         append_snapshot(f, &event->as.answer.snapshot);
+        break;
+    case HF_EVENT_NAMED:
+        zk_text_append(&f->events, "; ", "NAMED %s:", name);
+        append_names(f, event->as.answer.names);
         break;
     case HF_EVENT_WATCHING:
         zk_text_append(&f->events, "; ", "WATCHING %s", name);
@@ -189,6 +203,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_ENQUEUE;
     case HF_EVENT_LISTED:
         return asked == HF_REQUEST_LIST || asked == HF_REQUEST_WATCH_QUEUE;
+    case HF_EVENT_NAMED:
+        return asked == HF_REQUEST_NAMES;
     case HF_EVENT_QUEUE_CHANGED:
         return asked == HF_REQUEST_WATCH_QUEUE;
     case HF_EVENT_WATCHING:
