@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static const struct client_server server = {
         .engine = &engine,
         .url = pg_url,
+        .names_queues = true,
         .begin = pg_begin,
         .end = pg_end,
         .serve = pg_serve,

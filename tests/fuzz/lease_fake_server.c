@@ -186,10 +186,28 @@ static struct lie take_lie(struct lease_fake_server *leases,
     struct lie lie = leases->lie;
 
     if (lie.row >= 32 && call->kind != HF_STORE_ENQUEUE &&
-        call->kind != HF_STORE_LIST)
+        call->kind != HF_STORE_LIST && call->kind != HF_STORE_NAMES)
         return (struct lie){0};
     leases->lie = (struct lie){0};
     return lie;
+}
+
+/* Make rows of the names, which can be changed as those of tickets: .kind says
+ * that there are tickets, .weight that there are participants. */
+static void list_names(struct lease_answer *answer)
+{
+    const struct hf_names_answer *names = answer->answer.names;
+    const struct hf_store_lease lease = {0};
+
+    for (size_t i = 0; i < names->count; i++) {
+        const struct hf_ticket row = {
+            .kind = names->queues[i].participants ? 0 : HF_TICKET_MUTEX,
+            .weight = names->queues[i].participants,
+            .payload = names->queues[i].queue};
+
+        lease_answer_add(answer, &row, &lease);
+    }
+    answer->answer.found = names->cursor_bytes > 0;
 }
 
 void lease_fake_answer(struct lease_fake_server *leases,
@@ -204,6 +222,8 @@ void lease_fake_answer(struct lease_fake_server *leases,
     lease_server_execute(leases->server, lease_fake_clock_ms(leases), &copy,
                          answer);
     lease_call_free(&copy);
+    if (call->kind == HF_STORE_NAMES)
+        list_names(answer);
     if (lie.kind != 0)
         change_answer(leases, answer, &lie);
 }

@@ -27,6 +27,7 @@ struct client_server {
     const struct hf_engine_ops *engine;
     /* The URL for the engine; the first byte of the input chooses it. */
     const char *(*url)(uint8_t choice);
+    bool names_queues; /* the server knows HF_STORE_NAMES */
     /* Before and after each run. */
     void (*begin)(struct leased_client *client);
     void (*end)(struct leased_client *client);
@@ -53,6 +54,7 @@ struct leased_client {
     struct hf_core core;
     uv_loop_t loop;
     uint64_t now_ms;
+    bool connected; /* at some time */
     bool closing, closed;
     bool stepping; /* the core is in a step; its effects wait for the end of
                       that */
@@ -62,7 +64,9 @@ struct leased_client {
     struct leased_operation operations[CLIENT_OPERATIONS];
 };
 
-/* Carry out the input. */
+/* Carry out the input.  Before the first one it is checked that the client gets
+ * a session if the server does nothing wrong: else the inputs would show
+ * nothing. */
 void client_run(const struct client_server *server, const uint8_t *bytes,
                 size_t count);
 

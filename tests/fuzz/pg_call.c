@@ -45,7 +45,8 @@ static const struct statement {
     enum hf_store_call_kind kind;
     /* The meaning of its parameters: s session, t ttl, n not after, q queue,
      * i id, k kind, w weight, p payload, f detailed, m participants, r
-     * reads, P ids, l limit, M flag */
+     * reads, P ids, l limit, M flag, a behind this name, x prefix, - not
+     * looked at */
     const char *parameters;
 } statements[] = {
     {"hf_renew", HF_STORE_RENEW, "stn"},
@@ -62,6 +63,7 @@ static const struct statement {
     {"hf_raise", HF_STORE_SET_FLAG, "nqki"},
     {"hf_lower", HF_STORE_CLEAR_FLAG, "nqk"},
     {"hf_stamp", HF_STORE_NEW_GENERATION, "nqilM"},
+    {"hf_names", HF_STORE_NAMES, "ax--"},
     {"hf_goodbye", HF_STORE_CLOSE_SESSION, "sn"},
 };
 
@@ -79,6 +81,8 @@ static size_t take_ids(const char *text)
     }
     return count;
 }
+
+static struct hf_names_request names;
 
 static void take_parameter(struct hf_store_call *call, char what,
                            const char *value)
@@ -109,7 +113,12 @@ static void take_parameter(struct hf_store_call *call, char what,
         call->ticket_kind = value[0] == 't' ? HF_TICKET_PARTICIPANT : 0;
     else if (what == 'r')
         call->ticket_kind = value[0] == 't' ? HF_TICKET_READ : HF_TICKET_MUTEX;
-    else
+    else if (what == 'a')
+        names = (struct hf_names_request){
+            value, value[0] != '\0' ? strlen(value) + 1 : 0, false};
+    else if (what == 'x')
+        call->prefix = value;
+    else if (what == 'P')
         call->count = take_ids(value);
 }
 
@@ -122,6 +131,7 @@ struct hf_store_call pg_bound_call(const struct pg_bound *bound)
         MUST(++statement <
              statements + sizeof statements / sizeof statements[0]);
     call.kind = statement->kind;
+    call.names = call.kind == HF_STORE_NAMES ? &names : NULL;
     call.watches_queue = strcmp(statement->name, "hf_look") == 0;
     for (size_t i = 0; i < bound->count; i++)
         take_parameter(&call, statement->parameters[i], bound->values[i]);

@@ -17,7 +17,8 @@ struct pg_bound {
 
 void pg_bound_read(struct pg_bound *bound, const struct bytes *message);
 
-/* Its strings are those of ${bound}; its ids are valid until the next call. */
+/* Its strings are those of ${bound}; its ids and names
+ * are valid until the next call. */
 struct hf_store_call pg_bound_call(const struct pg_bound *bound);
 
 /* Read a number of ${width} bytes, and move ${at} behind it. */

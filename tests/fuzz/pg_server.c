@@ -18,6 +18,7 @@
 
 #define CONNECTIONS_MAX 16
 #define COLUMNS 14
+#define PAYLOAD 9 /* the number of this column, from 0 */
 #define PASSES_MAX 64
 #define BACKEND 7
 
@@ -222,15 +223,15 @@ static void answer_query(struct pg_connection *c, const char *query)
     const char *clocks[] = {clock};
     const char *listens = strstr(query, "LISTEN holdfast_");
 
-    if (strstr(query, "pg_backend_pid") != NULL) {
-        put_setup(&c->out, settings, 4);
-    } else if (strstr(query, "pg_advisory_xact_lock") != NULL) {
-        put_setup(&c->out, exists, 1);
-    } else if (listens != NULL) {
+    if (listens != NULL) { /* behind statements that say anything */
         (void)sscanf(listens, "LISTEN %63[a-z0-9_]", c->channel);
         (void)snprintf(clock, sizeof clock, "%" PRIu64,
                        lease_fake_clock_ms(&net.leases));
         put_setup(&c->out, clocks, 1);
+    } else if (strstr(query, "pg_backend_pid") != NULL) {
+        put_setup(&c->out, settings, 4);
+    } else if (strstr(query, "pg_advisory_xact_lock") != NULL) {
+        put_setup(&c->out, exists, 1);
     } else if (strstr(query, "FROM holdfast.version") != NULL) {
         put_setup(&c->out, schema, 2);
     } else {
@@ -255,8 +256,14 @@ static void put_head(struct bytes *to, const struct hf_store_answer *answer,
     pg_put_value_number(&row, BACKEND, 4);
     pg_put_value_number(&row, answer->found, 1);
     pg_put_value(&row, own->bytes, own->count);
-    for (int i = 5; i < COLUMNS - 1; i++)
-        pg_put_null(&row);
+    for (int i = 5; i < COLUMNS - 1; i++) {
+        if (i == PAYLOAD && answer->names != NULL &&
+            answer->names->cursor_bytes > 0)
+            pg_put_value(&row, answer->names->cursor,
+                         answer->names->cursor_bytes);
+        else
+            pg_put_null(&row);
+    }
     pg_put_value_number(&row, answer->more_ahead, 4);
     pg_put_body(to, 'D', &row);
 }
