@@ -464,10 +464,11 @@ static bool run(const struct client_server *server, const uint8_t *bytes,
 void client_run(const struct client_server *server, const uint8_t *bytes,
                 size_t count)
 {
-    static uint8_t honest[64];
     static bool checked;
 
     if (!checked) {
+        uint8_t honest[64] = {0};
+
         memset(honest + 1, SERVE, sizeof honest - 1);
         MUST(run(server, honest, sizeof honest));
         checked = true;
