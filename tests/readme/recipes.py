@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the transcripts of docs/recipes: each command is carried out by a shell,
-and has to print what the document says that it prints.  Process numbers,
-tokens, durations and machines may be others, and lines may be broken elsewhere.
+"""Run the transcripts of README.md and of docs/recipes: each command is carried
+out by a shell, and has to print what the document says that it prints.  Process
+numbers, tokens, times and machines may be others, lines may be broken
+elsewhere, and "..." stands for what a document leaves out.
 
     class Deployment(recipes.Case):
         document = recipes.document("ci.md")
@@ -30,11 +31,15 @@ import engines  # noqa: E402
 import harness  # noqa: E402
 from harness import waiting  # noqa: E402,F401
 
-RECIPES = pathlib.Path(os.environ["HF_SOURCE"]) / "docs" / "recipes"
+SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
+RECIPES = SOURCE / "docs" / "recipes"
 
 # Parts of what is printed that differ from one run to the next, as they stand
 # in documents, and as they may be.
 VARYING = [
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
+    (r"(?<!\S)\.\.\.(?!\S)", r".*"),
+    (r"\d+\.\d{6}", r"\d+\.\d{6}"),
     (r"\d{10,}", r"\d+"),  # tokens
     (r"pid \d+ on [\w-]+", r"pid \d+ on \S+"),
     (r"pid \d+", r"pid \d+"),
@@ -45,6 +50,13 @@ VARYING = [
 
 def document(name):
     return Document(RECIPES / name)
+
+
+def readme():
+    """README.md with its transcripts alone; readme.py has its other blocks."""
+    found = Document(SOURCE / "README.md")
+    found.blocks = [block for block in found.blocks if block[1][:2] == "$ "]
+    return found
 
 
 def block(first_line, number=1):
@@ -77,6 +89,12 @@ def expected(text):
     return found + re.escape(text[end:])
 
 
+def with_layout(text, layout):
+    """The table of a queue, with the column that two engines have besides."""
+    return re.sub(r"(?m)(TOKEN)|(?<= )(\d{10,})", lambda match: (
+        f"{match[0]} " + ("LAYOUT" if match[1] else layout)), text)
+
+
 def transcript(text):
     """[(command, what it prints)] of a block."""
     steps = []
@@ -94,6 +112,7 @@ class Case(harness.Case):
 
     document = None
     programs = ()
+    layout = None  # what the column LAYOUT says, where there is one
 
     def setUp(self):
         super().setUp()
@@ -107,9 +126,11 @@ class Case(harness.Case):
         if marked:
             self.text = blocks(self.document)[marked]
 
-    def every_block_is_run(self):
-        """For a test of each document."""
-        methods = (getattr(type(self), name) for name in dir(type(self)))
+    def every_block_is_run(self, *classes):
+        """For a test of each document: by a method of this class, or of one of
+        others."""
+        methods = [getattr(one, name) for one in (type(self), *classes)
+                   for name in dir(one)]
         self.assertEqual(
             set(blocks(self.document)),
             {method.block for method in methods if hasattr(method, "block")})
@@ -148,12 +169,37 @@ class Case(harness.Case):
         return waiting.eventually(f"{process.args} to hold {name}", found,
                                   of=[process])[0]
 
+    def until_asked(self, name, process):
+        """The holder has received a request.  Until then a text of ZooKeeper's
+        may say only the request."""
+        def has_arrived():
+            owner = self.queue(name)[0]["owner"]
+            return owner and owner["asked"]
+        waiting.eventually("the message to arrive", has_arrived, of=[process])
+
     def occupy(self, name, *options, command="run", program="sleeper"):
         """Hold a lock, or wait for it, until the test ends.  The text of the
         ticket is the name of the program."""
         self.program(program, "exec sleep 1000")
         return self.start(*options, name, "--", program, command=command,
                           cwd=self.directory)
+
+    def cross(self, *runs, options=()):
+        """Runs of two locks in opposite orders.  Each is (its lock, its
+        program, the other lock, the program inside of the run inside)."""
+        started = []
+        for name, outer, other, inner in runs:
+            self.program(inner, "true")
+            self.program(outer, "echo holds; read _; exec " + " ".join(
+                ["holdfast run", *options, other, "--", inner]))
+            started.append(self.start(name, "--", outer, cwd=self.directory,
+                                      stdin=subprocess.PIPE))
+        for run in started:
+            waiting.read_line(run, "holds")
+        for run in started:
+            run.stdin.write("\n")
+            run.stdin.flush()
+        return started
 
     def shell(self, script):
         """The status of a script and what it prints."""
@@ -180,8 +226,10 @@ class Case(harness.Case):
         self.assertEqual(len(printed), len(steps) + 1, said)
         for (command, wanted), got in zip(steps, printed):
             with self.subTest(command=command):
-                self.assertRegex(" ".join(got.split()),
-                                 f"^{expected(wanted)}$")
+                self.assert_printed(got, wanted)
+
+    def assert_printed(self, got, wanted):
+        self.assertRegex(" ".join(got.split()), f"^{expected(wanted)}$")
 
 
 class Leased:
@@ -217,3 +265,31 @@ class ZooKeeper(Leased, engines.ZooKeeper):
 
     def url(self):
         return super().url().replace("?", self.root() + "?")
+
+
+class OnFiles(Leased, engines.File, Case):
+    pass
+
+
+class OnZooKeeper(ZooKeeper, Case):
+    layout = "curator"
+
+
+class OnRedis(Leased, engines.Redis, Case):
+    layout = "redis"
+
+    def tearDown(self):
+        super().tearDown()
+        with self.server.client() as client:
+            client.ask("FLUSHALL")  # not to wait for leases
+
+
+class OnPostgreSql(Leased, engines.PostgreSql, Case):
+    def setUp(self):
+        super().setUp()
+        # Looking does not make the schema.
+        self.assertEqual(self.shell("holdfast run a -- true"), (0, ""))
+
+    def tearDown(self):
+        super().tearDown()
+        self.server.sql("DELETE FROM holdfast.ticket")

@@ -4,20 +4,16 @@
 import os
 import re
 import signal
-import subprocess
 import unittest
 
 import recipes
 from recipes import harness, waiting
-
-import engines
 
 DOCUMENT_TOKEN = "1795281410297985"
 
 
 class Stuck:
     document = recipes.document("stuck.md")
-    layout = None  # what the column LAYOUT says, where there is one
 
     def holds(self, *options):
         process = self.occupy("deploy", *options, program="./deploy.sh")
@@ -36,36 +32,18 @@ class Stuck:
         self.holds()
         self.waits()
         if self.layout:
-            self.text = re.sub(r"(?m)(TOKEN)|(?<= )(\d{10,})",
-                               lambda match: f"{match[0]} " + (
-                                   "LAYOUT" if match[1] else self.layout),
-                               self.text)
+            self.text = recipes.with_layout(self.text, self.layout)
         self.follow()
 
-    def cross(self, *options):
-        """Two runs that take two locks in opposite orders, and what is inside
-        of each."""
-        self.program("./upload.sh", "true")
-        self.program("./copy.sh", "true")
-        inner = " ".join(["exec holdfast run", *options])
-        for name, other, program in (("deploy", "backup", "upload.sh"),
-                                     ("backup", "deploy", "copy.sh")):
-            self.program(f"./{name}.sh",
-                         f"echo holds; read _; {inner} {other} -- ./{program}")
-        runs = [self.start(name, "--", f"./{name}.sh", cwd=self.directory,
-                           stdin=subprocess.PIPE)
-                for name in ("deploy", "backup")]
-        for run in runs:
-            waiting.read_line(run, "holds")
-        for run in runs:
-            run.stdin.write("\n")
-            run.stdin.flush()
-        return runs
+    def deploy_and_copy(self, *options):
+        return self.cross(("deploy", "./deploy.sh", "backup", "./upload.sh"),
+                          ("backup", "./backup.sh", "deploy", "./copy.sh"),
+                          options=options)
 
     @recipes.block("$ holdfast explain deploy")
     def test_1_a_deadlock(self):
         """And how it is ended."""
-        runs = self.cross()
+        runs = self.deploy_and_copy()
         _, ticket = self.wait_for_queue("deploy", 2, *runs)
         self.wait_for_queue("backup", 2, *runs)
         self.follow()
@@ -73,7 +51,7 @@ class Stuck:
         self.assertEqual([self.finish(run)[0] for run in runs], [0, 143])
 
     def test_1_a_deadlock_that_ends_by_itself(self):
-        runs = self.cross("--detect-deadlock")
+        runs = self.deploy_and_copy("--detect-deadlock")
         self.assertEqual(sorted(self.finish(run)[0] for run in runs), [0, 80])
 
     def test_1_both_at_once(self):
@@ -94,13 +72,7 @@ class Stuck:
     def test_2_ask_one_that_ignores_it(self):
         process, _ = self.holds()
         self.shell("holdfast revoke deploy")
-
-        def has_arrived():
-            """Until then a text of ZooKeeper's may say only the request."""
-            owner = self.queue("deploy")[0]["owner"]
-            return owner and owner["asked"]
-        waiting.eventually("the message to arrive", has_arrived,
-                           of=[process])
+        self.until_asked("deploy", process)
         self.assertIn("asked to release", self.shell("holdfast show deploy")[1])
 
     @recipes.block("$ kill 4711")
@@ -150,32 +122,20 @@ class Stuck:
         self.until_held("deploy", waiter)
 
 
-class OnFiles(Stuck, recipes.Leased, engines.File, recipes.Case):
+class OnFiles(Stuck, recipes.OnFiles):
     pass
 
 
-class OnZooKeeper(Stuck, recipes.ZooKeeper, recipes.Case):
-    layout = "curator"
+class OnZooKeeper(Stuck, recipes.OnZooKeeper):
+    pass
 
 
-class OnRedis(Stuck, recipes.Leased, engines.Redis, recipes.Case):
-    layout = "redis"
-
-    def tearDown(self):
-        super().tearDown()
-        with self.server.client() as client:
-            client.ask("FLUSHALL")  # not to wait for leases
+class OnRedis(Stuck, recipes.OnRedis):
+    pass
 
 
-class OnPostgreSql(Stuck, recipes.Leased, engines.PostgreSql, recipes.Case):
-    def setUp(self):
-        super().setUp()
-        # `show` does not make the schema.
-        self.assertEqual(self.shell("holdfast run deploy -- true"), (0, ""))
-
-    def tearDown(self):
-        super().tearDown()
-        self.server.sql("DELETE FROM holdfast.ticket")
+class OnPostgreSql(Stuck, recipes.OnPostgreSql):
+    pass
 
 
 if __name__ == "__main__":
