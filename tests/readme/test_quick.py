@@ -4,6 +4,7 @@
 this build.  test_chroot.py runs all of them."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,15 @@ class Quick(unittest.TestCase):
                 self.assertRegex(said, "^reported\n$|^holdfast 0")
                 ran += 1
         self.assertGreaterEqual(ran, 2)
+
+    def test_says_what_each_command_is_for(self):
+        """And no other."""
+        table = re.findall(r"(?m)^\| [^|]* \| ((?:`\w+`(?:, )?)+) \|$",
+                           (SOURCE / "README.md").read_text())
+        self.assertEqual(
+            sorted(re.findall(r"\w+", " ".join(table))),
+            sorted(re.findall(r"(?m)^(?:usage:)? +holdfast (\w+)",
+                              self.shell("holdfast --help"))))
 
     def test_says_how_to_build_each_engine(self):
         text = (SOURCE / "README.md").read_text()

@@ -94,7 +94,8 @@ class Screens:
             self.waits("app/report", count)
         for _ in range(2):
             self.holds("app/workers", "--permits", "1/2", program="./work.py")
-        self.follow()
+        # The order is that in which they are found.
+        self.follow(("--long app", "--long app | LC_ALL=C sort"))
 
     @recipes.block("$ holdfast revoke nightly")
     def test_revoke_and_evict(self):
