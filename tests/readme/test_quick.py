@@ -93,6 +93,13 @@ class Quick(unittest.TestCase):
             sorted(re.findall(r"(?m)^(?:usage:)? +holdfast (\w+)",
                               self.shell("holdfast --help"))))
 
+    def test_each_document_is_listed(self):
+        for folder in SOURCE / "docs", SOURCE / "docs" / "recipes":
+            listed = (folder / "README.md").read_text()
+            for path in folder.iterdir():
+                if path.is_file() and path.name != "README.md":
+                    self.assertIn(f"]({path.name})", listed)
+
     def test_says_how_to_build_each_engine(self):
         text = (SOURCE / "README.md").read_text()
         for package in ("libhiredis-dev", "libpq-dev", "libssl-dev",

@@ -15,6 +15,8 @@ from ensemble import Ensemble
 SERVERS = "zk://zk1,zk2,zk3"
 TOKEN = "1795281410297985"
 
+ELECT = "$ holdfast elect scheduler -- ./scheduler"
+
 
 class Screens:
     document = recipes.readme()
@@ -28,32 +30,41 @@ class Screens:
         self.wait_for_queue(name, count, process)
         return process
 
-    @recipes.block("$ holdfast elect scheduler -- ./scheduler")
-    def test_elect(self):
-        """The first one leads; when it is stopped, the second one does."""
+    def begin(self, command):
+        """A command that goes on until the test ends."""
+        process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c",
+             "exec " + command], text=True, process_group=0,
+            cwd=self.directory, env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        self.started.append(process)
+        return process
+
+    def campaign(self):
+        """The command of this test's block, which prints a line; the line."""
         (command, wanted), = recipes.transcript(self.text)
         self.program("./scheduler", "exec sleep 1000")
-        candidates = []
-        for count in (1, 2):
-            candidates.append(subprocess.Popen(
-                "exec " + command, shell=True, text=True, process_group=0,
-                cwd=self.directory, env=self.environment,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE))
-            self.started += candidates[-1:]
-            self.wait_for_queue("scheduler", count, *candidates)
-        leader, follower = candidates
+        return self.begin(command), wanted
+
+    @recipes.block(ELECT)
+    def test_elect(self):
+        leader, wanted = self.campaign()
         self.assert_printed(waiting.read_line(leader, stream="stderr"), wanted)
+
+    @recipes.block(ELECT, 2)
+    def test_elect_another(self):
+        """It leads when the first one is stopped, and says what that said."""
+        first = recipes.blocks(self.document)[ELECT, 1]
+        (_, leads), = recipes.transcript(first)
+        leader, _ = self.campaign()
+        self.assert_printed(waiting.read_line(leader, stream="stderr"), leads)
+        follower, wanted = self.campaign()
+        self.assert_printed(waiting.read_line(follower, stream="stderr"),
+                            wanted)
         leader.send_signal(signal.SIGTERM)
         self.assertEqual(self.finish(leader)[0], 143)
-        self.says_in_the_end(follower, wanted)
-
-    def says_in_the_end(self, candidate, wanted):
-        """A candidate that waited may have said so before."""
-        line = waiting.read_line(candidate, stream="stderr")
-        if "leading" not in line:
-            line = waiting.read_line(candidate, stream="stderr")
-        self.assert_printed(line, wanted)
+        self.assert_printed(waiting.read_line(follower, stream="stderr"), leads)
 
     @recipes.block("$ holdfast show nightly")
     def test_show(self):
@@ -69,11 +80,7 @@ class Screens:
         (command, wanted), = recipes.transcript(self.text)
         there, came, gone, granted = wanted.splitlines()
         holder, _ = self.holds()
-        watch = subprocess.Popen(
-            "exec " + command, shell=True, text=True, process_group=0,
-            env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.started.append(watch)
+        watch = self.begin(command)
         self.assert_printed(waiting.read_line(watch), there)
         self.waits()
         self.assert_printed(waiting.read_line(watch), came)
@@ -177,7 +184,8 @@ class Examined(recipes.Case):
                    in enumerate((follower, leader, dead), 1)}
         for name, ours in address.items():
             self.text = self.text.replace(f"{name}:2181", ours)
-        self.text = self.text.replace("plain-text: zk1:", "plain-text: 0.0.0.0:")
+        self.text = self.text.replace("plain-text: zk1:",
+                                      "plain-text: 0.0.0.0:")
         self.follow((SERVERS, "zk://" + ",".join(address.values())))
 
 
