@@ -21,6 +21,8 @@ FAULTS = 60 if os.environ.get("HF_LONG") == "1" else 12
 
 
 class Elect:
+    lease_ms = engines.SHORT_LEASE_MS
+
     def candidate(self, identity, *options, count=0, flags="", ahead=0):
         """One whose command beats; once its ticket is in the queue behind
         ${ahead} others."""

@@ -233,20 +233,17 @@ class Case(harness.Case):
 
 
 class Leased:
-    """A mixin before one of engines: with the lease that there is by default,
-    so that no holder loses its lock because the machine is busy."""
+    """A mixin before one of engines: the tool finds its URL."""
 
     def setUp(self):
         super().setUp()
         self.environment["HOLDFAST_URL"] = self.url()
 
-    def url(self):
-        return super().url().replace(f"{engines.LEASE_MS}ms", "10s")
-
     def shorten_lease(self):
         """For a test that waits until it is over."""
         self.environment["HOLDFAST_URL"] = self.environment[
-            "HOLDFAST_URL"].replace("=10s", f"={engines.LEASE_MS}ms")
+            "HOLDFAST_URL"].replace(f"={self.lease_ms}ms",
+                                    f"={engines.SHORT_LEASE_MS}ms")
 
 
 class ZooKeeper(Leased, engines.ZooKeeper):
