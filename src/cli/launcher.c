@@ -462,7 +462,7 @@ static void enforce_deadline(struct hf_launcher *launcher)
         launcher->supervisor_hung = true;
         kill(run->supervisor, SIGKILL);
     }
-    hf_tree_termination_kill_below(run->supervisor);
+    hf_tree_termination_kill_below(run->supervisor, &run->spared);
     launcher->killed_at_ms = now_ms;
 }
 

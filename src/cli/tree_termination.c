@@ -16,6 +16,10 @@
 #define HF_TERMINATION_PAUSE_MIN_MS 5
 #define HF_TERMINATION_PAUSE_MAX_MS 250
 
+/* From the first SIGKILL on the pause stays short for so long: a lease may end
+ * in this time, and an orphan that is still to be found must not live then. */
+#define HF_TERMINATION_URGENT_MS 1000
+
 /* At most this many processes are looked at in one step, because a tree that
  * forks while it is read could keep us busy for ever. */
 #define HF_TERMINATION_FOUND_MAX 65536
@@ -158,14 +162,36 @@ static void kill_children(struct hf_tree_termination *termination)
     remove_dead(termination);
 }
 
-void hf_tree_termination_kill_below(pid_t parent)
+/* Add our own children to ${list}, but for ${parent} and ${spared}. */
+static void add_orphans(struct hf_process_list *list, pid_t parent,
+                        const struct hf_process_list *spared)
+{
+    size_t kept = 0;
+
+    (void)hf_process_children(getpid(), list);
+    for (size_t i = 0; i < list->count; i++) {
+        pid_t pid = list->items[i].pid;
+
+        if (pid != parent && !hf_process_list_has(spared, pid))
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+}
+
+/* All are listed before the first is killed, and the lowest are killed first:
+ * the children of one that has exited have another parent, and are neither
+ * found below it nor taken for those that were found. */
+void hf_tree_termination_kill_below(pid_t parent,
+                                    const struct hf_process_list *spared)
 {
     struct hf_process_list found = {0};
 
+    add_orphans(&found, parent, spared);
     (void)hf_process_children(parent, &found); /* as many as can be read */
-    for (size_t i = 0; i < found.count; i++)
+    if (found.count > 0)
+        hf_process_descendants(&found, HF_TERMINATION_FOUND_MAX);
+    for (size_t i = found.count; i-- > 0;)
         hf_process_signal(&found.items[i], SIGKILL);
-    kill_descendants(&found);
     hf_process_list_free(&found);
 }
 
@@ -186,8 +212,10 @@ static uint64_t next_step_ms(struct hf_tree_termination *termination,
                              uint64_t now_ms)
 {
     uint64_t at_ms = now_ms + termination->pause_ms;
+    bool urgent = termination->killing &&
+                  now_ms < termination->kill_at_ms + HF_TERMINATION_URGENT_MS;
 
-    if (termination->pause_ms < HF_TERMINATION_PAUSE_MAX_MS)
+    if (!urgent && termination->pause_ms < HF_TERMINATION_PAUSE_MAX_MS)
         termination->pause_ms *= 2;
     if (!termination->killing && termination->kill_at_ms < at_ms)
         return termination->kill_at_ms;

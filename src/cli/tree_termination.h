@@ -17,9 +17,9 @@
 
 struct hf_tree_termination {
     uint64_t kill_at_ms; /* send SIGKILL from then on */
-    uint64_t
-        pause_ms; /* wait this long for SIGCHLD before the next look; doubles */
-    bool killing; /* SIGKILL has been sent */
+    uint64_t pause_ms;   /* wait this long for SIGCHLD before the next look;
+                            doubles,   but not in the first second of killing */
+    bool killing;        /* SIGKILL has been sent */
     struct hf_process_list signalled; /* those that got SIGTERM already */
     struct hf_process_list found;     /* of the current step */
     const struct hf_process_list
@@ -47,7 +47,9 @@ bool hf_tree_termination_step(struct hf_tree_termination *termination,
 
 /* Send SIGKILL to the descendants of ${parent}, a child of ours, as far as they
  * are seen now; reap nothing.  For when there is no time to wait until they are
- * our own. */
-void hf_tree_termination_kill_below(pid_t parent);
+ * our own.  Those that are so already, because ${parent} is exiting, get it as
+ * well: all our children but ${parent} and ${spared}. */
+void hf_tree_termination_kill_below(pid_t parent,
+                                    const struct hf_process_list *spared);
 
 #endif
