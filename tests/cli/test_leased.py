@@ -115,7 +115,9 @@ class Leased:
         self.server.freeze()
         status, _, err = self.finish(launcher)
         self.assertEqual(status, 76, err)
-        self.assertIn("the engine did not confirm it in time", err)
+        # On a busy machine the supervisor may be late, and the launcher acts.
+        self.assertTrue("the engine did not confirm it in time" in err or
+                        LATE in err, err)
         self.server.thaw()
         self.assertEqual(self.run_tool("-c", self.url(TTL_MS), "server",
                                        "--", "true")[0], 0)
