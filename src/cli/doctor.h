@@ -18,7 +18,7 @@ struct hf_doctor_probe {
     uint64_t round_trip_us; /* of a list of its queue */
 };
 
-/* What is printed. */
+/* The report that hf_doctor_write() prints. */
 struct hf_doctor_report {
     const char *engine; /* what it is connected to; "": that is not known */
     struct hf_finding_list findings;

@@ -206,7 +206,7 @@ static hf_status run_search(struct hf_client *client, uint64_t wait_ms,
 
 /* --------------------------------------------------------------- explain -- */
 
-/* What is asked for: the lock, and a walk over names, or NULL. */
+/* The lock that is explained; .names is NULL without --within. */
 struct question {
     struct hf_client *client;
     struct hf_lock *lock;

@@ -326,7 +326,8 @@ static void write_cycle(struct hf_json *json,
     hf_json_end_list(json);
 }
 
-/* Who holds and who waits; if there is no verdict, that is not known either. */
+/* Write who holds and who waits.  Without a verdict the lists are cut, so both
+ * are null. */
 static void write_tickets(struct hf_json *json,
                           const struct hf_explanation *explanation)
 {

@@ -192,8 +192,8 @@ struct hf_acquisition {
     uint64_t deadline_at_ms;  /* CLOCK_BOOTTIME; HF_FOREVER: none */
     uint64_t report_every_ms; /* emit WAITING at least this often while queued;
                                  0: only when the queue was listed anyway */
-    /* Of the user's: it looks for deadlocks while it waits.  Zeroed memory of
-     * hf_alloc(), which hf_acquisition_free() frees; NULL: it does not look. */
+    /* What looks for deadlocks while this one waits; NULL: nothing does.  The
+     * user allocates it with hf_alloc(); hf_acquisition_free() frees it. */
     struct hf_deadlock_detection *detection;
     /* How it gets its lock, and the data of that.  NULL before ACQUIRE: by
      * tickets of its own.  Of a multi-lock and of a waiter both are set. */

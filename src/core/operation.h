@@ -67,7 +67,7 @@ struct hf_operation {
     uint64_t deadline_at_ms;       /* CLOCK_BOOTTIME; HF_FOREVER: none */
     bool only_try; /* the deadline is config.connect_ms from now; WATCH_QUEUE:
                       end with HF_EBUSY instead of waiting for others */
-    /* Who is notified, instead of the user by effects; NULL: the user. */
+    /* It gets the answer.  NULL: the user gets it, as an effect. */
     const struct hf_operation_listener *listener;
 
     /* To be read with OPERATION_ANSWERED. */

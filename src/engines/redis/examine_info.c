@@ -5,7 +5,7 @@
 
 #include "engines/redis/examine.h"
 
-/* Of a limit: how much is near it, in percent. */
+/* From this many percent of a limit on, its use is near it. */
 #define NEAR UINT64_C(90)
 
 /* The longest value that is looked at. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be said of the servers of a quorum together, besides what each
- * says of itself: which do not count, and whether they are as many as they
- * seem. */
+/* The findings about a quorum as a whole: which of its servers do not count,
+ * and whether two of its addresses are one server. */
 #ifndef HF_ENGINES_REDIS_QUORUM_EXAMINE_H
 #define HF_ENGINES_REDIS_QUORUM_EXAMINE_H
 

@@ -317,7 +317,7 @@ static void finish(struct hf_zk_examination *examination)
     done(arg);
 }
 
-/* What is at ${asked}->path may not be seen, or is not there. */
+/* The server refused to read ${asked}->path, or it is not there. */
 static void take_error(struct hf_zk_examination *examination,
                        const struct asked *asked, enum hf_zk_error error)
 {
