@@ -303,13 +303,16 @@ bool hf_token_counter_is_current(const struct hf_token_counter *counter,
 bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number)
 {
     struct hf_token_counter_page *page = counter->page;
+    uint64_t last = atomic_load(&page->value);
 
-    if (atomic_load(&page->value) >= atomic_load(&page->limit))
-        return false;
-    *number = atomic_fetch_add(&page->value, 1) + 1;
-    /* Other processes may have taken the last ones since.  Then this number is
-     * lost, which does no harm, because numbers need only rise. */
-    return *number <= atomic_load(&page->limit);
+    /* The exchange fails if another process took a number meanwhile, so that
+     * none beyond the limit is ever taken.  The limit only rises. */
+    do {
+        if (last >= atomic_load(&page->limit))
+            return false;
+    } while (!atomic_compare_exchange_weak(&page->value, &last, last + 1));
+    *number = last + 1;
+    return true;
 }
 
 void hf_token_counter_add_rename(struct hf_token_counter *counter)
