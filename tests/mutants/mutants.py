@@ -9,10 +9,14 @@ they make of a program.
     mutants.py check                       see that every patch applies
     mutants.py build NAME PROGRAM OUTPUT   make the mutant NAME of PROGRAM
 
-A patch begins with one line, "Invariant N: what is done wrong." or "The tool:
-what is done wrong.", and goes on with a unified diff.  It applies exactly: the
-lines that it shows, changed or not, are in the file, once.  At which line does
-not matter.
+A patch begins with one line, "Invariant N: what is done wrong.", "The tool: what
+is done wrong." or "The library: what is done wrong.", and goes on with a unified
+diff.  It applies exactly: the lines that it shows, changed or not, are in the
+file, once.  At which line does not matter.
+
+A second line "Caught by FOLDER/FILE: TEST." says which test of a C program fails
+with it; test_caught.py runs that.  Without this line the simulator, the tests of
+the tool or those of the quorum find it.
 
 A mutant is built as its program was: the files that the patch changes are
 compiled by the commands of the build, and linked in place of the objects that
@@ -39,7 +43,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 COMMAND_S = 300
 USAGE = 64
 
-Mutation = collections.namedtuple("Mutation", "name number what files")
+# .caught_by is None, or (test of ctest, test in it)
+Mutation = collections.namedtuple("Mutation", "name number what caught_by files")
 # of files: path, and the hunks, each (line, old lines, new lines)
 Change = collections.namedtuple("Change", "path hunks")
 
@@ -50,12 +55,21 @@ class MutantError(Exception):
 
 # ----------------------------------------------------------------- patches --
 
-def names(of=lambda path: True):
-    """Those of which some changed file fits, in alphabetical order."""
-    found = sorted(os.path.basename(path)[:-len(".patch")]
-                   for path in glob.glob(os.path.join(HERE, "*.patch")))
-    return [name for name in found
-            if any(of(change.path) for change in read(name).files)]
+def names():
+    """All, in alphabetical order."""
+    return sorted(os.path.basename(path)[:-len(".patch")]
+                  for path in glob.glob(os.path.join(HERE, "*.patch")))
+
+
+def named_in_patch():
+    """Those whose patch says which test catches them."""
+    return [name for name in names() if read(name).caught_by is not None]
+
+
+def found_by_search(of):
+    """The others, of which some changed file fits."""
+    return [name for name in names() if read(name).caught_by is None and
+            any(of(change.path) for change in read(name).files)]
 
 
 def is_of_tool(path):
@@ -84,12 +98,16 @@ def read(name):
 
 def parse(name, text):
     head, *rest = re.split(r"^--- a/", text, flags=re.MULTILINE)
-    says = re.match(r"(?:Invariant (\d+)|The tool): (.*)\.\n", head)
+    says = re.match(r"(?:Invariant (\d+)|The tool|The library): (.*)\.\n"
+                    r"(?:Caught by ([a-z_]+/\w+): (\w+)\.\n)?\n", head)
     if says is None or not rest:
         raise MutantError(
-            '%s.patch: expected "Invariant N: what is done wrong." or "The '
-            'tool: what is done wrong." and below it a unified diff' % name)
+            '%s.patch: expected "Invariant N: what is done wrong.", "The tool: '
+            'what is done wrong." or "The library: what is done wrong.", then '
+            '"Caught by FOLDER/FILE: TEST." or nothing, and below an empty line '
+            'a unified diff' % name)
     return Mutation(name, says.group(1) or "-", says.group(2),
+                    says.groups()[2:] if says.group(3) else None,
                     [parse_change(name, part) for part in rest])
 
 

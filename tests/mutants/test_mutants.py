@@ -44,6 +44,14 @@ class Patches(unittest.TestCase):
         self.assertEqual(list(mutants.complaints()), [])
         self.assertGreater(len(mutants.names()), 100)
 
+    def test_one_test_catches_each(self):
+        """By the name in its patch, or by what the kind of program searches."""
+        searched = [mutants.found_by_search(of) for of in (
+            mutants.is_of_tool, mutants.is_of_quorum,
+            mutants.is_of_simulator)]
+        self.assertEqual(sorted(sum(searched, mutants.named_in_patch())),
+                         mutants.names())
+
     def test_at_whatever_line(self):
         for before in ("", "int a;\n", "\n" * 99):
             self.assertEqual(self.apply(PATCH, before + TEXT),
@@ -53,6 +61,13 @@ class Patches(unittest.TestCase):
         mutation = mutants.parse("NAME", PATCH)
         self.assertEqual((mutation.number, mutation.what),
                          ("3", "the order is turned"))
+
+    def test_which_test_it_names(self):
+        self.assertIsNone(mutants.parse("NAME", PATCH).caught_by)
+        named = PATCH.replace("turned.\n",
+                              "turned.\nCaught by unit/tree: in_order.\n")
+        self.assertEqual(mutants.parse("NAME", named).caught_by,
+                         ("unit/tree", "in_order"))
 
     def test_two_files_as_git_prints_them(self):
         changes = PATCH[PATCH.index("---"):].replace("@@\n", "@@ int f\n")
@@ -78,7 +93,8 @@ class Patches(unittest.TestCase):
                       PATCH.replace(".c\n", ".h\n"),
                       PATCH.replace("+++ b/src/x.c", "+++ b/src/y.c"),
                       PATCH.replace("-    return", "    return"),
-                      PATCH.replace("@@", "##")):
+                      PATCH.replace("@@", "##"),
+                      PATCH.replace("turned.\n", "turned.\nCaught by me.\n")):
             with self.assertRaisesRegex(mutants.MutantError, "^NAME.patch: "):
                 mutants.parse("NAME", patch)
 

@@ -286,8 +286,8 @@ def search_all(simulator, quorum):
         of_quorum = name in quorum_names
         return search_one(quorum if of_quorum else simulator, name)
 
-    quorum_names = mutants.names(mutants.is_of_quorum)
-    found = each(mutants.names(mutants.is_of_simulator) + quorum_names, one)
+    quorum_names = mutants.found_by_search(mutants.is_of_quorum)
+    found = each(mutants.found_by_search(mutants.is_of_simulator) + quorum_names, one)
     write_table(row for row, _ in found)
     return is_caught([fine for _, fine in found])
 
@@ -347,12 +347,12 @@ def main():
     options = parser.parse_args()
     if options.replay_quorum:
         return 0 if replay(Quorum(options.program),
-                           mutants.names(mutants.is_of_quorum)) else 1
+                           mutants.found_by_search(mutants.is_of_quorum)) else 1
     simulator = Simulator(options.program)
     if not is_sound(simulator):
         return 1
     if options.replay:
-        fine = replay(simulator, mutants.names(mutants.is_of_simulator))
+        fine = replay(simulator, mutants.found_by_search(mutants.is_of_simulator))
     elif options.replay_cases:
         fine = replay_cases(simulator)
     elif options.quorum is None:

@@ -209,6 +209,20 @@ static void a_writer_becomes_a_reader(void **state)
                   "41 b release x token=2\n");
 }
 
+/* As a reader it excludes writers still. */
+static void a_writer_that_reads_holds_writers_up(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_EXCLUSION, 6,
+                  "10 a want x kind=write\n"
+                  "11 b want x kind=write\n"
+                  "20 a grant x token=1 safe_until=900\n"
+                  "30 a shared x token=1\n"
+                  "35 b grant x token=2 safe_until=900\n"
+                  "40 a release x token=1\n"
+                  "41 b release x token=2\n");
+}
+
 static void permits_add_up(void **state)
 {
     (void)state;
@@ -228,6 +242,19 @@ static void permits_add_up(void **state)
                   "7 a release x token=1\n"
                   "8 b release x token=2\n"
                   "9 c release x token=3\n");
+}
+
+/* A grant counts against those of the same microsecond, too. */
+static void permits_of_one_microsecond_add_up(void **state)
+{
+    (void)state;
+    assert_broken(HF_CHECK_EXCLUSION, 5,
+                  "1 a want x kind=semaphore permits=2 limit=3\n"
+                  "2 b want x kind=semaphore permits=2 limit=3\n"
+                  "4 a grant x token=1 safe_until=900\n"
+                  "4 b grant x token=2 safe_until=900\n"
+                  "7 a release x token=1\n"
+                  "8 b release x token=2\n");
 }
 
 /* ---------------------------------------------------- tokens, order, loss --
@@ -523,7 +550,9 @@ TEST_FILE(history)
         cmocka_unit_test(the_dead_hold_nothing),
         cmocka_unit_test(readers_share),
         cmocka_unit_test(a_writer_becomes_a_reader),
+        cmocka_unit_test(a_writer_that_reads_holds_writers_up),
         cmocka_unit_test(permits_add_up),
+        cmocka_unit_test(permits_of_one_microsecond_add_up),
         cmocka_unit_test(a_token_that_does_not_rise),
         cmocka_unit_test(an_empty_window_has_no_token),
         cmocka_unit_test(somebody_was_overtaken),

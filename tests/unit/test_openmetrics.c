@@ -110,6 +110,23 @@ static void the_names_of_least_weight_are_left_out(void **state)
     free(sum.names);
 }
 
+/* An event without a name, such as the end of an acquire of several locks, is
+ * in the sum of all, and not in that of the names. */
+static void what_has_no_name_is_no_other_name(void **state)
+{
+    struct hf_metrics_sum_name name = {.stats = {.acquired = 4}};
+    struct hf_metrics_sum sum = {.all = {.acquired = 12, .lost = 3},
+                                 .named = {.acquired = 9, .lost = 1},
+                                 .names = &name,
+                                 .count = 1};
+    struct hf_lock_stats others;
+
+    (void)state;
+    hf_metrics_sum_others(&sum, &others);
+    assert_int_equal(others.acquired, 5);
+    assert_int_equal(others.lost, 1);
+}
+
 TEST_FILE(openmetrics)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +134,7 @@ TEST_FILE(openmetrics)
         cmocka_unit_test(a_long_label_is_written_whole),
         cmocka_unit_test(nothing_is_written_after_a_failure),
         cmocka_unit_test(the_names_of_least_weight_are_left_out),
+        cmocka_unit_test(what_has_no_name_is_no_other_name),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
