@@ -139,7 +139,7 @@ static bool read_sequence(int fd, uint64_t *sequence)
 
     if (!read_all(fd, &header, sizeof header))
         return false;
-    *sequence = atomic_load(&header.sequence);
+    *sequence = header.sequence;
     return true;
 }
 
@@ -162,7 +162,7 @@ static const char *read_block(int fd, struct hf_metrics_block *block)
     if ((why = check_header(&block->header)) != NULL)
         return why;
     if (block->header.bytes != sizeof *block ||
-        atomic_load(&block->header.used) > HF_METRICS_NAMES)
+        block->header.used > HF_METRICS_NAMES)
         return "damaged";
     return NULL;
 }
@@ -176,7 +176,7 @@ static bool is_dead(const struct pass *pass, int fd)
 
     if (!read_all(fd, &header, sizeof header))
         return false;
-    if (atomic_load(&header.closed) != 0)
+    if (header.closed != 0)
         return true;
     if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
         return false;
@@ -286,7 +286,7 @@ static const char *parse_folded(struct pass *pass, const char *memory,
         return "too short";
     if ((why = check_header(&block->header)) != NULL)
         return why;
-    names = atomic_load(&block->header.used);
+    names = block->header.used;
     hf_sha256(memory, bytes - sizeof digest, digest);
     if (names > HF_METRICS_SUM_NAMES || bytes < folded_bytes(names, 0) ||
         memcmp(digest, memory + bytes - sizeof digest, sizeof digest) != 0)

@@ -79,6 +79,18 @@ void hf_client_metrics_name(const struct hf_client *client, const char *name,
 
 /* ------------------------------------------------------------- counting -- */
 
+/* The counters are in memory; a file that cannot be written to is behind them
+ * until it can be.  It is said once each time that this begins. */
+void hf_client_metrics_keep(struct hf_client *client)
+{
+    struct hf_error why;
+
+    if (hf_metrics_file_write(&client->metrics.file, &why) != HF_OK)
+        hf_log_write(&client->monitor.log, HF_LOG_WARNING,
+                     "the file in HOLDFAST_METRICS_DIR is behind: %s",
+                     why.text);
+}
+
 /* Only what every engine carries out at its server each time; a list may be
  * answered from an earlier one. */
 void hf_client_metrics_request(struct hf_client *client,
@@ -96,7 +108,8 @@ void hf_client_metrics_request(struct hf_client *client,
 }
 
 /* ${request} was answered.  A failure may have waited for a connection, and is
- * no round trip. */
+ * no round trip.  The file gets it with the next event, because a write for
+ * each would double what counting costs. */
 static void end_timing(struct hf_client_metrics *metrics,
                        const struct hf_request *request, bool failed)
 {
@@ -108,23 +121,20 @@ static void end_timing(struct hf_client_metrics *metrics,
     if (failed)
         return;
     duration = hf_metrics_duration(hf_now_us() - metrics->timed_us);
-    hf_metrics_begin(metrics->file.block);
     hf_metrics_observe(&metrics->file.block->round_trip, &duration);
-    hf_metrics_end(metrics->file.block);
 }
 
-static void count(struct hf_client_metrics *metrics, _Atomic uint64_t *counter)
+static void count(struct hf_client *client, uint64_t *counter)
 {
-    hf_metrics_begin(metrics->file.block);
-    hf_metrics_count(counter);
-    hf_metrics_end(metrics->file.block);
+    ++*counter;
+    hf_client_metrics_keep(client);
 }
 
-static void count_connection(struct hf_client_metrics *metrics)
+static void count_connection(struct hf_client *client)
 {
-    if (metrics->connected)
-        count(metrics, &metrics->file.block->reconnects);
-    metrics->connected = true;
+    if (client->metrics.connected)
+        count(client, &client->metrics.file.block->reconnects);
+    client->metrics.connected = true;
 }
 
 void hf_client_metrics_event(struct hf_client *client,
@@ -137,15 +147,15 @@ void hf_client_metrics_event(struct hf_client *client,
         return;
     switch (event->kind) {
     case HF_EVENT_CONNECTED:
-        count_connection(metrics);
+        count_connection(client);
         break;
     case HF_EVENT_SUSPENDED:
         if (session->state == HF_STATE_CONNECTED)
-            count(metrics, &metrics->file.block->suspensions);
+            count(client, &metrics->file.block->suspensions);
         break;
     case HF_EVENT_SESSION_LOST:
         if (hf_session_alive(session))
-            count(metrics, &metrics->file.block->sessions_lost);
+            count(client, &metrics->file.block->sessions_lost);
         break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_REMOVED:

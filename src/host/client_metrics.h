@@ -42,6 +42,9 @@ void hf_client_metrics_name(const struct hf_client *client, const char *name,
                             char text[HF_METRICS_NAME_BYTES],
                             struct hf_metrics_name_ref *ref);
 
+/* Counters have changed: keep them in the file, if there is one. */
+void hf_client_metrics_keep(struct hf_client *client);
+
 /* ${request} is handed to the engine. */
 void hf_client_metrics_request(struct hf_client *client,
                                const struct hf_request *request);

@@ -29,15 +29,15 @@ static void add(struct hf_metrics_series *series,
                 const struct addition *addition)
 {
     if (addition->acquired)
-        hf_metrics_count(&series->acquired);
+        series->acquired++;
     if (addition->waited)
-        hf_metrics_count(&series->waited);
+        series->waited++;
     if (addition->failed)
-        hf_metrics_count(&series->failed);
+        series->failed++;
     if (addition->lost)
-        hf_metrics_count(&series->lost);
+        series->lost++;
     if (addition->revoked)
-        hf_metrics_count(&series->revoked);
+        series->revoked++;
     if (addition->wait.known)
         hf_metrics_observe(&series->wait, &addition->wait);
     if (addition->hold.known)
@@ -46,7 +46,6 @@ static void add(struct hf_metrics_series *series,
         hf_metrics_observe(&series->handoff, &addition->handoff);
 }
 
-/* To the sum of all names first: what a name has must never be more. */
 static void add_to_name(struct hf_metrics_file *file,
                         struct hf_metrics_name_ref *name,
                         const struct addition *addition)
@@ -55,11 +54,11 @@ static void add_to_name(struct hf_metrics_file *file,
     size_t index = hf_metrics_find(block, name, addition->waited);
 
     add(&block->named, addition);
-    if (index == HF_METRICS_NAMES || !hf_metrics_file_extend(file, index))
+    if (index == HF_METRICS_NAMES)
         return;
-    hf_metrics_take(block, index, name);
+    hf_metrics_file_take(file, index, name);
     if (addition->waited)
-        hf_metrics_count(&block->entries[index].weight);
+        block->entries[index].weight++;
     add(&block->entries[index].series, addition);
 }
 
@@ -75,13 +74,10 @@ static void add_to_all(struct hf_grant *grant, const struct addition *addition)
 /* Count one event, if the client counts. */
 static void count(struct hf_grant *grant, const struct addition *addition)
 {
-    struct hf_metrics_block *block = grant->client->metrics.file.block;
-
-    if (block == NULL)
+    if (!hf_client_metrics_on(grant->client))
         return;
-    hf_metrics_begin(block);
     add_to_all(grant, addition);
-    hf_metrics_end(block);
+    hf_client_metrics_keep(grant->client);
 }
 
 /* Call the user's function with ${event}, for each lock of ${grant}. */
@@ -116,11 +112,10 @@ static void count_end(struct hf_grant *grant, hf_status status,
 
     if (block == NULL)
         return;
-    hf_metrics_begin(block);
     if ((unsigned)status < HF_METRICS_STATUSES)
-        hf_metrics_count(&block->ended[status]);
+        block->ended[status]++;
     add_to_all(grant, addition);
-    hf_metrics_end(block);
+    hf_client_metrics_keep(grant->client);
 }
 
 void hf_grant_metrics_granted(struct hf_grant *grant)

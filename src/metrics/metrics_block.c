@@ -59,19 +59,13 @@ struct hf_metrics_duration hf_metrics_duration(uint64_t us)
     return (struct hf_metrics_duration){.us = us, .bucket = low, .known = true};
 }
 
-static uint64_t load(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
 /* The entry with the least weight. */
 static size_t find_least(const struct hf_metrics_block *block)
 {
     size_t least = 0;
 
     for (size_t i = 1; i < HF_METRICS_NAMES; i++)
-        if (load(&block->entries[i].weight) <
-            load(&block->entries[least].weight))
+        if (block->entries[i].weight < block->entries[least].weight)
             least = i;
     return least;
 }
@@ -80,14 +74,14 @@ static size_t find_least(const struct hf_metrics_block *block)
 size_t hf_metrics_find(const struct hf_metrics_block *block,
                        struct hf_metrics_name_ref *name, bool contended)
 {
-    size_t used = (size_t)load(&block->header.used);
+    size_t used = (size_t)block->header.used;
 
     if (name->text == NULL)
         return HF_METRICS_NAMES;
-    if (name->entry < used && load(&block->entries[name->entry].id) == name->id)
+    if (name->entry < used && block->entries[name->entry].id == name->id)
         return name->entry;
     for (size_t i = 0; i < used; i++)
-        if (load(&block->entries[i].id) == name->id)
+        if (block->entries[i].id == name->id)
             return name->entry = i;
     if (used < HF_METRICS_NAMES)
         return name->entry = used;
@@ -96,20 +90,18 @@ size_t hf_metrics_find(const struct hf_metrics_block *block,
 
 /* The weight of the name before stays: it is the error of Space-Saving, by
  * which a new name may be overestimated. */
-void hf_metrics_take(struct hf_metrics_block *block, size_t index,
+bool hf_metrics_take(struct hf_metrics_block *block, size_t index,
                      const struct hf_metrics_name_ref *name)
 {
     struct hf_metrics_entry *entry = &block->entries[index];
 
     assert(name->text != NULL && index < HF_METRICS_NAMES);
-    if (load(&entry->id) == name->id)
-        return;
-    atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    if (entry->id == name->id)
+        return false;
     memset(&entry->series, 0, sizeof(entry->series));
     (void)snprintf(entry->name, sizeof(entry->name), "%s", name->text);
-    atomic_store_explicit(&entry->id, name->id, memory_order_release);
-    if (index >= load(&block->header.used))
-        atomic_store_explicit(&block->header.used, index + 1,
-                              memory_order_release);
+    entry->id = name->id;
+    if (index >= block->header.used)
+        block->header.used = index + 1;
+    return true;
 }

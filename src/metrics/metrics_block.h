@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counters of one client, in one piece of memory that may be a mapped file:
- * its layout, and how it is written.
+ * The counters of one client, in one piece of memory: their layout, and which
+ * names have an entry.  A file has the same layout (metrics_file.h).
  *
- * One process writes, with its client's lock held.  Others may read the file
- * meanwhile, and the writer may be killed between any two stores.  So nothing
- * is locked, and every order of stores is chosen so that what a killed writer
- * leaves counts nothing twice:
+ * One process writes, with its client's lock held, in memory that is its own.
  *
- *  - .sequence is odd while an event is being counted.  A reader of a living
- *    writer reads again (a sequence lock: Lameter, "Effective Synchronization
- * on Linux/NUMA Systems", 2005).  Of a dead writer at most the last event is
- *    counted in part.
  *  - What the names have that are in no entry is not stored.  It is .named less
  *    the sum of the entries.  So an entry passes to another name by being
  *    cleared, and not by being moved.
@@ -23,7 +16,6 @@
 #ifndef HF_METRICS_METRICS_BLOCK_H
 #define HF_METRICS_METRICS_BLOCK_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,24 +43,24 @@ struct hf_metrics_header {
     char boot[HF_METRICS_BOOT_BYTES]; /* the id of the boot, with a NUL */
     uint64_t pid;                     /* in the namespace of the process */
     uint64_t started;                 /* in the kernel's ticks since the boot */
-    _Atomic uint64_t closed;          /* not 0: the client was closed */
-    _Atomic uint64_t sequence;        /* odd: an event is being counted */
-    _Atomic uint64_t used;            /* entries that were ever in use */
+    uint64_t closed;                  /* not 0: the client was closed */
+    uint64_t sequence;                /* odd: an event is being counted */
+    uint64_t used;                    /* entries that were ever in use */
 };
 
 /* As struct hf_histogram; the count is the sum of the buckets. */
 struct hf_metrics_histogram {
-    _Atomic uint64_t sum_us;
-    _Atomic uint64_t buckets[HF_HISTOGRAM_BUCKETS];
+    uint64_t sum_us;
+    uint64_t buckets[HF_HISTOGRAM_BUCKETS];
 };
 
 /* As struct hf_lock_stats. */
 struct hf_metrics_series {
-    _Atomic uint64_t acquired;
-    _Atomic uint64_t waited;
-    _Atomic uint64_t failed;
-    _Atomic uint64_t lost;
-    _Atomic uint64_t revoked;
+    uint64_t acquired;
+    uint64_t waited;
+    uint64_t failed;
+    uint64_t lost;
+    uint64_t revoked;
     struct hf_metrics_histogram wait;
     struct hf_metrics_histogram hold;
     struct hf_metrics_histogram handoff;
@@ -76,8 +68,8 @@ struct hf_metrics_series {
 
 /* A name that has numbers of its own. */
 struct hf_metrics_entry {
-    _Atomic uint64_t id;     /* of the name, hf_metrics_name_id(); 0: none */
-    _Atomic uint64_t weight; /* acquires that waited, as Space-Saving counts */
+    uint64_t id;     /* of the name, hf_metrics_name_id(); 0: none */
+    uint64_t weight; /* acquires that waited, as Space-Saving counts */
     char name[HF_METRICS_NAME_BYTES];
     struct hf_metrics_series series;
 };
@@ -85,11 +77,11 @@ struct hf_metrics_entry {
 struct hf_metrics_block {
     struct hf_metrics_header header;
     struct hf_metrics_series all;
-    struct hf_metrics_series named;              /* of all names together */
-    _Atomic uint64_t ended[HF_METRICS_STATUSES]; /* acquires, by status */
-    _Atomic uint64_t reconnects;
-    _Atomic uint64_t suspensions;
-    _Atomic uint64_t sessions_lost;
+    struct hf_metrics_series named;      /* of all names together */
+    uint64_t ended[HF_METRICS_STATUSES]; /* acquires, by status */
+    uint64_t reconnects;
+    uint64_t suspensions;
+    uint64_t sessions_lost;
     struct hf_metrics_histogram round_trip;
     struct hf_metrics_entry entries[HF_METRICS_NAMES];
 };
@@ -113,34 +105,6 @@ struct hf_metrics_name_ref {
  * too long is cut, and ends with '~' and its id in hex. */
 uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES]);
 
-/* Begin, and end, to count an event. */
-static inline void hf_metrics_begin(struct hf_metrics_block *block)
-{
-    uint64_t sequence =
-        atomic_load_explicit(&block->header.sequence, memory_order_relaxed);
-
-    atomic_store_explicit(&block->header.sequence, sequence + 1,
-                          memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-}
-
-static inline void hf_metrics_end(struct hf_metrics_block *block)
-{
-    uint64_t sequence =
-        atomic_load_explicit(&block->header.sequence, memory_order_relaxed);
-
-    atomic_store_explicit(&block->header.sequence, sequence + 1,
-                          memory_order_release);
-}
-
-/* Add one.  Stores become visible in the order of the calls. */
-static inline void hf_metrics_count(_Atomic uint64_t *counter)
-{
-    atomic_store_explicit(
-        counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-        memory_order_release);
-}
-
 /* A duration, and its bucket in every histogram.  All zero: none. */
 struct hf_metrics_duration {
     uint64_t us;
@@ -155,12 +119,8 @@ static inline void
 hf_metrics_observe(struct hf_metrics_histogram *histogram,
                    const struct hf_metrics_duration *duration)
 {
-    hf_metrics_count(&histogram->buckets[duration->bucket]);
-    atomic_store_explicit(
-        &histogram->sum_us,
-        atomic_load_explicit(&histogram->sum_us, memory_order_relaxed) +
-            duration->us,
-        memory_order_release);
+    histogram->buckets[duration->bucket]++;
+    histogram->sum_us += duration->us;
 }
 
 /* The number of the entry that ${name} has, or is to have from now on;
@@ -169,9 +129,8 @@ hf_metrics_observe(struct hf_metrics_histogram *histogram,
 size_t hf_metrics_find(const struct hf_metrics_block *block,
                        struct hf_metrics_name_ref *name, bool contended);
 
-/* Give the entry ${index} to ${name}, unless it has it.  Between begin and
- * end. */
-void hf_metrics_take(struct hf_metrics_block *block, size_t index,
+/* Give the entry ${index} to ${name}.  False: it had it before. */
+bool hf_metrics_take(struct hf_metrics_block *block, size_t index,
                      const struct hf_metrics_name_ref *name);
 
 #endif

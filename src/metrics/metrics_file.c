@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making, mapping and closing the file.
+ * Making, writing and closing the file.
  */
 #include "metrics/metrics_file.h"
 
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,10 +28,9 @@
 static const size_t all_bytes = sizeof(struct hf_metrics_block);
 
 /* As a file, it has the same form on every machine of one byte order. */
-_Static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t),
-               "an atomic is the number and nothing else");
 _Static_assert(sizeof(struct hf_metrics_header) == 104, "no padding");
 _Static_assert(sizeof(struct hf_metrics_entry) == 816, "no padding");
+_Static_assert(HF_METRICS_NAMES == 64, "a bit for each entry");
 
 /* ------------------------------------------------------------ identity -- */
 
@@ -87,7 +86,7 @@ static hf_status fail(struct hf_error *error, const char *call,
 
     if (errno == EACCES || errno == EPERM || errno == EROFS)
         status = HF_EDENIED;
-    else if (errno == ENOSPC || errno == EDQUOT)
+    else if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
         status = HF_EFULL;
     else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
         status = HF_ELIMIT;
@@ -151,42 +150,132 @@ static void lock_file(int fd)
     (void)fcntl(fd, F_SETLK, &lock);
 }
 
-/* Map ${fd}, whose size is set. */
-static bool map_file(struct hf_metrics_file *file, int fd)
+/* Write ${bytes} of the block that are ${at} bytes behind its beginning. */
+static bool write_part(const struct hf_metrics_file *file, size_t at,
+                       size_t bytes)
 {
-    void *memory =
-        mmap(NULL, all_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const char *from = (const char *)file->block + at;
+    ssize_t put = pwrite(file->fd, from, bytes, (off_t)at);
 
-    if (memory == MAP_FAILED)
+    if (put >= 0 && (size_t)put < bytes)
+        errno = ENOSPC;
+    return put >= 0 && (size_t)put == bytes;
+}
+
+static bool write_sequence(struct hf_metrics_file *file)
+{
+    file->block->header.sequence++;
+    return write_part(file, offsetof(struct hf_metrics_header, sequence),
+                      sizeof(uint64_t));
+}
+
+/* Say in the file that the entry at ${at} is none. */
+static bool clear_id(const struct hf_metrics_file *file, size_t at)
+{
+    static const uint64_t none;
+
+    return pwrite(file->fd, &none, sizeof(none), (off_t)at) == sizeof(none);
+}
+
+/* Write the entry ${i}; its id last, if it has another name in the file. */
+static bool write_entry(const struct hf_metrics_file *file, size_t i)
+{
+    const size_t at = hf_metrics_block_bytes(i), id_bytes = sizeof(uint64_t);
+
+    if ((file->renamed >> i & 1) == 0)
+        return write_part(file, at, sizeof(struct hf_metrics_entry));
+    return clear_id(file, at) &&
+           write_part(file, at + id_bytes,
+                      sizeof(struct hf_metrics_entry) - id_bytes) &&
+           write_part(file, at, id_bytes);
+}
+
+/* The file has the length of a block: somebody may have truncated it. */
+static bool restore_length(struct hf_metrics_file *file, off_t length)
+{
+    if (length == (off_t)all_bytes)
+        return true;
+    for (size_t i = 0; i < file->block->header.used; i++)
+        file->changed |= UINT64_C(1) << i;
+    return ftruncate(file->fd, (off_t)all_bytes) == 0;
+}
+
+/* A write beyond this limit kills the process. */
+static bool check_limit(void)
+{
+    struct rlimit limit;
+
+    errno = EFBIG;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+           limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= all_bytes;
+}
+
+/* Write all that has changed, but for the length.  False with errno. */
+static bool write_changed(struct hf_metrics_file *file)
+{
+    if (!write_sequence(file) ||
+        !write_part(file, 0, hf_metrics_block_bytes(0)))
         return false;
-    file->block = memory;
-    file->fd = fd;
-    file->ready = 0;
+    for (size_t i = 0; i < HF_METRICS_NAMES; i++)
+        if ((file->changed >> i & 1) != 0 && !write_entry(file, i))
+            return false;
+    if (!write_sequence(file))
+        return false;
+    file->changed = file->renamed = 0;
     return true;
 }
 
-/* Give ${fd} its size, with memory for all but the entries, and write the
- * header.  Set ${call} to what failed. */
+/* Is .fd still our file?  A program may have closed it behind our back. */
+static bool is_ours(const struct hf_metrics_file *file, struct stat *stat)
+{
+    return fstat(file->fd, stat) == 0 && stat->st_dev == file->device &&
+           stat->st_ino == file->inode;
+}
+
+hf_status hf_metrics_file_write(struct hf_metrics_file *file,
+                                struct hf_error *error)
+{
+    bool was_behind = file->behind;
+    struct stat stat;
+
+    if (file->fd < 0)
+        return HF_OK;
+    if (!is_ours(file, &stat)) {
+        file->fd = -1;
+        return hf_error_set(error, HF_ESTATE,
+                            "the program has closed its descriptor; expected "
+                            "it to close only those that it has opened");
+    }
+    /* An odd number stays if the write before failed in the middle. */
+    file->block->header.sequence &= ~UINT64_C(1);
+    file->behind = !check_limit() || !restore_length(file, stat.st_size) ||
+                   !write_changed(file);
+    return file->behind && !was_behind
+               ? fail(error, "write", "the file of this process")
+               : HF_OK;
+}
+
+/* Give the new file ${fd} its length and header.  Set ${call} to what failed.
+ */
 static bool prepare_file(struct hf_metrics_file *file, int fd,
                          const char **call)
 {
-    *call = "ftruncate";
-    if (ftruncate(fd, (off_t)all_bytes) != 0)
+    struct stat stat;
+
+    *call = "fstat";
+    if (fstat(fd, &stat) != 0)
         return false;
-    *call = "posix_fallocate";
-    errno = posix_fallocate(fd, 0, (off_t)hf_metrics_block_bytes(1));
-    if (errno != 0)
-        return false;
-    *call = "mmap";
-    if (!map_file(file, fd))
-        return false;
-    file->ready = 1;
+    file->fd = fd;
+    file->device = stat.st_dev;
+    file->inode = stat.st_ino;
     write_header(&file->block->header);
-    return true;
+    *call = "write";
+    return check_limit() && restore_length(file, stat.st_size) &&
+           write_changed(file);
 }
 
 /* Make a file under another name, and rename it when it has a header and a
- * lock.  True with no block: it was removed meanwhile. */
+ * lock.  True with no descriptor: it was removed meanwhile. */
 static bool try_create(struct hf_metrics_file *file, int dir, const char **call)
 {
     char made[64], named[64];
@@ -211,82 +300,90 @@ static bool try_create(struct hf_metrics_file *file, int dir, const char **call)
     *call = "rename";
     if (renameat(dir, made, dir, named) == 0)
         return true;
-    munmap(file->block, all_bytes);
-    file->block = NULL;
     if (errno == ENOENT) {
         close(fd);
+        file->fd = -1;
         return true;
     }
 close_fd:
     (void)unlinkat(dir, made, 0);
     close(fd);
+    file->fd = -1;
     return false;
+}
+
+/* ${file} has a block and no file yet. */
+static hf_status create(struct hf_metrics_file *file, int dir, const char *path,
+                        struct hf_error *error)
+{
+    const char *call;
+
+    for (int i = 0; i < CREATE_TRIES && file->fd < 0; i++)
+        if (!try_create(file, dir, &call))
+            return fail(error, call, path);
+    if (file->fd < 0)
+        return hf_error_set(error, HF_EDIR,
+                            "somebody removes the files that are made in "
+                            "%.200s; expected `holdfast metrics` alone to do "
+                            "that",
+                            path);
+    return HF_OK;
 }
 
 hf_status hf_metrics_file_create(struct hf_metrics_file *file, const char *path,
                                  struct hf_error *error)
 {
-    const char *call = "rename";
     hf_status status;
     int dir = -1;
 
-    *file = (struct hf_metrics_file){.fd = -1};
-    if ((status = hf_metrics_open_dir(path, true, &dir, error)) != HF_OK)
-        return status;
-    for (int i = 0; i < CREATE_TRIES && file->block == NULL; i++)
-        if (!try_create(file, dir, &call)) {
-            status = fail(error, call, path);
-            break;
-        }
-    close(dir);
-    if (status == HF_OK && file->block == NULL)
-        status = hf_error_set(error, HF_EDIR,
-                              "somebody removes the files that are made in "
-                              "%.200s; expected `holdfast metrics` alone to do "
-                              "that",
-                              path);
+    if (!hf_metrics_file_in_memory(file))
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    status = hf_metrics_open_dir(path, true, &dir, error);
+    if (status == HF_OK) {
+        status = create(file, dir, path, error);
+        close(dir);
+    }
     if (status != HF_OK)
-        file->fd = -1;
+        hf_metrics_file_close(file);
     return status;
 }
 
 bool hf_metrics_file_in_memory(struct hf_metrics_file *file)
 {
-    *file = (struct hf_metrics_file){.fd = -1, .ready = HF_METRICS_NAMES};
+    *file = (struct hf_metrics_file){.fd = -1};
     file->block = hf_alloc(all_bytes);
     return file->block != NULL;
 }
 
-bool hf_metrics_file_extend(struct hf_metrics_file *file, size_t index)
+void hf_metrics_file_take(struct hf_metrics_file *file, size_t index,
+                          const struct hf_metrics_name_ref *name)
 {
-    if (index < file->ready)
-        return true;
-    if (posix_fallocate(file->fd, 0,
-                        (off_t)hf_metrics_block_bytes(index + 1)) != 0)
-        return false;
-    file->ready = index + 1;
-    return true;
+    file->changed |= UINT64_C(1) << index;
+    if (hf_metrics_take(file->block, index, name))
+        file->renamed |= UINT64_C(1) << index;
 }
 
 void hf_metrics_file_close(struct hf_metrics_file *file)
 {
+    struct hf_error ignored;
+
     if (file->block == NULL)
         return;
-    if (file->fd < 0) {
-        hf_free(file->block);
-    } else {
-        atomic_store_explicit(&file->block->header.closed, 1,
-                              memory_order_release);
-        munmap(file->block, all_bytes);
+    file->block->header.closed = 1;
+    (void)hf_metrics_file_write(file, &ignored);
+    if (file->fd >= 0)
         close(file->fd);
-    }
+    hf_free(file->block);
     *file = (struct hf_metrics_file){.fd = -1};
 }
 
-/* The mapping goes with the child, which does not write to it. */
+/* The child's copy of the block stays allocated: another thread may have been
+ * in the allocator. */
 void hf_metrics_file_after_fork(struct hf_metrics_file *file)
 {
-    if (file->fd >= 0)
+    struct stat stat;
+
+    if (file->fd >= 0 && is_ours(file, &stat))
         close(file->fd);
     *file = (struct hf_metrics_file){.fd = -1};
 }

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a block: of the process alone, or a file in a directory that
+ * The block of a client, and its copy in a file in a directory that
  * `holdfast metrics --dir` reads.
  *
- * The file is mapped.  It has room for all entries, but blocks of the
- * filesystem are allocated for those in use only, before they are written,
- * because a write to a mapped page for which there is no space kills the
- * process.  The process keeps a record lock on the file as a sign of life;
- * nobody ever waits for it.
+ * The client counts in memory of its own and writes what has changed, because
+ * what counts must not be able to kill what it counts: a page of a mapped file
+ * that somebody truncates, or for which the disk has no room, kills the process
+ * that touches it.  For the same reason nothing is written beyond the limit of
+ * the size of files (SIGXFSZ), nor to a descriptor that became another file.
+ *
+ * Others read the file meanwhile, and the writer may be killed between any two
+ * writes.  So nothing is locked, and the order of writes is chosen so that what
+ * a killed writer leaves counts nothing twice:
+ *
+ *  - .sequence is odd while the file is being written.  A reader of a living
+ *    writer reads again (a sequence lock: Lameter, "Effective Synchronization
+ *    on Linux/NUMA Systems", 2005).  Of a dead writer at most the last event is
+ *    counted in part.
+ *  - The sum of all names is written before the entries, because an entry must
+ *    never have more than the sum.
+ *  - An entry that has another name is no entry until all of it is written.
+ *
+ * The process keeps a record lock on the file as a sign of life; nobody ever
+ * waits for it.
  */
 #ifndef HF_METRICS_METRICS_FILE_H
 #define HF_METRICS_METRICS_FILE_H
+
+#include <sys/types.h>
 
 #include "metrics/metrics_block.h"
 
@@ -22,7 +39,11 @@
 struct hf_metrics_file {
     struct hf_metrics_block *block; /* NULL: there is none */
     int fd;                         /* -1: no file */
-    size_t ready;                   /* entries that have memory */
+    dev_t device;                   /* of the file that .fd is */
+    ino_t inode;
+    uint64_t changed; /* entries that the file does not have, a bit for each */
+    uint64_t renamed; /* of them those that have another name in the file */
+    bool behind;      /* the last write failed */
 };
 
 /* Set ${file} to a block in memory.  False if there is no memory. */
@@ -31,13 +52,24 @@ bool hf_metrics_file_in_memory(struct hf_metrics_file *file);
 /* Set ${file} to a block in a new file in the directory ${path}, which is made
  * if it does not exist; the one above it must exist.
  *   Fails     HF_EDIR if it is no directory, or one that everybody may write
- *             to and that is not sticky; HF_EDENIED HF_EFULL HF_ELIMIT.  There
- * is then no block. */
+ *             to and that is not sticky; HF_EDENIED HF_EFULL HF_ELIMIT
+ *             HF_ENOMEM.  There is then no block. */
 hf_status hf_metrics_file_create(struct hf_metrics_file *file, const char *path,
                                  struct hf_error *error);
 
-/* Have memory for the entry ${index}.  False if there is none. */
-bool hf_metrics_file_extend(struct hf_metrics_file *file, size_t index);
+/* Give the entry ${index} to ${name}, unless it has it.  It is about to change.
+ */
+void hf_metrics_file_take(struct hf_metrics_file *file, size_t index,
+                          const struct hf_metrics_name_ref *name);
+
+/* Write to the file what has changed, if there is a file.  What could not be
+ * written is written with the next call.
+ *   Fails     only the first of several calls that could not write: HF_EFULL,
+ *             also for the limit of the size of files; HF_EDIR HF_EDENIED
+ *             HF_ELIMIT.  After HF_ESTATE the descriptor was closed by the
+ *             program, and nothing is written any more. */
+hf_status hf_metrics_file_write(struct hf_metrics_file *file,
+                                struct hf_error *error);
 
 /* Say that the block will not change any more, and free it.  The file stays,
  * for those who read it. */

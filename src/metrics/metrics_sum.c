@@ -13,19 +13,14 @@
 #include "core/memory.h"
 #include "core/utf8.h"
 
-static uint64_t load(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
 /* -------------------------------------------------------------- reading -- */
 
 static void add_histogram(struct hf_histogram *to,
                           const struct hf_metrics_histogram *from)
 {
-    to->sum_us += load(&from->sum_us);
+    to->sum_us += from->sum_us;
     for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++) {
-        uint64_t count = load(&from->buckets[i]);
+        uint64_t count = from->buckets[i];
 
         to->buckets[i] += count;
         to->count += count;
@@ -35,11 +30,11 @@ static void add_histogram(struct hf_histogram *to,
 static void add_series(struct hf_lock_stats *to,
                        const struct hf_metrics_series *from)
 {
-    to->acquired += load(&from->acquired);
-    to->waited += load(&from->waited);
-    to->failed += load(&from->failed);
-    to->lost += load(&from->lost);
-    to->revoked += load(&from->revoked);
+    to->acquired += from->acquired;
+    to->waited += from->waited;
+    to->failed += from->failed;
+    to->lost += from->lost;
+    to->revoked += from->revoked;
     add_histogram(&to->wait, &from->wait);
     add_histogram(&to->hold, &from->hold);
     add_histogram(&to->handoff, &from->handoff);
@@ -84,11 +79,11 @@ static bool add_entry(struct hf_metrics_sum *sum,
 {
     struct hf_metrics_sum_name *name;
 
-    if (load(&entry->id) == 0)
+    if (entry->id == 0)
         return true;
-    if ((name = get_name(sum, load(&entry->id))) == NULL)
+    if ((name = get_name(sum, entry->id)) == NULL)
         return false;
-    name->weight += load(&entry->weight);
+    name->weight += entry->weight;
     copy_text(name->text, entry);
     add_series(&name->stats, &entry->series);
     return true;
@@ -99,15 +94,15 @@ static bool add_entry(struct hf_metrics_sum *sum,
 bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
                         const struct hf_metrics_block *block, size_t entries)
 {
-    uint64_t used = load(&block->header.used);
+    uint64_t used = block->header.used;
 
     add_series(&sum->all, &block->all);
     add_series(&sum->named, &block->named);
     for (size_t i = 0; i < HF_METRICS_STATUSES; i++)
-        sum->ended[i] += load(&block->ended[i]);
-    sum->reconnects += load(&block->reconnects);
-    sum->suspensions += load(&block->suspensions);
-    sum->sessions_lost += load(&block->sessions_lost);
+        sum->ended[i] += block->ended[i];
+    sum->reconnects += block->reconnects;
+    sum->suspensions += block->suspensions;
+    sum->sessions_lost += block->sessions_lost;
     add_histogram(&sum->round_trip, &block->round_trip);
     for (size_t i = 0; i < entries && i < used; i++)
         if (!add_entry(sum, &block->entries[i]))
@@ -137,19 +132,19 @@ void hf_metrics_sum_trim(struct hf_metrics_sum *sum)
 static void write_histogram(struct hf_metrics_histogram *to,
                             const struct hf_histogram *from)
 {
-    atomic_init(&to->sum_us, from->sum_us);
+    to->sum_us = from->sum_us;
     for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++)
-        atomic_init(&to->buckets[i], from->buckets[i]);
+        to->buckets[i] = from->buckets[i];
 }
 
 static void write_series(struct hf_metrics_series *to,
                          const struct hf_lock_stats *from)
 {
-    atomic_init(&to->acquired, from->acquired);
-    atomic_init(&to->waited, from->waited);
-    atomic_init(&to->failed, from->failed);
-    atomic_init(&to->lost, from->lost);
-    atomic_init(&to->revoked, from->revoked);
+    to->acquired = from->acquired;
+    to->waited = from->waited;
+    to->failed = from->failed;
+    to->lost = from->lost;
+    to->revoked = from->revoked;
     write_histogram(&to->wait, &from->wait);
     write_histogram(&to->hold, &from->hold);
     write_histogram(&to->handoff, &from->handoff);
@@ -161,20 +156,20 @@ void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
     write_series(&block->all, &sum->all);
     write_series(&block->named, &sum->named);
     for (size_t i = 0; i < HF_METRICS_STATUSES; i++)
-        atomic_init(&block->ended[i], sum->ended[i]);
-    atomic_init(&block->reconnects, sum->reconnects);
-    atomic_init(&block->suspensions, sum->suspensions);
-    atomic_init(&block->sessions_lost, sum->sessions_lost);
+        block->ended[i] = sum->ended[i];
+    block->reconnects = sum->reconnects;
+    block->suspensions = sum->suspensions;
+    block->sessions_lost = sum->sessions_lost;
     write_histogram(&block->round_trip, &sum->round_trip);
     for (size_t i = 0; i < sum->count; i++) {
         struct hf_metrics_entry *entry = &block->entries[i];
 
-        atomic_init(&entry->id, sum->names[i].id);
-        atomic_init(&entry->weight, sum->names[i].weight);
+        entry->id = sum->names[i].id;
+        entry->weight = sum->names[i].weight;
         memcpy(entry->name, sum->names[i].text, sizeof(entry->name));
         write_series(&entry->series, &sum->names[i].stats);
     }
-    atomic_init(&block->header.used, sum->count);
+    block->header.used = sum->count;
 }
 
 /* --------------------------------------------------------------- others -- */

@@ -70,6 +70,11 @@ def measured(*arguments, env):
     return done.stdout, seconds, int(done.stderr)
 
 
+def can_unshare(*options):
+    return subprocess.run(["unshare", *options, "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
 def kill(pid, number=signal.SIGKILL):
     """Send a signal to a process that may have ended by itself."""
     try:

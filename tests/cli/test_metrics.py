@@ -11,6 +11,7 @@ import json
 import os
 import pty
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -525,6 +526,76 @@ class Directory(Case):
         status, out, err = self.tool("--dir", self.path("none"))
         self.assertEqual((status, out), (73, ""))
         self.assertIn("No such file", err)
+
+    def test_a_file_that_is_truncated_kills_nobody(self):
+        """And it counts what its client counted before, too."""
+        for length in (0, 100, 1000, 2000, BYTES + 5000):
+            with self.subTest(length=length):
+                holder = self.holder()
+                name, = self.files()
+                path = os.path.join(self.metrics, name)
+                os.truncate(path, length)
+                self.assertEqual(self.finish(holder)[0], 0)
+                self.assertEqual(os.stat(path).st_size, BYTES)
+                seen = self.sum()
+                self.assertEqual(
+                    seen.of("lock_acquires_total", name="lock"), 1)
+                self.assertEqual(
+                    seen.of("lock_hold_seconds_count", name="lock"), 1)
+                shutil.rmtree(self.metrics)
+
+    def test_a_limit_of_the_size_of_files_kills_nobody(self):
+        """The kernel ends a process that writes beyond it."""
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        self.environment["HOLDFAST_LOG"] = "warning"
+        worker = self.worker(count=2, stderr=subprocess.PIPE,
+                             preexec_fn=limited)
+        out, err = worker.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual((worker.returncode, out), (0, b".."), err)
+        self.assertIn(b"no metrics in HOLDFAST_METRICS_DIR: write of", err)
+        self.assertIn(b"File too large", err)
+        self.assertEqual(self.files(), [])
+
+    def test_a_limit_that_comes_later_kills_nobody(self):
+        holder = self.holder()
+        supervisor = self.supervisor(holder)
+        resource.prlimit(supervisor, resource.RLIMIT_FSIZE, (0, 0))
+        status, _, err = self.finish(holder)
+        self.assertEqual(status, 0)
+        self.assertIn("the file in HOLDFAST_METRICS_DIR is behind: write of",
+                      err)
+        self.assertEqual(err.count("is behind"), 1, err)
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 1})
+
+    @unittest.skipUnless(harness.can_unshare("-m"),
+                         "no mount namespace to be had")
+    def test_a_disk_that_is_full_kills_nobody(self):
+        """What finds no room is written once there is some."""
+        os.mkdir(self.metrics)
+        script = """mount -t tmpfs -o size=24k none "$1" || exit 9
+            cat /dev/zero > "$1/all" 2>/dev/null
+            "$2" run -c "$3" a -- true || exit 8
+            truncate -s 16k "$1/all"
+            "$2" run -c "$3" a -- sh -c 'cat /dev/zero >> "$1/all"' a "$1"
+            "$2" run -c "$3" a -- sh -c '
+                cat /dev/zero >> "$1/all"
+                i=0
+                while [ $i -lt 9 ]; do
+                    "$2" run -n -c "$3" b$i -- true || exit 7
+                    i=$((i + 1))
+                done' a "$1" "$2" "$3" || exit 6
+            rm "$1/all"
+            "$2" run -c "$3" a -- true || exit 5
+            "$2" metrics --dir "$1" """
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", self.metrics,
+             harness.TOOL, "file:" + self.locks], env=self.environment,
+            capture_output=True, text=True, timeout=waiting.LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("No space left on device", done.stderr)
+        self.assertGreaterEqual(Samples(done.stdout).acquires()["HF_OK"], 1)
 
     def test_another_who_keeps_the_lock(self):
         self.work()

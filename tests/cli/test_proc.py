@@ -13,11 +13,6 @@ from harness import waiting
 HIDE = os.environ["HIDE"]
 
 
-def can_unshare(*options):
-    return subprocess.run(["unshare", *options, "true"], check=False,
-                          stderr=subprocess.DEVNULL).returncode == 0
-
-
 class Proc(harness.Case):
     def tearDown(self):
         for pid in {beat.pid for beat in self.beats()}:
@@ -123,13 +118,13 @@ class Proc(harness.Case):
             env=self.environment, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout, done.stderr
 
-    @unittest.skipUnless(can_unshare("-m"), "no mount namespace to be had")
+    @unittest.skipUnless(harness.can_unshare("-m"), "no mount namespace to be had")
     def test_no_proc(self):
         status, out, err = self.unshared(["-m"], "mount -t tmpfs none /proc")
         self.assertEqual((status, out), (70, ""), err)
         self.assertIn("mount it", err)
 
-    @unittest.skipUnless(can_unshare("-m", "-p", "-f"),
+    @unittest.skipUnless(harness.can_unshare("-m", "-p", "-f"),
                          "no pid namespace to be had")
     def test_proc_of_other_processes(self):
         """Its numbers mean other processes there than here."""
@@ -137,7 +132,7 @@ class Proc(harness.Case):
         self.assertEqual((status, out), (70, ""), err)
         self.assertIn("another pid namespace", err)
 
-    @unittest.skipUnless(os.getuid() == 0 and can_unshare("-m", "-p", "-f"),
+    @unittest.skipUnless(os.getuid() == 0 and harness.can_unshare("-m", "-p", "-f"),
                          "no pid namespace to be had")
     def test_hidepid(self):
         """Those of the user are seen, and that is enough."""

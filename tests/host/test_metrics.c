@@ -3,6 +3,7 @@
  * (src/host/client_metrics.c, grant_metrics.c, src/metrics). */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -646,6 +647,60 @@ static void an_unknown_option_is_refused(void **state)
     host_directory_remove(&directory);
 }
 
+/* ------------------------------------------------------------ the file -- */
+
+/* The descriptor of this process that is a file in ${path}; -1: none. */
+static int find_descriptor_in(const char *path)
+{
+    char link[32], target[256];
+
+    for (int fd = 3; fd < 1000; fd++) {
+        ssize_t bytes;
+
+        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        bytes = readlink(link, target, sizeof(target) - 1);
+        target[bytes > 0 ? bytes : 0] = '\0';
+        if (strncmp(target, path, strlen(path)) == 0)
+            return fd;
+    }
+    return -1;
+}
+
+/* A program closes what it did not open, and its next file gets the number. */
+static void
+a_descriptor_that_became_another_file_is_not_written_to(void **state)
+{
+    char text[] = "/tmp/holdfast-text-XXXXXX";
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct host_directory locks, metrics;
+    struct host_fixture host;
+    struct hf_lock *lock;
+    int fd, other = mkstemp(text);
+
+    (void)state;
+    memset(&host, 0, sizeof(host));
+    host_directory_create(&locks);
+    host_directory_create(&metrics);
+    assert_int_equal(setenv("HOLDFAST_METRICS_DIR", metrics.path, 1), 0);
+    opts.metrics = HF_METRICS_DIR;
+    host_open_with(&host, WAY_THREAD, locks.url, &opts);
+    fd = find_descriptor_in(metrics.path);
+    assert_true(fd >= 0 && other >= 0);
+    assert_int_equal(dup2(other, fd), fd);
+    lock = host_open_lock(&host, "a");
+    pass(&host, lock);
+    hf_lock_free(lock);
+    host_close(&host);
+    assert_int_equal(lseek(other, 0, SEEK_END), 0);
+    assert_int_equal(fcntl(fd, F_GETFD), 0); /* it is the program's now */
+    assert_int_equal(unsetenv("HOLDFAST_METRICS_DIR"), 0);
+    close(fd);
+    close(other);
+    assert_int_equal(unlink(text), 0);
+    host_directory_remove(&metrics);
+    host_directory_remove(&locks);
+}
+
 struct text {
     char text[65536];
     size_t bytes;
@@ -711,6 +766,8 @@ TEST_FILE(metrics)
         cmocka_unit_test(connections_and_sessions_are_counted),
         cmocka_unit_test(a_client_that_was_not_asked_counts_nothing),
         cmocka_unit_test(an_unknown_option_is_refused),
+        cmocka_unit_test(
+            a_descriptor_that_became_another_file_is_not_written_to),
         cmocka_unit_test(the_text_ends_or_is_stopped),
     };
 
