@@ -152,10 +152,12 @@ HF_API hf_status hf_zookeeper_registration_wait_start(
 
 /**
  * hf_zookeeper_registration_close(registration, wait_ms):
- * End and free ${registration} (NULL is fine): delete its node and wait for
- * that.  HF_OK means that the node is not there, and that nothing that was sent
- * can make it again.  Otherwise the deletion goes on until it has succeeded,
- * the session has ended, or ${path} is registered again.
+ * End and free ${registration} (NULL is fine): delete its node, as any node at
+ * its path that this session has made, and wait for that.  HF_OK means that
+ * there is no such node, and that nothing that was sent can make it again; so
+ * in an outage this waits for a connection.  Otherwise the deletion goes on
+ * until it has succeeded, the session has ended, or ${path} is registered
+ * again.
  *
  * No callback of ${registration} comes after this, and .drop has been called,
  * as hf_zookeeper_watch_free() says.  Close it before a handle that shares its

@@ -163,20 +163,11 @@ static void parent_ended(struct hf_zookeeper_registration *r)
 
 /* ---------------------------------------------------- the end of a step -- */
 
-/* Was a create carried out, or may it yet be? */
-static bool may_have_created(hf_status status)
-{
-    return status == HF_OK || status == HF_EUNSURE || status == HF_ENOMEM ||
-           status == HF_ELIMIT || status == HF_EPROTOCOL;
-}
-
 /* What the write of the step says, whatever comes next. */
 static void note_write(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
 
-    if (step->kind == HF_REGISTRATION_CREATE)
-        r->may_exist |= may_have_created(step->write.status);
     if ((step->kind == HF_REGISTRATION_CREATE ||
          step->kind == HF_REGISTRATION_SET) &&
         step->write.status == HF_OK)
@@ -196,7 +187,6 @@ static void see_own(struct hf_zookeeper_registration *r)
                    "it was deleted, and made again in the same "
                    "session");
     r->is_made = true;
-    r->may_exist = true;
     r->may_be_left = false;
     r->made_in = step->stat.ephemeral_owner;
     r->stat = step->stat;
@@ -344,16 +334,20 @@ void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
     for (r = zookeeper->registrations; r != NULL; r = next) {
         next = r->next;
         r->retry = (struct hf_retry_state){0};
+        r->may_exist = true;
         r->at_rest &= !r->is_made || r->failed;
         hf_registration_resume(r);
     }
 }
 
 /* Operations of a session that only a server without a quorum knew have not
- * ended with it.  A node that was not seen yet is that of the session, too. */
+ * ended with it.  A node that was not seen yet is that of the session, too,
+ * unless that of another blocks it. */
 static void lose(struct hf_zookeeper_registration *r)
 {
-    if (r->may_exist) {
+    bool blocked = r->at_rest && !r->is_made && !r->failed;
+
+    if (r->may_exist && !blocked) {
         r->may_be_left = true;
         r->made_in = r->zookeeper->retries.session;
     }
@@ -438,6 +432,7 @@ hf_registration_new(struct hf_zookeeper *zookeeper, const char *path)
     r->step_ended = step_ended;
     r->retry_timer.fn = try_again;
     r->retry_timer.arg = r;
+    r->may_exist = zookeeper->begun && zookeeper->session->id != 0;
     hf_registration_events_init(r);
     link_to_handle(r);
     return r;

@@ -102,7 +102,10 @@ struct hf_zookeeper_registration {
     uint64_t written; /* .data_number of the data that it has; 0: of
                          none */
     int64_t made_in;  /* the session of the last node of ours */
-    /* A node of this session may be there or come yet: a create was sent. */
+    /* A node of this session may be there or come yet.  This is so in each
+     * session from the beginning, because another registration of the path or
+     * the user may have made the node: only a look behind a sync says that
+     * there is none. */
     bool may_exist;
     /* The same of .made_in, which has ended: the servers may not have noticed
      * yet. */

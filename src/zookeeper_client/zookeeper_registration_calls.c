@@ -411,8 +411,9 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
         *error = wait.outcome;
     if (status == HF_ETIMEDOUT)
         return hf_error_set(error, status,
-                            "the node of %.200s was not deleted within %llu "
-                            "ms; that goes on until the session ends",
+                            "the node of %.200s is not known to be gone within "
+                            "%llu ms; its deletion goes on until the session "
+                            "ends",
                             r->path, (unsigned long long)wait_ms);
     return status;
 }

@@ -3,6 +3,10 @@
  * The removal of a registration: its node is deleted, and nothing that was sent
  * can make it again.
  *
+ * A node of this session counts as that of the registration, whoever made it:
+ * an earlier registration of the path, or the user by a create.  So nothing
+ * that the registration itself has sent says that there is none.
+ *
  * A create whose answer was lost may have been carried out or not.  A sync and
  * an EXISTS behind it, in the same session, say which: servers carry out the
  * requests of a session in order, and what it sent on an earlier connection is
@@ -89,16 +93,21 @@ static void look_first(struct hf_zookeeper_registration *r)
     hf_registration_removal_next(r);
 }
 
-/* The EXISTS of a step has ended, of the removal or of one before. */
+/* The EXISTS of a step has ended, of the removal or of one before.  It may show
+ * the node of the session before. */
 static void look_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
 
     r->is_made = hf_registration_sees_own(r);
-    if (r->is_made)
+    if (r->is_made) {
         r->stat = step->stat;
-    else if (step->kind == HF_REGISTRATION_SYNC && step->write.status == HF_OK)
-        r->may_exist = r->may_be_left = false;
+    } else if (step->kind == HF_REGISTRATION_SYNC &&
+               step->write.status == HF_OK) {
+        r->may_exist = false;
+        r->may_be_left &= step->look.status == HF_OK &&
+                          step->stat.ephemeral_owner == r->made_in;
+    }
     hf_registration_removal_next(r);
 }
 

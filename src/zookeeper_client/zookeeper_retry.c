@@ -300,11 +300,15 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
                                         &retry->operation, error);
 }
 
-/* Complete ${event} by what the session is now. */
-static void add_session(const struct hf_zookeeper *zookeeper,
-                        struct hf_zk_retry_event *event)
+/* Complete ${event} by what the session is now, and whether anybody waits. */
+static void complete_event(const struct hf_zookeeper_retry *retry,
+                           struct hf_zk_retry_event *event)
 {
+    const struct hf_zookeeper *zookeeper = retry->call.zookeeper;
+
     event->now_ms = hf_now_ms();
+    event->user_waits =
+        retry->has_user && event->now_ms < retry->deadline_at_ms;
     event->session = zookeeper->retries.session;
     event->previous = zookeeper->retries.previous;
     event->timeout_ms = zookeeper->retries.timeout_ms;
@@ -346,7 +350,7 @@ static void advance(struct hf_zookeeper_retry *retry,
 
     for (;;) {
         step = (struct hf_zk_retry_step){.kind = HF_ZK_RETRY_END};
-        add_session(retry->call.zookeeper, event);
+        complete_event(retry, event);
         retry->ops->next(retry->machine, event, &step);
         if (step.remains.path != NULL)
             begin_removal(retry, &step.remains);

@@ -83,15 +83,16 @@ static void fail(struct hf_zk_retry_delete *del, hf_status status,
 }
 
 /* The node is there, and was read. */
-static void found(struct hf_zk_retry_delete *del,
+static void found(struct hf_zk_retry_delete *del, bool user_waits,
                   const struct hf_zookeeper_stat *stat,
                   struct hf_zk_retry_step *step)
 {
     char text[HF_ERROR_TEXT_BYTES];
 
-    /* No transaction was known when the call was made, and nothing was sent
-     * before this look: this node is the one that is to be deleted. */
-    if (del->known_zxid == 0 && !del->was_unsure)
+    /* Nothing was sent before this look: this node is the one that is to be
+     * deleted.  Behind a call that has ended that is only sure if no
+     * transaction was known when it was made. */
+    if (!del->was_unsure && (user_waits || del->known_zxid == 0))
         del->known_zxid = stat->czxid;
     if (stat->czxid > del->known_zxid) {
         (void)snprintf(text, sizeof text,
@@ -160,7 +161,7 @@ static void looked(struct hf_zk_retry_delete *del,
         del->state = DELETE_READING;
         hf_zk_retry_do(step, HF_ZOOKEEPER_EXISTS, del->path);
     } else {
-        found(del, &result->stat, step);
+        found(del, event->user_waits, &result->stat, step);
     }
 }
 

@@ -3,9 +3,11 @@
  * A delete that goes on until the node is known to be gone:
  * hf_zookeeper_delete_guaranteed() says what it does.
  *
- * A delete that has to be repeated is sent behind a read of the node.  If the
+ * A delete that has to be sent again goes behind a read of the node.  If the
  * node's czxid is above the last transaction that was known when the call was
- * made, it may be another one with the same path, and is left alone.
+ * made, it may be another one with the same path, and is left alone.  A delete
+ * that failed before it was sent repeats nothing: as long as the user waits for
+ * it, the node that the read shows is the one that is to be deleted.
  */
 #ifndef HF_ZOOKEEPER_RETRY_RETRY_DELETE_H
 #define HF_ZOOKEEPER_RETRY_RETRY_DELETE_H

@@ -46,6 +46,7 @@ struct hf_zk_retry_event {
     hf_status status;
     struct hf_zookeeper_result *result; /* becomes the machine's */
     const char *text;
+    bool user_waits;     /* the call has not ended for the user yet */
     uint64_t now_ms;     /* CLOCK_BOOTTIME */
     int64_t session;     /* the id of the one that was connected last */
     int64_t previous;    /* of the one before; 0: there was none */

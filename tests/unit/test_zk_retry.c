@@ -212,6 +212,7 @@ static void begin(struct retry_fixture *f, const struct hf_zk_retry_ops *ops,
                                 .event = {.now_ms = 1000,
                                           .session = SESSION,
                                           .zxid = KNOWN_ZXID,
+                                          .user_waits = true,
                                           .timeout_ms = TIMEOUT_MS}};
     happens(f, HF_ZK_RETRY_BEGIN, HF_OK, NULL);
 }
@@ -777,6 +778,48 @@ static void a_delete_goes_on_until_the_node_is_gone(void **state)
     end(&f, HF_EGONE);
 }
 
+/* The node may be younger than anything that was known when the call was made:
+ * as long as the caller waits, a delete that was never sent is the first one.
+ * What comes after one that was sent is another node. */
+static void a_delete_that_was_not_sent_repeats_nothing(void **state)
+{
+    static const hf_status unsent[] = {HF_EUNREACHABLE, HF_EREADONLY, HF_ELOST,
+                                       HF_ETIMEDOUT};
+    struct retry_fixture f;
+
+    (void)state;
+    begin_delete(&f, -1);
+    for (size_t i = 0; i < sizeof unsent / sizeof unsent[0]; i++) {
+        answer(&f, unsent[i]);
+        resume(&f);
+        answer(&f, HF_OK);
+        f.steps[0] = '\0';
+        answer_node(&f, (struct hf_zookeeper_stat){.czxid = 200 + (int64_t)i},
+                    NULL);
+        expect(&f, "delete /a v-1");
+    }
+    answer(&f, HF_EUNSURE);
+    resume(&f);
+    answer(&f, HF_OK);
+    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 204}, NULL);
+    end(&f, HF_EUNSURE);
+    begin_delete(&f, 3);
+    answer(&f, HF_EUNREACHABLE);
+    resume(&f);
+    answer(&f, HF_OK);
+    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 200, .version = 4},
+                NULL);
+    end(&f, HF_EVERSION);
+    /* The caller has gone: what is there now may be a new node. */
+    begin_delete(&f, -1);
+    answer(&f, HF_ETIMEDOUT);
+    f.event.user_waits = false;
+    resume(&f);
+    answer(&f, HF_OK);
+    answer_node(&f, (struct hf_zookeeper_stat){.czxid = 101}, NULL);
+    end(&f, HF_EUNSURE);
+}
+
 /* Before the first connection nothing is known. */
 static void
 a_delete_that_was_not_sent_takes_the_node_that_is_there(void **state)
@@ -822,9 +865,9 @@ static void a_lost_delete_is_looked_for(void **state)
         answer_node(&f, rows[i].stat, NULL);
         end(&f, rows[i].ended);
     }
-    /* What counts is what was known before the first delete. */
+    /* What counts is what was known before the first delete that was sent. */
     begin_delete(&f, -1);
-    answer(&f, HF_EUNREACHABLE);
+    answer(&f, HF_EUNSURE);
     f.event.zxid = 500;
     resume(&f);
     answer(&f, HF_OK);
@@ -1040,6 +1083,7 @@ TEST_FILE(zk_retry)
         cmocka_unit_test(what_comes_late_is_removed),
         cmocka_unit_test(what_cannot_come_any_more_is_forgotten),
         cmocka_unit_test(a_delete_goes_on_until_the_node_is_gone),
+        cmocka_unit_test(a_delete_that_was_not_sent_repeats_nothing),
         cmocka_unit_test(
             a_delete_that_was_not_sent_takes_the_node_that_is_there),
         cmocka_unit_test(a_lost_delete_is_looked_for),

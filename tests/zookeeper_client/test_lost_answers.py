@@ -387,6 +387,23 @@ class Real(unittest.TestCase):
         self.assertTrue(self.raw.exists(self.top + "/e"))
         self.driver.end()
 
+    def test_a_delete_that_was_not_sent_repeats_nothing(self):
+        """Nothing is known of the node when the session ends."""
+        session = self.driver.opened("zk://127.0.0.1:%d%s?timeout=1s" % (
+            self.proxy.port, self.top))
+        self.driver.ok(session, "exists", "/q")
+        self.raw.create(self.top + "/d")
+        self.proxy.refuse()
+        self.proxy.cut()
+        self.driver.await_line("session", session, "SUSPENDED")
+        number = self.driver.start(session, "delete_guaranteed", "/d",
+                                   wait_ms=LONG_MS)
+        self.driver.await_line("session", session, "LOST")
+        self.proxy.refuse(False)
+        self.assertEqual(self.driver.result(number).status, "HF_OK")
+        self.assertFalse(self.raw.exists(self.top + "/d"))
+        self.driver.end()
+
     def test_a_delete_that_goes_on_leaves_a_new_node_alone(self):
         self.raw.create(self.top + "/d")
         self.driver.ok(self.session, "exists", "/d")

@@ -365,6 +365,31 @@ static void a_session_is_ended_by_another_client(void **state)
     assert_false(exists(f->zookeeper, "/r"));
 }
 
+/* What the lost session had is over as soon as another node is there. */
+static void a_loss_is_forgotten_in_the_next_session(void **state)
+{
+    static const struct hf_zookeeper_op replace[2] = {
+        {.kind = HF_ZOOKEEPER_DELETE, .path = "/r", .version = -1},
+        {.kind = HF_ZOOKEEPER_CREATE, .path = "/r", .data = "o", .bytes = 1}};
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper *other = open_other(f);
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration *r =
+        registered(f->zookeeper, "/r", "data", &name);
+    size_t at;
+
+    log_await(&f->log, 1);
+    kill_session(f, f->zookeeper);
+    at = log_await_line(&f->log, 0, "r UNREGISTERED HF_ELOST /r");
+    at = log_await_line(&f->log, at, "r REGISTERED HF_OK /r");
+    assert_int_equal(hf_zookeeper_multi(other, replace, 2, WAIT_MS, NULL),
+                     HF_OK);
+    (void)log_await_line(&f->log, at, "r BLOCKED HF_EEXISTS /r");
+    close_registration(r);
+    delete_node(other, "/r");
+    close_handle(other);
+}
+
 static void the_last_data_are_those_of_the_next_session(void **state)
 {
     struct zookeeper_fixture *f = *state;
@@ -473,6 +498,25 @@ static void a_node_of_this_session_gets_the_data(void **state)
     zookeeper_expect_data(f->zookeeper, "/r", "data");
     close_registration(r);
     assert_false(exists(f->zookeeper, "/r"));
+}
+
+/* At once, when nothing is known of the node, and after it was registered. */
+static void a_node_of_this_session_is_deleted(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "r"};
+
+    for (int i = 0; i < 40; i++) {
+        struct hf_zookeeper_registration *r;
+
+        f->log.count = 0;
+        make_ephemeral(f->zookeeper, "/r");
+        r = open_registration(f->zookeeper, "/r", "data", &name);
+        if (i % 2 != 0)
+            await_registered(r);
+        close_registration(r);
+        assert_false(exists(f->zookeeper, "/r"));
+    }
 }
 
 static void data_of_others_stay_until_the_next_set(void **state)
@@ -675,6 +719,25 @@ static void a_path_is_registered_again_at_once(void **state)
     zookeeper_expect_data(f->zookeeper, "/r", "last");
     close_registration(r);
     assert_false(exists(f->zookeeper, "/r"));
+}
+
+/* The removal of the first one has ended before it knew anything. */
+static void a_path_is_registered_again_and_closed_at_once(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "r"};
+
+    for (int i = 0; i < 200; i++) {
+        f->log.count = 0;
+        hf_zookeeper_registration_free(
+            open_registration(f->zookeeper, "/r", "first", &name));
+        if (i % 3 == 0)
+            hf_zookeeper_registration_free(
+                open_registration(f->zookeeper, "/r", "second", &name));
+        close_registration(
+            open_registration(f->zookeeper, "/r", "last", &name));
+        assert_false(exists(f->zookeeper, "/r"));
+    }
 }
 
 static void
@@ -1027,11 +1090,13 @@ TEST_FILE(registration)
         TEST(the_access_list_is_that_of_the_options),
         TEST(a_node_is_deleted_a_thousand_times),
         TEST(a_session_is_ended_by_another_client),
+        TEST(a_loss_is_forgotten_in_the_next_session),
         TEST(the_last_data_are_those_of_the_next_session),
         TEST(the_node_of_another_session_is_waited_for),
         TEST(a_node_that_is_not_ours_stays),
         TEST(a_node_is_replaced),
         TEST(a_node_of_this_session_gets_the_data),
+        TEST(a_node_of_this_session_is_deleted),
         TEST(data_of_others_stay_until_the_next_set),
         TEST(no_node_is_made_below_an_ephemeral_one),
         TEST(a_session_may_not_create_the_node),
@@ -1040,6 +1105,7 @@ TEST_FILE(registration)
         TEST(arguments_are_checked),
         TEST(nothing_is_left_of_a_registration),
         TEST(a_path_is_registered_again_at_once),
+        TEST(a_path_is_registered_again_and_closed_at_once),
         TEST(a_registration_is_freed_in_its_callback),
         TEST(a_free_waits_for_a_callback),
         TEST(a_wait_ends_when_it_is_freed),

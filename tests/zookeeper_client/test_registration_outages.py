@@ -224,14 +224,53 @@ class Closing(Case):
         self.driver.end()
 
     def test_the_create_was_not_sent(self):
-        """So nothing has to be waited for, and it never is sent."""
+        """It never is sent.  The session may have made the node before, so only
+        a look says that there is none."""
         session = self.opened()
         self.suspend(session)
+        first = self.driver.register(session, "/r", "data")
+        self.assertEqual(self.driver.unregister(first, 50), "HF_ETIMEDOUT")
+        second = self.driver.register(session, "/r", "data")
+        self.say_close(second)
+        self.resume()
+        self.assertEqual(self.closed(second), "HF_OK")
+        self.assertEqual(self.creations(), 0)
+        self.driver.end()
+
+    def test_nothing_was_sent_in_any_session(self):
+        """So there is nothing that could be there."""
+        self.proxy.refuse()
+        session = self.driver.open("zk://127.0.0.1:%d%s?%s" % (
+            self.proxy.port, self.chroot, LONG), connect_ms=100)
         registration = self.driver.register(session, "/r", "data")
         self.assertEqual(self.driver.unregister(registration), "HF_OK")
         self.resume()
         self.driver.ok(session, "sync", "/")
         self.assertEqual(self.creations(), 0)
+        self.driver.end()
+
+    def test_the_session_had_made_the_node_before(self):
+        session = self.opened()
+        self.driver.ok(session, "create", "/r", data="own", mode="ephemeral")
+        self.suspend(session)
+        registration = self.driver.register(session, "/r", "data")
+        self.say_close(registration)
+        self.resume()
+        self.assertEqual(self.closed(registration), "HF_OK")
+        self.assertIsNone(self.stat())
+        self.driver.end()
+
+    def test_it_is_freed_opened_and_closed_during_an_outage(self):
+        """The node is that of the first one."""
+        session = self.opened()
+        first = self.registered(session, "first")
+        self.suspend(session)
+        self.driver.free_registration(first)
+        second = self.driver.register(session, "/r", "second")
+        self.say_close(second)
+        self.resume()
+        self.assertEqual(self.closed(second), "HF_OK")
+        self.assertIsNone(self.stat())
         self.driver.end()
 
     def test_it_takes_longer_than_the_caller_waits(self):
@@ -275,6 +314,31 @@ class Closing(Case):
         self.await_event(registration, "REGISTERED HF_OK", after=1)
         self.assertEqual(self.driver.unregister(registration), "HF_OK")
         self.assertIsNone(self.stat())
+        self.driver.end()
+
+    def blocked_by_the_session_before(self):
+        """A session is lost here while its server keeps it."""
+        session = self.opened("timeout=4s")
+        registration = self.registered(session)
+        self.proxy.hold(DOWN)
+        self.driver.await_line("session", session, "LOST")
+        self.cut()
+        self.await_event(registration, "BLOCKED HF_EEXISTS")
+        return session, registration
+
+    def test_the_node_of_the_session_before_is_there(self):
+        _, registration = self.blocked_by_the_session_before()
+        self.assertEqual(self.driver.unregister(registration), "HF_ELOST")
+        self.await_no_node()
+        self.driver.end()
+
+    def test_the_node_of_the_session_before_is_gone(self):
+        session, registration = self.blocked_by_the_session_before()
+        self.suspend(session)
+        self.raw.delete(self.node)
+        self.say_close(registration)
+        self.resume()
+        self.assertEqual(self.closed(registration), "HF_OK")
         self.driver.end()
 
     def test_the_handle_is_closed_first(self):
