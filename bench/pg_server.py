@@ -6,7 +6,7 @@ without the time of the clients.
 usage: pg_server.py [-r ITERATIONS] [-p PAIRS] NAME=FOLDER...
 
 Each FOLDER has the SQL of one version of the schema (src/engines/postgres/sql,
-or the same of an earlier commit); all are on one server, and take turns, in an
+or the same of another commit); all are on one server, and take turns, in an
 order that changes, too.  A figure is the median over iterations in
 microseconds, with the least and the most.
 
@@ -20,6 +20,7 @@ handoff  a release that somebody waits for, the question of the next one, and an
 import argparse
 import ctypes
 import os
+import re
 import sys
 import uuid
 
@@ -36,21 +37,19 @@ from schema import LEASE, MUTEX, NEVER_MS, READ  # noqa: E402
 
 WARM_UP = 100
 TTL_MS = 600000
-# The files that make a schema of any version, in order.
-FILES = ("tables.sql", "common.sql", "calls.sql", "alone.sql", "pair.sql")
 BASELINE = """
     PREPARE bare_insert (bigint) AS INSERT INTO public.bare VALUES ($1);
     PREPARE bare_delete (bigint) AS DELETE FROM public.bare WHERE number = $1;
 """
-# In every version, prepared as a client does it.
+# As a client prepares them; FUNCTIONS is the schema of the version.
 CALLS = """
     PREPARE hf_enqueue (uuid, bigint, bigint, bytea, uuid, integer, integer,
                         bytea)
-    AS SELECT * FROM holdfast.enqueue($1, $2, $3, $4, $5, $6, $7, $8);
-    PREPARE hf_withdraw (uuid, bigint, bytea, uuid)
-    AS SELECT * FROM holdfast.withdraw($1, $2, $3, $4);
-    PREPARE hf_ahead (bytea, uuid, boolean)
-    AS SELECT * FROM holdfast.ahead($1, $2, $3);
+    AS SELECT * FROM FUNCTIONS.enqueue($1, $2, $3, $4, $5, $6, $7, $8);
+    PREPARE hf_remove (uuid, bigint, bytea, uuid)
+    AS SELECT * FROM FUNCTIONS.remove($1, $2, $3, $4);
+    PREPARE hf_list_ahead (bytea, uuid, boolean)
+    AS SELECT * FROM FUNCTIONS.list_ahead($1, $2, $3);
 """
 PGRES_COMMAND_OK, PGRES_TUPLES_OK = 1, 2
 
@@ -72,11 +71,12 @@ class Client:
 
     pq = library()
 
-    def __init__(self, server, database):
+    def __init__(self, server, database, functions):
         self.id = str(uuid.uuid4())
         self.connection = ctypes.c_void_p(self.pq.PQconnectdb(
             server.address(database).encode()))
-        for text in (schema.settings() + CALLS + BASELINE,
+        for text in (schema.settings() + BASELINE +
+                     CALLS.replace("FUNCTIONS", functions),
                      'LISTEN "holdfast_%s"' % self.id.replace("-", "")):
             self.take(self.pq.PQexec(self.connection, text.encode()))
         self.pid = self.pq.PQbackendPID(self.connection)
@@ -102,7 +102,7 @@ class Client:
         return ticket
 
     def withdraw(self, queue, ticket):
-        self.call("hf_withdraw", self.id, NEVER_MS, queue, ticket)
+        self.call("hf_remove", self.id, NEVER_MS, queue, ticket)
 
     def forget_notices(self):
         while True:
@@ -121,11 +121,14 @@ class Version:
 
     def __init__(self, server, name, folder):
         server.sql('CREATE DATABASE "%s"' % name)
-        server.sql("".join(schema.file(file, folder) for file in FILES
-                           if os.path.exists(os.path.join(folder, file))) +
+        functions, = set(re.findall(r"holdfast_\d+\b",
+                                    schema.file("pair.sql", folder)))
+        server.sql("".join(schema.file(file, folder)
+                           for file in schema.FILES) +
                    "CREATE TABLE public.bare (number bigint PRIMARY KEY)",
                    database=name)
-        self.one, self.two = Client(server, name), Client(server, name)
+        self.one, self.two = (Client(server, name, functions)
+                              for _ in range(2))
 
     def baseline(self, pairs):
         for _ in range(pairs):
@@ -148,7 +151,7 @@ class Version:
         waiting = waiter.enqueue(queue, MUTEX)
         for _ in range(pairs):
             holder.withdraw(queue, held)
-            waiter.call("hf_ahead", queue, waiting, "f")
+            waiter.call("hf_list_ahead", queue, waiting, "f")
             holder, waiter, held, waiting = (
                 waiter, holder, waiting, holder.enqueue(queue, MUTEX))
         holder.withdraw(queue, held)

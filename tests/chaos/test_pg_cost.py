@@ -22,7 +22,7 @@ OPTIONS = "?ttl=60s"
 RELEASES = 300 if client_driver.LONG else 30
 
 # The calls that depend on time.
-TIMED = ("renew", "probe")
+TIMED = ("renew", "find_tickets")
 
 
 class Cost(unittest.TestCase):
@@ -73,7 +73,7 @@ class Cost(unittest.TestCase):
             wait = self.driver.acquire(session, "alone", how="pass")
             self.driver.await_event(wait, "released")
         self.assertEqual(self.since(before), {"enqueue": RELEASES,
-                                              "withdraw": RELEASES})
+                                              "remove": RELEASES})
 
     def since(self, before):
         return {name: calls - before.get(name, 0)
@@ -91,8 +91,8 @@ class Cost(unittest.TestCase):
                     self.driver.release(waits[number])
                     self.driver.granted(waits[number + 1])
                 # The release, and the next one's look; no other waiter calls.
-                self.assertEqual(self.since(before), {"withdraw": passed,
-                                                      "ahead": passed})
+                self.assertEqual(self.since(before), {"remove": passed,
+                                                      "list_ahead": passed})
                 for wait in waits[passed:]:
                     self.driver.say("cancel", wait)
                 self.driver.release(waits[passed])

@@ -178,10 +178,10 @@ class Refusals(Case):
         self.assert_refused(url, "42501", "holdfast sql --grant",
                             status=DENIED)
         self.server.sql(
-            "GRANT USAGE ON SCHEMA holdfast TO locker;"
+            "GRANT USAGE ON SCHEMA holdfast, holdfast_4 TO locker;"
             "GRANT SELECT ON holdfast.version TO locker;"
             "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.queue,"
-            " holdfast.session, holdfast.ticket, holdfast.look TO locker",
+            " holdfast.session, holdfast.ticket, holdfast.watcher TO locker",
             database=database)
         self.assert_works(url)
 
@@ -197,7 +197,7 @@ class Refusals(Case):
                 ("ALTER TABLE holdfast.ticket DROP revoked", "changed"),
                 ("ALTER TABLE holdfast.queue DROP CONSTRAINT queue_name_key",
                  "changed"),
-                ("CREATE OR REPLACE FUNCTION holdfast.is_late(not_after_ms "
+                ("CREATE OR REPLACE FUNCTION holdfast_4.is_late(not_after_ms "
                  "bigint) RETURNS boolean LANGUAGE sql VOLATILE AS "
                  "'SELECT false'", "changed"),
                 ("DELETE FROM holdfast.version", "changed")):
@@ -217,21 +217,22 @@ class Refusals(Case):
         url = self.server.url(database)
         self.assert_works(url)
         early = "SELECT count(*) FROM pg_proc WHERE proname = 'early'"
-        for version in (-1, 1, 2, 4):
+        for version in (-1, 1, 3, 5):
             # As another library would have left it: other functions.
             self.server.sql(
                 "UPDATE holdfast.version SET version = %d;"
-                "DROP FUNCTION IF EXISTS holdfast.stamp;"
-                "CREATE OR REPLACE FUNCTION holdfast.early() RETURNS integer"
+                "DROP FUNCTION IF EXISTS holdfast_4.new_generation;"
+                "CREATE OR REPLACE FUNCTION holdfast_4.early() RETURNS integer"
                 " LANGUAGE sql AS 'SELECT 1'" % version, database=database)
             with self.subTest(version=version):
-                for part in ("has version %d; expected 3" % version,
-                             "install the holdfast that made",
+                for part in ("have version %d; expected 4" % version,
+                             "install a holdfast that has version",
                              "DROP SCHEMA holdfast CASCADE"):
                     self.assert_refused(url, part, status=USAGE)
                 self.assertEqual(
                     self.server.sql(early, database=database), [(1,)])
-        self.server.sql("DROP SCHEMA holdfast CASCADE", database=database)
+        self.server.sql("DROP SCHEMA holdfast, holdfast_4 CASCADE",
+                        database=database)
         self.assert_works(url)
 
     def test_fn23_a_call_that_failed_is_in_nobodys_way(self):

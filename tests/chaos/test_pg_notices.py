@@ -21,14 +21,14 @@ CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
 # No lease ends during the test; a waiter asks every five seconds.
 OPTIONS = "?ttl=60s"
 
-# Of purge(): what it says, and what it says instead.
+# Of remove_ended(): its text, and the mutation.
 MUTATIONS = {
-    "PG_PURGE_NOTIFIES_NO_WAITER": (
-        "PERFORM holdfast.remove(q, queue_name, gone",
-        "PERFORM holdfast.remove_silently(q, queue_name, gone"),
+    "PG_REMOVE_ENDED_NOTIFIES_NO_WAITER": (
+        "PERFORM holdfast_4.remove_tickets(q, queue_name, gone",
+        "PERFORM holdfast_4.remove_silently(q, queue_name, gone"),
 }
 SILENTLY = """
-CREATE FUNCTION holdfast.remove_silently(q bigint, queue_name bytea,
+CREATE FUNCTION holdfast_4.remove_silently(q bigint, queue_name bytea,
                                          ids uuid[], whose uuid)
 RETURNS void LANGUAGE sql AS $$
     DELETE FROM holdfast.ticket WHERE queue = q AND id = ANY (ids)
@@ -54,7 +54,7 @@ class Notices(unittest.TestCase):
     def probes(self):
         (count,), = self.server.sql(
             "SELECT coalesce(sum(calls), 0)::integer FROM pg_stat_statements "
-            "WHERE query LIKE '%holdfast.probe(%' AND "
+            "WHERE query LIKE '%holdfast_4.find_tickets(%' AND "
             "query NOT LIKE '%pg_stat_statements%'")
         return count
 
@@ -89,9 +89,9 @@ class Notices(unittest.TestCase):
     def test_a_purge_notifies_waiters(self):
         self.assertEqual(self.questions(), 0)
 
-    def test_a_purge_that_notifies_nobody_is_found(self):
+    def test_a_removal_that_notifies_nobody_is_found(self):
         (source,), = self.server.sql("SELECT pg_get_functiondef("
-                                     "'holdfast.purge'::regproc)")
+                                     "'holdfast_4.remove_ended'::regproc)")
         self.addCleanup(self.server.sql, source)
         self.server.sql(SILENTLY)
         for name, (old, new) in MUTATIONS.items():

@@ -741,11 +741,11 @@ class PostgreSql(Leased, harness.Case):
     def test_rights(self):
         worker = self.address("worker") + "?schema_owner=postgres"
         self.assert_severity("postgres-rights", "ok", url=worker)
-        self.server.sql("REVOKE DELETE ON holdfast.look FROM worker")
+        self.server.sql("REVOKE DELETE ON holdfast.watcher FROM worker")
         self.addCleanup(self.server.sql,
-                        "GRANT DELETE ON holdfast.look TO worker")
+                        "GRANT DELETE ON holdfast.watcher TO worker")
         found = self.assert_severity("postgres-rights", "error", url=worker)
-        self.assertIn("DELETE on look", found["text"])
+        self.assertIn("DELETE on watcher", found["text"])
         self.assertIn("sql --grant", found["advice"])
 
     def test_durability(self):
@@ -756,8 +756,8 @@ class PostgreSql(Leased, harness.Case):
             "postgres-durability", "warning")["text"])
 
     def test_vacuum(self):
-        self.server.sql("ALTER TABLE holdfast.look SET (autovacuum_enabled=off)")
-        self.addCleanup(self.server.sql, "ALTER TABLE holdfast.look RESET "
+        self.server.sql("ALTER TABLE holdfast.watcher SET (autovacuum_enabled=off)")
+        self.addCleanup(self.server.sql, "ALTER TABLE holdfast.watcher RESET "
                         "(autovacuum_enabled)")
         self.assert_severity("postgres-vacuum", "warning")
         self.set_for_server("autovacuum", "off")

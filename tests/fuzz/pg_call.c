@@ -50,21 +50,21 @@ static const struct statement {
     const char *parameters;
 } statements[] = {
     {"hf_renew", HF_STORE_RENEW, "stn"},
-    {"hf_renew_without", HF_STORE_RENEW, "stnP"},
+    {"hf_renew_and_remove", HF_STORE_RENEW, "stnP"},
     {"hf_enqueue", HF_STORE_ENQUEUE, "stnqikwp"},
     {"hf_list", HF_STORE_LIST, "qfm"},
-    {"hf_ahead", HF_STORE_LIST, "qir"},
-    {"hf_look", HF_STORE_LIST, "stnqm"},
-    {"hf_probe", HF_STORE_EXISTS, "qP"},
-    {"hf_withdraw", HF_STORE_REMOVE, "snqi"},
+    {"hf_list_ahead", HF_STORE_LIST, "qir"},
+    {"hf_list_and_watch", HF_STORE_LIST, "stnqm"},
+    {"hf_find_tickets", HF_STORE_EXISTS, "qP"},
+    {"hf_remove", HF_STORE_REMOVE, "snqi"},
     {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
-    {"hf_revoke", HF_STORE_REVOKE, "nqi"},
+    {"hf_request_release", HF_STORE_REVOKE, "nqi"},
     {"hf_describe", HF_STORE_DESCRIBE, "snqip"},
-    {"hf_raise", HF_STORE_SET_FLAG, "nqki"},
-    {"hf_lower", HF_STORE_CLEAR_FLAG, "nqk"},
-    {"hf_stamp", HF_STORE_NEW_GENERATION, "nqilM"},
+    {"hf_set_flag", HF_STORE_SET_FLAG, "nqki"},
+    {"hf_clear_flag", HF_STORE_CLEAR_FLAG, "nqk"},
+    {"hf_new_generation", HF_STORE_NEW_GENERATION, "nqilM"},
     {"hf_names", HF_STORE_NAMES, "ax--"},
-    {"hf_goodbye", HF_STORE_CLOSE_SESSION, "sn"},
+    {"hf_close_session", HF_STORE_CLOSE_SESSION, "sn"},
 };
 
 static struct hf_ticket_id ids[512];
@@ -132,7 +132,7 @@ struct hf_store_call pg_bound_call(const struct pg_bound *bound)
              statements + sizeof statements / sizeof statements[0]);
     call.kind = statement->kind;
     call.names = call.kind == HF_STORE_NAMES ? &names : NULL;
-    call.watches_queue = strcmp(statement->name, "hf_look") == 0;
+    call.watches_queue = strcmp(statement->name, "hf_list_and_watch") == 0;
     for (size_t i = 0; i < bound->count; i++)
         take_parameter(&call, statement->parameters[i], bound->values[i]);
     return call;

@@ -217,8 +217,9 @@ static const char *text_of(int number)
 static void answer_query(struct pg_connection *c, const char *query)
 {
     const char *settings[] = {"7", "f", "on", "t"};
-    const char *exists[] = {"t"};
-    const char *schema[] = {text_of(HF_PG_VERSION), hf_pg_definition};
+    const char *exists[] = {"1", "1"};
+    const char *schema[] = {text_of(HF_PG_TABLES_VERSION), hf_pg_definition,
+                            "t", "t"};
     char clock[32];
     const char *clocks[] = {clock};
     const char *listens = strstr(query, "LISTEN holdfast_");
@@ -231,9 +232,9 @@ static void answer_query(struct pg_connection *c, const char *query)
     } else if (strstr(query, "pg_backend_pid") != NULL) {
         put_setup(&c->out, settings, 4);
     } else if (strstr(query, "pg_advisory_xact_lock") != NULL) {
-        put_setup(&c->out, exists, 1);
+        put_setup(&c->out, exists, 2);
     } else if (strstr(query, "FROM holdfast.version") != NULL) {
-        put_setup(&c->out, schema, 2);
+        put_setup(&c->out, schema, 4);
     } else {
         pg_put_complete(&c->out);
         pg_put_ready(&c->out);

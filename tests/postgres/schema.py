@@ -13,10 +13,14 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 import postgres  # noqa: E402
 
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
-FILES = ["tables.sql", "common.sql", "calls.sql", "pair.sql"]
+FUNCTIONS = ["common.sql", "calls.sql", "pair.sql", "access.sql"]
+FILES = ["tables.sql"] + FUNCTIONS
 
-COLUMNS = ("code server_ms backend found own id sequence kind weight payload "
-           "expires_in_ms revoked made_ms more").split()
+# Of the tables, and of the schema of the functions.
+VERSION = 4
+
+COLUMNS = ("code server_ms backend found own_ids id sequence kind weight payload "
+           "expires_in_ms revoked created_ms more_ahead").split()
 MUTEX, READ, WRITE, LEASE, BARRIER, PARTICIPANT, READY = 1, 2, 3, 4, 7, 8, 9
 TTL_MS = 60000
 NEVER_MS = 1 << 62
@@ -76,7 +80,7 @@ class Session:
         head."""
         self.cursor.execute(
             ("EXECUTE hf_%s(%s)" if self.prepared else
-             "SELECT * FROM holdfast.%s(%s)") % (
+             "SELECT * FROM holdfast_4.%s(%s)") % (
                 function, ", ".join(["%s"] * len(arguments))), arguments)
         rows = [dict(zip(COLUMNS, row)) for row in self.cursor.fetchall()]
         return rows[0], rows if rows[0]["id"] else rows[1:]
@@ -87,7 +91,7 @@ class Session:
         head, rows = self.call("enqueue", self.id, self.ttl_ms, not_after_ms,
                                queue.encode(), ticket, kind, 1, b"me")
         assert head["code"] == 0, head
-        self.ahead = len(rows) - 1 + (head["more"] or 0)
+        self.ahead = len(rows) - 1 + (head["more_ahead"] or 0)
         return ticket, [(row["id"], row["sequence"]) for row in rows]
 
     def list(self, queue):
@@ -97,11 +101,11 @@ class Session:
 
     def look_ahead(self, queue, ticket, reads=False):
         """What decides on the ticket, and how many more are ahead."""
-        head, rows = self.call("ahead", queue.encode(), ticket, reads)
-        return [row["id"] for row in rows], head["more"]
+        head, rows = self.call("list_ahead", queue.encode(), ticket, reads)
+        return [row["id"] for row in rows], head["more_ahead"]
 
     def withdraw(self, queue, ticket):
-        head, _ = self.call("withdraw", self.id, NEVER_MS, queue.encode(),
+        head, _ = self.call("remove", self.id, NEVER_MS, queue.encode(),
                             ticket)
         return head["found"]
 
@@ -110,9 +114,9 @@ class Session:
         if without is None:
             head, _ = self.call("renew", self.id, self.ttl_ms, NEVER_MS)
         else:
-            head, _ = self.call("renew_without", self.id, self.ttl_ms,
+            head, _ = self.call("renew_and_remove", self.id, self.ttl_ms,
                                 NEVER_MS, "{%s}" % ",".join(without))
-        own = bytes(head["own"] or b"")
+        own = bytes(head["own_ids"] or b"")
         return {str(uuid.UUID(bytes=own[i:i + 16]))
                 for i in range(0, len(own), 16)}
 

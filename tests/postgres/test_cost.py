@@ -31,7 +31,7 @@ IDLE = """
       JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n
               FROM holdfast.session WHERE expires_at = 'infinity') AS s
         ON s.n = q.n;
-    INSERT INTO holdfast.look SELECT queue, session FROM holdfast.ticket;
+    INSERT INTO holdfast.watcher SELECT queue, session FROM holdfast.ticket;
     INSERT INTO holdfast.ticket
            (queue, sequence, id, session, kind, weight, payload)
     SELECT number, 2, gen_random_uuid(), %(own)s, 1, 1, ''
@@ -143,8 +143,8 @@ class CostTest(unittest.TestCase):
                     MUTEX, 1, b"me")
 
         self.compare("enqueue", enqueue)
-        self.compare("ahead", lambda _: (b"alone", ticket, False))
-        self.compare("withdraw", lambda database: (
+        self.compare("list_ahead", lambda _: (b"alone", ticket, False))
+        self.compare("remove", lambda database: (
             database.session.id, NEVER_MS, b"alone", ticket))
 
     def queue_up(self, queue, kind, waiting):
@@ -156,26 +156,26 @@ class CostTest(unittest.TestCase):
 
     def test_a_release_that_many_wait_for(self):
         self.queue_up("crowded", WRITE, WRITE)
-        self.compare("withdraw", lambda database: (
+        self.compare("remove", lambda database: (
             database.session.id, NEVER_MS, b"crowded", database.ticket))
 
     def test_the_next_one_of_many(self):
         self.queue_up("next", WRITE, WRITE)
-        self.compare("ahead", lambda database: (
+        self.compare("list_ahead", lambda database: (
             b"next", database.nearest("next"), False))
         for database in self.databases:
             nearest = database.nearest("next")
             database.session.withdraw("next", database.ticket)
             database.ticket = nearest
-        self.compare("ahead", lambda database: (b"next", database.ticket, False))
+        self.compare("list_ahead", lambda database: (b"next", database.ticket, False))
 
     def test_what_is_done_to_one_ticket_of_many(self):
         self.queue_up("one", WRITE, WRITE)
-        self.compare("revoke", lambda database: (
+        self.compare("request_release", lambda database: (
             NEVER_MS, b"one", database.ticket))
         self.compare("describe", lambda database: (
             database.session.id, NEVER_MS, b"one", database.ticket, b"other"))
-        self.compare("probe", lambda database: (
+        self.compare("find_tickets", lambda database: (
             b"one", "{%s}" % database.ticket))
         self.compare("downgrade", lambda database: (
             database.session.id, NEVER_MS, b"one", database.ticket))

@@ -174,7 +174,7 @@ class OrderTest(unittest.TestCase):
             name = self.emptied(holder, looker)
             first, _ = holder.enqueue(name, schema.LEASE)
             looker.connection.autocommit = False
-            looker.call("look", looker.id, looker.ttl_ms, schema.NEVER_MS,
+            looker.call("list_and_watch", looker.id, looker.ttl_ms, schema.NEVER_MS,
                         name.encode(), False)
             release = Statement(self.server,
                                 lambda: holder.withdraw(name, first))
@@ -208,14 +208,14 @@ class OrderTest(unittest.TestCase):
             slow.connection.autocommit = False
             slow.cursor.execute("SELECT FROM holdfast.queue WHERE name = %s "
                                 "FOR UPDATE", (name.encode(),))
-            late.cursor.execute("SELECT holdfast.ms(clock_timestamp()) + 2000")
+            late.cursor.execute("SELECT holdfast_4.epoch_ms(clock_timestamp()) + 2000")
             until, = late.cursor.fetchone()
             other = Statement(self.server, lambda: late.call(
                 "enqueue", late.id, late.ttl_ms, until, name.encode(),
                 str(uuid.uuid4()), schema.MUTEX, 1, b""))
             other.wait_until_blocked()
             waiting.eventually("its end", lambda: self.server.sql(
-                "SELECT holdfast.ms(clock_timestamp()) > %s", (until,))[0][0])
+                "SELECT holdfast_4.epoch_ms(clock_timestamp()) > %s", (until,))[0][0])
             slow.connection.commit()
             head, _ = other.result()
             self.assertEqual(head["code"], 1)
@@ -226,7 +226,7 @@ class OrderTest(unittest.TestCase):
             name = self.emptied(owner)
             ticket, seen = owner.enqueue(name)
             self.assertEqual(self.sole(name), ticket)
-            head, _ = owner.call("withdraw", owner.id, 1, name.encode(), ticket)
+            head, _ = owner.call("remove", owner.id, 1, name.encode(), ticket)
             self.assertEqual(head["code"], 1)
             self.assertEqual(owner.list(name), seen)
             self.assertIsNone(self.sole(name))

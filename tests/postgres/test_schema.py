@@ -56,7 +56,7 @@ class SchemaTest(unittest.TestCase):
         cls.server.close()
 
     def setUp(self):
-        self.server.sql("TRUNCATE holdfast.look, holdfast.ticket")
+        self.server.sql("TRUNCATE holdfast.watcher, holdfast.ticket")
         self.queue = str(uuid.uuid4())
         self.a = self.session()
         self.b = self.session()
@@ -126,7 +126,7 @@ class SchemaTest(unittest.TestCase):
     def test_a_probe_has_what_is_there(self):
         ticket, _ = self.a.enqueue(self.queue)
         self.a.enqueue(self.queue)
-        _, rows = self.b.call("probe", self.queue.encode(),
+        _, rows = self.b.call("find_tickets", self.queue.encode(),
                               "{%s,%s}" % (ticket, NOBODY))
         self.assertEqual([row["id"] for row in rows], [ticket])
         self.assertGreater(rows[0]["expires_in_ms"], 0)
@@ -170,7 +170,7 @@ class SchemaTest(unittest.TestCase):
                 self.assertEqual(notices, expected)
                 found.append(position)
         for session in sessions:
-            session.call("goodbye", session.id, NEVER_MS)
+            session.call("close_session", session.id, NEVER_MS)
         return found
 
     def test_a_removal_notifies_those_that_waited_for_the_ticket(self):
@@ -202,12 +202,12 @@ class SchemaTest(unittest.TestCase):
                                                       self.queue)]]
                 self.assertEqual(notified, expected)
                 for session in sessions:
-                    session.call("goodbye", session.id, NEVER_MS)
+                    session.call("close_session", session.id, NEVER_MS)
 
     def test_an_owner_is_notified_of_what_others_do(self):
         ticket, _ = self.a.enqueue(self.queue)
         for count in (1, 2):
-            head, _ = self.b.call("revoke", NEVER_MS, self.queue.encode(),
+            head, _ = self.b.call("request_release", NEVER_MS, self.queue.encode(),
                                   ticket)
             self.assertTrue(head["found"])
             self.assertEqual(self.a.notices(),
@@ -218,13 +218,13 @@ class SchemaTest(unittest.TestCase):
         self.b.withdraw(self.queue, ticket)
         self.assertEqual(self.a.notices(),
                          [("gone", ticket, "0", self.queue)])
-        head, _ = self.b.call("revoke", NEVER_MS, self.queue.encode(), ticket)
+        head, _ = self.b.call("request_release", NEVER_MS, self.queue.encode(), ticket)
         self.assertFalse(head["found"])
 
     def test_a_look_is_notified_once(self):
         ticket, _ = self.a.enqueue(self.queue, LEASE)
         other, _ = self.a.enqueue(self.queue, LEASE)
-        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS,
+        _, rows = self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS,
                               self.queue.encode(), False)
         self.assertEqual([row["id"] for row in rows], [ticket, other])
         self.a.withdraw(self.queue, ticket)
@@ -237,16 +237,16 @@ class SchemaTest(unittest.TestCase):
         name = self.queue.encode() + b"/"
         mark = str(uuid.uuid4())
         for there, ticket in ((False, mark), (True, str(uuid.uuid4()))):
-            head, _ = self.a.call("raise", NEVER_MS, name, BARRIER, ticket)
+            head, _ = self.a.call("set_flag", NEVER_MS, name, BARRIER, ticket)
             self.assertEqual((head["code"], head["found"]), (0, there))
-        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS, name,
+        _, rows = self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS, name,
                               False)
         self.assertEqual([row["id"] for row in rows], [mark])
         self.assertGreater(rows[0]["expires_in_ms"], 1 << 60)
-        self.a.call("goodbye", self.a.id, NEVER_MS)
+        self.a.call("close_session", self.a.id, NEVER_MS)
         self.assertEqual(len(self.b.list(self.queue + "/")), 1)
         for there in (True, False):
-            head, _ = self.a.call("lower", NEVER_MS, name, BARRIER)
+            head, _ = self.a.call("clear_flag", NEVER_MS, name, BARRIER)
             self.assertEqual((head["code"], head["found"]), (0, there))
         self.assertEqual(self.b.notices(), [("changed", self.queue + "/")])
 
@@ -259,12 +259,12 @@ class SchemaTest(unittest.TestCase):
         return [(row["kind"], row["id"]) for row in rows]
 
     def next_generation(self, session, ticket, parties, mark=None):
-        head, _ = session.call("stamp", NEVER_MS, self.queue.encode(), ticket,
+        head, _ = session.call("new_generation", NEVER_MS, self.queue.encode(), ticket,
                                parties, mark or str(uuid.uuid4()))
         return head["found"]
 
     def look_at_participants(self):
-        return self.b.call("look", self.b.id, 60000, NEVER_MS,
+        return self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS,
                            self.queue.encode(), True)[1]
 
     def test_participants_are_listed_apart(self):
@@ -275,7 +275,7 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(self.ids(), [ticket])
         self.assertEqual([kind for kind, _ in self.participants()],
                          [PARTICIPANT, READY])
-        _, rows = self.b.call("probe", self.queue.encode(),
+        _, rows = self.b.call("find_tickets", self.queue.encode(),
                               "{%s,%s}" % (ticket, participant))
         self.assertEqual([row["id"] for row in rows], [ticket, participant])
 
@@ -312,7 +312,7 @@ class SchemaTest(unittest.TestCase):
 
     def test_the_mark_goes_when_nobody_is_there(self):
         def lower():
-            head, _ = self.b.call("lower", NEVER_MS, self.queue.encode(),
+            head, _ = self.b.call("clear_flag", NEVER_MS, self.queue.encode(),
                                   READY)
             return head["found"]
 
@@ -345,20 +345,20 @@ class SchemaTest(unittest.TestCase):
     def test_whoever_comes_by_takes_out_what_has_ended(self):
         comers = {
             "list": lambda: self.b.list(self.queue),
-            "probe": lambda: self.b.call("probe", self.queue.encode(),
+            "probe": lambda: self.b.call("find_tickets", self.queue.encode(),
                                          "{%s}" % ticket),
             "ahead": lambda: self.b.look_ahead(self.queue, behind),
-            "look": lambda: self.b.call("look", self.b.id, 60000, NEVER_MS,
+            "look": lambda: self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS,
                                         self.queue.encode(), False),
-            "stamp": lambda: self.b.call("stamp", NEVER_MS,
+            "stamp": lambda: self.b.call("new_generation", NEVER_MS,
                                          self.queue.encode(), NOBODY, 1,
                                          str(uuid.uuid4())),
-            "lower": lambda: self.b.call("lower", NEVER_MS,
+            "lower": lambda: self.b.call("clear_flag", NEVER_MS,
                                          self.queue.encode(), READY),
             "enqueue": lambda: self.b.enqueue(self.queue),
             "downgrade": lambda: self.b.call("downgrade", self.b.id, NEVER_MS,
                                              self.queue.encode(), ticket),
-            "revoke": lambda: self.b.call("revoke", NEVER_MS,
+            "revoke": lambda: self.b.call("request_release", NEVER_MS,
                                           self.queue.encode(), ticket),
             "describe": lambda: self.b.call("describe", self.b.id, NEVER_MS,
                                             self.queue.encode(), ticket, b""),
@@ -376,7 +376,7 @@ class SchemaTest(unittest.TestCase):
                 self.assertNotIn(ticket, self.ids())
                 self.assertEqual(dead.renew(), set())
                 for session in (waiter, self.b):
-                    session.call("goodbye", session.id, NEVER_MS)
+                    session.call("close_session", session.id, NEVER_MS)
 
     def test_what_has_ended_is_left_to_those_behind_it(self):
         """A call for other tickets does not remove it; the waiters behind it
@@ -506,15 +506,15 @@ class SchemaTest(unittest.TestCase):
         name, past = self.queue.encode(), 1
         for call in (("enqueue", self.a.id, 60000, past, name, NOBODY, MUTEX,
                       1, b""),
-                     ("look", self.a.id, 60000, past, name, False),
+                     ("list_and_watch", self.a.id, 60000, past, name, False),
                      ("renew", self.a.id, 60000, past),
-                     ("withdraw", self.a.id, past, name, ticket),
+                     ("remove", self.a.id, past, name, ticket),
                      ("downgrade", self.a.id, past, name, ticket),
-                     ("revoke", past, name, ticket),
-                     ("raise", past, name, BARRIER, NOBODY),
-                     ("lower", past, name, WRITE),
-                     ("stamp", past, name, ticket, 1, NOBODY),
-                     ("goodbye", self.a.id, past)):
+                     ("request_release", past, name, ticket),
+                     ("set_flag", past, name, BARRIER, NOBODY),
+                     ("clear_flag", past, name, WRITE),
+                     ("new_generation", past, name, ticket, 1, NOBODY),
+                     ("close_session", self.a.id, past)):
             with self.subTest(call[0]):
                 head, rows = self.b.call(*call)
                 self.assertEqual((head["code"], rows), (1, []))
@@ -528,8 +528,8 @@ class SchemaTest(unittest.TestCase):
         self.maxDiff = None
         self.a.cursor.execute("SET search_path = pg_catalog, pg_temp")
         self.a.cursor.execute(schema.file("check.sql"))
-        (version, found), = self.a.cursor.fetchall()
-        self.assertEqual(version, 3)
+        (version, found, *there), = self.a.cursor.fetchall()
+        self.assertEqual((version, there), (schema.VERSION, [True, True]))
         self.assertEqual(found, schema.file("definition.txt"),
                          "after a change that was meant: schema.py writes it")
 
@@ -553,7 +553,7 @@ class SchemaTest(unittest.TestCase):
         ticket, _ = self.a.enqueue(self.queue)
         self.a.enqueue("other-" + self.queue)
         mine, _ = self.b.enqueue(self.queue)
-        self.a.call("goodbye", self.a.id, NEVER_MS)
+        self.a.call("close_session", self.a.id, NEVER_MS)
         self.assertEqual(self.b.notices(),
                          [("gone", ticket, "0", self.queue)])
         self.assertEqual(self.a.notices(), [])
@@ -567,7 +567,7 @@ class SchemaTest(unittest.TestCase):
         self.server.sql("UPDATE holdfast.session SET expires_at = "
                         "now() - interval '1 hour' WHERE id = %s",
                         (self.a.id,))
-        self.server.sql("SELECT holdfast.sweep()")
+        self.server.sql("SELECT holdfast_4.remove_abandoned()")
         self.assertEqual(self.server.sql(
             "SELECT id FROM holdfast.session WHERE id IN (%s, %s)",
             (self.a.id, self.b.id)), [(self.b.id,)])

@@ -43,9 +43,9 @@ class ShadowsTest(unittest.TestCase):
     def test_every_function_that_clients_call_sets_search_path(self):
         self.assertNotIn("VOLATILE AS", schema.file("calls.sql"))
         self.assertEqual(self.server.sql(
-            "SELECT proname FROM pg_proc WHERE proname = 'sweep'"
+            "SELECT proname FROM pg_proc WHERE proname = 'remove_abandoned'"
             " AND proconfig = '{\"search_path=pg_catalog, pg_temp\"}'"),
-                         [("sweep",)])
+                         [("remove_abandoned",)])
 
     def test_a_client_has_the_search_path_that_those_of_a_pair_need(self):
         """Otherwise each call would set it."""
@@ -72,13 +72,13 @@ class ShadowsTest(unittest.TestCase):
         participant, _ = b.enqueue("shadows", PARTICIPANT)
         self.assertEqual(a.list("shadows")[:1], seen)
         self.assertEqual(a.renew(), {ticket})
-        for call in (("look", b.id, 60000, NEVER_MS, name, False),
-                     ("probe", name, "{%s}" % ticket),
-                     ("revoke", NEVER_MS, name, ticket),
+        for call in (("list_and_watch", b.id, 60000, NEVER_MS, name, False),
+                     ("find_tickets", name, "{%s}" % ticket),
+                     ("request_release", NEVER_MS, name, ticket),
                      ("downgrade", a.id, NEVER_MS, name, ticket),
-                     ("raise", NEVER_MS, name, BARRIER, str(uuid.uuid4())),
-                     ("lower", NEVER_MS, name, BARRIER),
-                     ("stamp", NEVER_MS, name, participant, 1, str(uuid.uuid4()))):
+                     ("set_flag", NEVER_MS, name, BARRIER, str(uuid.uuid4())),
+                     ("clear_flag", NEVER_MS, name, BARRIER),
+                     ("new_generation", NEVER_MS, name, participant, 1, str(uuid.uuid4()))):
             with self.subTest(call[0]):
                 self.assertEqual(a.call(*call)[0]["code"], 0)
         self.assertTrue(a.withdraw("shadows", ticket))
@@ -86,8 +86,8 @@ class ShadowsTest(unittest.TestCase):
         b.end()
         b.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog")
         self.assertEqual(a.list("shadows"), [])
-        b.call("goodbye", b.id, NEVER_MS)
-        a.cursor.execute("SELECT holdfast.sweep()")
+        b.call("close_session", b.id, NEVER_MS)
+        a.cursor.execute("SELECT holdfast_4.remove_abandoned()")
 
     def test_the_library_s_queries_find_what_they_mean(self):
         session = self.session()
@@ -101,11 +101,12 @@ class ShadowsTest(unittest.TestCase):
     def test_so_does_what_people_run(self):
         session = self.session()
         session.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog;"
-                               "DROP SCHEMA holdfast CASCADE;" +
+                               "DROP SCHEMA holdfast, holdfast_4 CASCADE;" +
                                schema.text())
         session.cursor.execute(schema.file("check.sql"))
         self.assertEqual(session.cursor.fetchall(),
-                         [(3, schema.file("definition.txt"))])
+                         [(schema.VERSION, schema.file("definition.txt"), True,
+                           True)])
 
 
 if __name__ == "__main__":

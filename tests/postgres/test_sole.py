@@ -33,7 +33,7 @@ WRONG = """
       FROM holdfast.queue q,
            LATERAL (SELECT count(*) FROM holdfast.ticket t
                      WHERE t.queue = q.number AND t.id <> q.sole) AS a (others),
-           LATERAL (SELECT count(*) FROM holdfast.look l
+           LATERAL (SELECT count(*) FROM holdfast.watcher l
                      WHERE l.queue = q.number) AS b (looks)
      WHERE q.name = %s AND q.sole IS NOT NULL AND (others > 0 OR looks > 0)
 """
@@ -49,7 +49,7 @@ STANDING = """
 """
 
 EMPTY = """
-    TRUNCATE holdfast.ticket, holdfast.look;
+    TRUNCATE holdfast.ticket, holdfast.watcher;
     DELETE FROM holdfast.session WHERE id::text !~ '^(0|f)\\1{7}';
 """
 
@@ -117,13 +117,13 @@ def two(m):
 
 def looked_at(m):
     permit(m)
-    m.owner.call("look", m.owner.id, m.owner.ttl_ms, NEVER_MS, m.name.encode(),
+    m.owner.call("list_and_watch", m.owner.id, m.owner.ttl_ms, NEVER_MS, m.name.encode(),
                  False)
 
 
 def marked(m):
     m.known_empty()
-    m.owner.call("raise", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
+    m.owner.call("set_flag", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
 
 
 STATES = (new, empty, sole, permit, ended, two, looked_at, marked)
@@ -163,28 +163,28 @@ def withdraw(m, s):
 
 
 def withdraw_late(m, s):
-    s.call("withdraw", s.id, PAST_MS, m.name.encode(), m.first)
+    s.call("remove", s.id, PAST_MS, m.name.encode(), m.first)
 
 
 def look(m, s):
-    s.call("look", s.id, s.ttl_ms, NEVER_MS, m.name.encode(), False)
+    s.call("list_and_watch", s.id, s.ttl_ms, NEVER_MS, m.name.encode(), False)
 
 
 def raise_mark(m, s):
-    s.call("raise", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
+    s.call("set_flag", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
 
 
 def lower_mark(m, s):
-    s.call("lower", NEVER_MS, m.name.encode(), BARRIER)
+    s.call("clear_flag", NEVER_MS, m.name.encode(), BARRIER)
 
 
 def participant_and_ready_node(m, s):
     """A double barrier of one."""
     participant, _ = m.put(s, PARTICIPANT)
-    s.call("stamp", NEVER_MS, m.name.encode(), participant, 1,
+    s.call("new_generation", NEVER_MS, m.name.encode(), participant, 1,
            str(uuid.uuid4()))
     s.withdraw(m.name, participant)
-    s.call("lower", NEVER_MS, m.name.encode(), READY)
+    s.call("clear_flag", NEVER_MS, m.name.encode(), READY)
 
 
 def downgrade(m, s):
@@ -197,11 +197,11 @@ def evict(m, s):
 
 
 def close(m, s):
-    s.call("goodbye", m.owner.id, NEVER_MS)
+    s.call("close_session", m.owner.id, NEVER_MS)
 
 
 def renew_without(m, s):
-    s.call("renew_without", m.owner.id, s.ttl_ms, NEVER_MS, "{%s}" % m.first)
+    s.call("renew_and_remove", m.owner.id, s.ttl_ms, NEVER_MS, "{%s}" % m.first)
 
 
 def pair(m, s):
@@ -334,9 +334,9 @@ MUTATIONS = {
     "PG_SOLE_CLEARED_BESIDE_OTHERS": (
         "SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),",
         "SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q "
-        "AND session = whose),", (two, withdraw, evict, True)),
+        "AND session = session_id),", (two, withdraw, evict, True)),
     "PG_SOLE_CLEARED_BESIDE_LOOKS": (
-        "ELSIF NOT is_looked_at THEN", "ELSE is_looked_at := false;",
+        "ELSIF NOT is_watched THEN", "ELSE is_watched := false;",
         (looked_at, withdraw, evict, True)),
     "PG_SOLE_KEPT_LATE": (
         "IF is_empty THEN\n"

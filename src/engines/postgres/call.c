@@ -80,7 +80,7 @@ static bool send_exists(PGconn *conn, const struct hf_store_call *call)
     if (tickets != NULL) {
         add_bytes(&p, call->queue);
         add_text(&p, tickets);
-        sent = send_call(conn, "hf_probe", &p);
+        sent = send_call(conn, "hf_find_tickets", &p);
     }
     hf_free(tickets);
     return sent;
@@ -95,7 +95,7 @@ static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
     add_bytes(&p, call->queue);
     add_text(&p, ticket);
     add_text(&p, call->ticket_kind == HF_TICKET_READ ? "t" : "f");
-    return send_call(conn, "hf_ahead", &p);
+    return send_call(conn, "hf_list_ahead", &p);
 }
 
 /* A LIST: partial, with a queue watch, with some of the texts, or plain. */
@@ -114,7 +114,7 @@ static bool send_list(PGconn *conn, const struct hf_store_call *call,
         add_number(&p, call->not_after_ms);
         add_bytes(&p, call->queue);
         add_text(&p, participants);
-        return send_call(conn, "hf_look", &p);
+        return send_call(conn, "hf_list_and_watch", &p);
     }
     add_bytes(&p, call->queue);
     if (call->detailed && call->texts.count > 0) {
@@ -185,7 +185,7 @@ static bool send_flag(PGconn *conn, const struct hf_store_call *call,
     add_number(&p, call->ticket_kind);
     if (sets)
         add_text(&p, ticket);
-    return send_call(conn, sets ? "hf_raise" : "hf_lower", &p);
+    return send_call(conn, sets ? "hf_set_flag" : "hf_clear_flag", &p);
 }
 
 /* NEW_GENERATION of a double barrier. */
@@ -201,7 +201,7 @@ static bool send_new_generation(PGconn *conn, const struct hf_store_call *call,
     add_text(&p, ticket);
     add_number(&p, call->limit);
     add_text(&p, flag);
-    return send_call(conn, "hf_stamp", &p);
+    return send_call(conn, "hf_new_generation", &p);
 }
 
 /* RENEW, and remove orphaned tickets with it. */
@@ -220,7 +220,7 @@ static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
     if (orphans == NULL)
         return false;
     add_text(&p, orphans);
-    sent = send_call(store->conn, "hf_renew_without", &p);
+    sent = send_call(store->conn, "hf_renew_and_remove", &p);
     hf_free(orphans);
     return sent;
 }
@@ -231,7 +231,7 @@ static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
 
     add_text(&p, call->session);
     add_number(&p, call->not_after_ms);
-    return send_call(conn, "hf_goodbye", &p);
+    return send_call(conn, "hf_close_session", &p);
 }
 
 /* How many rows a NAMES looks at.  A statement that takes long would end the
@@ -278,11 +278,11 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
     case HF_STORE_EXISTS:
         return send_exists(conn, call);
     case HF_STORE_REMOVE:
-        return send_ticket_call(conn, call, "hf_withdraw", ticket);
+        return send_ticket_call(conn, call, "hf_remove", ticket);
     case HF_STORE_DOWNGRADE:
         return send_ticket_call(conn, call, "hf_downgrade", ticket);
     case HF_STORE_REVOKE:
-        return send_ticket_call(conn, call, "hf_revoke", ticket);
+        return send_ticket_call(conn, call, "hf_request_release", ticket);
     case HF_STORE_DESCRIBE:
         return send_describe(conn, call, ticket);
     case HF_STORE_SET_FLAG:

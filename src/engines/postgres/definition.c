@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the schema of a server differs from ours.  Both are sets of lines, and a
+/* How the schemas of a server differ from ours.  Both are sets of lines, and a
  * change adds a line, removes one, or does both. */
 #include <stdio.h>
 #include <string.h>
@@ -27,20 +27,31 @@ static bool has_line(const char *lines, const char *line)
     return false;
 }
 
-/* The first of ${lines} that is not in ${others}; NULL if there is none. */
-static const char *first_missing(const char *lines, const char *others)
+/* Is the first of ${lines} about a function, or what functions return? */
+static bool is_of_functions(const char *lines)
+{
+    const char *name = strstr(lines, HF_PG_FUNCTIONS ".");
+
+    return name != NULL && name < lines + strcspn(lines, "\n");
+}
+
+/* The first of ${lines} that is not in ${others}, and of functions only if
+ * ${functions}; NULL if there is none. */
+static const char *first_missing(const char *lines, const char *others,
+                                 bool functions)
 {
     for (; *lines != '\0'; lines = next_line(lines)) {
-        if (!has_line(others, lines))
+        if (!has_line(others, lines) && (functions || !is_of_functions(lines)))
             return lines;
     }
     return NULL;
 }
 
-bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES])
+bool hf_pg_definition_differs(const char *found, bool functions,
+                              char text[HF_PG_TEXT_BYTES])
 {
-    const char *extra = first_missing(found, hf_pg_definition);
-    const char *lacks = first_missing(hf_pg_definition, found);
+    const char *extra = first_missing(found, hf_pg_definition, true);
+    const char *lacks = first_missing(hf_pg_definition, found, functions);
     char line[SHOWN_BYTES];
 
     if (extra == NULL && lacks == NULL)

@@ -37,13 +37,22 @@ enum hf_pg_state {
 /* The steps of setup.c, in this order. */
 enum hf_pg_setup_step {
     HF_PG_STEP_SETTINGS, /* set our parameters, and read what the server is */
-    HF_PG_STEP_LOCK,     /* no schema: lock, so that one client creates it */
-    HF_PG_STEP_CREATE,   /* create the schema */
+    HF_PG_STEP_LOCK,     /* a schema is missing: lock, so that one client
+                          * creates it */
+    HF_PG_STEP_CREATE,   /* create what is missing */
     HF_PG_STEP_COMMIT,   /* end the transaction of the two steps before */
     HF_PG_STEP_RIGHTS,   /* check that nobody else can change the schema */
-    HF_PG_STEP_CHECK,    /* check that it is the schema of this version */
+    HF_PG_STEP_CHECK,    /* check tables, and the functions of this version */
     HF_PG_STEP_LISTEN,   /* prepare the statements, and listen for notices */
     HF_PG_STEPS
+};
+
+/* What LOCK found missing, and CREATE creates. */
+enum hf_pg_missing {
+    HF_PG_MISSING_NOTHING,
+    HF_PG_MISSING_TABLES,
+    HF_PG_MISSING_FUNCTIONS,
+    HF_PG_MISSING_BOTH,
 };
 
 /* libpq's socket in the loop.  It lives until the loop has closed the
@@ -80,6 +89,7 @@ struct hf_store {
     struct hf_pg_socket_poll *socket_poll;
     size_t unread_bytes; /* received since libpq last had a complete result */
     enum hf_pg_setup_step step;
+    enum hf_pg_missing missing;
     /* The last message that the server sent unasked, before it closed the
      * connection; or "". */
     char server_message[HF_PG_TEXT_BYTES];
@@ -140,10 +150,11 @@ void hf_pg_setup(struct hf_store *store);
 /* PREPARING: there is input. */
 void hf_pg_setup_read(struct hf_store *store);
 
-/* Does ${found}, from a server, differ from hf_pg_definition?  If so, ${text}
- * becomes "it has" or "it lacks" with the first such line, cut if it is
- * long. */
-bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES]);
+/* Does ${found}, from a server, differ from hf_pg_definition?  If it should
+ * lack the functions, ${functions} is false.  If it differs, ${text} becomes
+ * "it has" or "it lacks" with the first such line, cut if it is long. */
+bool hf_pg_definition_differs(const char *found, bool functions,
+                              char text[HF_PG_TEXT_BYTES]);
 
 /* ----------------------------------------------------------------- calls -- */
 

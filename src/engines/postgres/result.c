@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result of a call, in binary format: rows of the type holdfast.answer.
+/* The result of a call, in binary format: rows of the type holdfast_4.answer.
  * The first row is the head; it may have the first ticket as well. */
 #include <assert.h>
 #include <endian.h>
@@ -12,13 +12,13 @@
 #include "core/name_list.h"
 #include "engines/postgres/pg_private.h"
 
-/* The columns of holdfast.answer, in order. */
+/* The columns of holdfast_4.answer, in order. */
 enum column {
     CODE,
     SERVER_MS,
     BACKEND,
     FOUND,
-    OWN,
+    OWN_IDS,
     ID,
     SEQUENCE,
     KIND,
@@ -26,8 +26,8 @@ enum column {
     PAYLOAD,
     EXPIRES_IN_MS,
     REVOKED,
-    MADE_MS,
-    MORE,
+    CREATED_MS,
+    MORE_AHEAD,
     COLUMNS
 };
 
@@ -43,11 +43,11 @@ static const struct {
 } columns[COLUMNS] = {
     [CODE] = {TYPE_INT4, 4},          [SERVER_MS] = {TYPE_INT8, 8},
     [BACKEND] = {TYPE_INT4, 4},       [FOUND] = {TYPE_BOOL, 1},
-    [OWN] = {TYPE_BYTEA, 0},          [ID] = {TYPE_UUID, 16},
+    [OWN_IDS] = {TYPE_BYTEA, 0},      [ID] = {TYPE_UUID, 16},
     [SEQUENCE] = {TYPE_INT8, 8},      [KIND] = {TYPE_INT4, 4},
     [WEIGHT] = {TYPE_INT4, 4},        [PAYLOAD] = {TYPE_BYTEA, 0},
     [EXPIRES_IN_MS] = {TYPE_INT8, 8}, [REVOKED] = {TYPE_INT4, 4},
-    [MADE_MS] = {TYPE_INT8, 8},       [MORE] = {TYPE_INT4, 4},
+    [CREATED_MS] = {TYPE_INT8, 8},    [MORE_AHEAD] = {TYPE_INT4, 4},
 };
 
 enum { LATE = 1 }; /* the code of the head: after not_after_ms */
@@ -94,7 +94,7 @@ static bool is_well_formed(const PGresult *result)
 {
     bool fits = PQresultStatus(result) == PGRES_TUPLES_OK &&
                 PQnfields(result) == COLUMNS && PQntuples(result) >= 1 &&
-                PQgetlength(result, 0, OWN) % HF_TICKET_ID_BYTES == 0;
+                PQgetlength(result, 0, OWN_IDS) % HF_TICKET_ID_BYTES == 0;
 
     for (int i = 0; i < COLUMNS && fits; i++)
         fits = PQftype(result, i) == columns[i].type && PQfformat(result, i);
@@ -125,7 +125,7 @@ static void read_ticket(const PGresult *result, int row,
         hf_store_payload(PQgetvalue(result, row, PAYLOAD),
                          (size_t)PQgetlength(result, row, PAYLOAD));
     ticket->dialect = "holdfast";
-    ticket->created_utc_ms = number(result, row, MADE_MS);
+    ticket->created_utc_ms = number(result, row, CREATED_MS);
     lease->expires_in_ms = number(result, row, EXPIRES_IN_MS);
     lease->revoked = (uint32_t)number(result, row, REVOKED);
 }
@@ -162,7 +162,7 @@ static bool alloc_memory(struct answer_memory *answer_memory,
                          const PGresult *result, size_t room)
 {
     size_t own_bytes =
-        has(result, 0, OWN) ? (size_t)PQgetlength(result, 0, OWN) : 0;
+        has(result, 0, OWN_IDS) ? (size_t)PQgetlength(result, 0, OWN_IDS) : 0;
     size_t own_count = own_bytes / HF_TICKET_ID_BYTES;
 
     answer_memory->own_count = own_count;
@@ -178,7 +178,7 @@ static bool alloc_memory(struct answer_memory *answer_memory,
     answer_memory->own = (struct hf_ticket_id *)(answer_memory->leases + room);
     answer_memory->known = (bool *)(answer_memory->own + own_count);
     if (own_count > 0)
-        memcpy(answer_memory->own, PQgetvalue(result, 0, OWN),
+        memcpy(answer_memory->own, PQgetvalue(result, 0, OWN_IDS),
                own_count * HF_TICKET_ID_BYTES);
     qsort(answer_memory->own, own_count, HF_TICKET_ID_BYTES, compare_ids);
     return true;
@@ -306,7 +306,7 @@ static void answer_rows(struct hf_store *store, struct hf_store_call *call,
         .leases = answer_memory->leases,
         .count = rows,
         .partial = hf_store_call_may_be_partial(call),
-        .more_ahead = (size_t)number(result, 0, MORE),
+        .more_ahead = (size_t)number(result, 0, MORE_AHEAD),
     };
 
     for (size_t i = 0; i < rows; i++)

@@ -3,15 +3,22 @@
 #ifndef HF_ENGINES_POSTGRES_SCHEMA_H
 #define HF_ENGINES_POSTGRES_SCHEMA_H
 
-/* Creates the schema; for psql or for one PQsendQuery(). */
-extern const char hf_pg_schema[];
+/* The schema "holdfast" has the tables.  Each version has its functions in a
+ * schema of its own, so clients of several versions can share the tables. */
+#define HF_PG_FUNCTIONS "holdfast_4"
 
-/* Grants a role the rights to use the schema; for psql -v role=NAME. */
+/* Create the schema of the tables, that of the functions, or both; for psql or
+ * for one PQsendQuery(). */
+extern const char hf_pg_schema[];
+extern const char hf_pg_tables[];
+extern const char hf_pg_functions[];
+
+/* Grants a role the rights to use both; for psql -v role=NAME. */
 extern const char hf_pg_grant[];
 
 /* A query with one parameter, the name of a role that is trusted, or "".  It
- * returns one row: what lets others act as the users of the schema, or "". It
- * runs before any other query that names something in the schema. */
+ * returns one row: what lets others act as the users of the schemas, or "". It
+ * runs before any other query that names something in them. */
 extern const char hf_pg_rights[];
 
 /* Prepares the statements of hf_pg_call_send() on a connection. */
@@ -22,16 +29,20 @@ extern const char hf_pg_prepare[];
 extern const char hf_pg_examine[];
 
 /*
- * A query that returns the version and the definition of the schema that is
- * there.  The definition is hf_pg_definition if nobody has changed the schema.
- * It has one line for each table, column, function and whatever else decides
- * what these do, sorted by bytes.
+ * A query that returns the version of the tables, the definition of both
+ * schemas, and whether the functions are there.  The definition is
+ * hf_pg_definition if nobody has changed a schema.  It has one line for each
+ * table, column, function and whatever else decides what these do, sorted by
+ * bytes.  The lines of the functions contain HF_PG_FUNCTIONS, the others do
+ * not.
  *
- * A schema of another version is refused.  So a change to sql/ must raise the
- * version if that was released, and needs a new sql/definition.txt:
- * python3 tests/postgres/schema.py.
+ * A change to sql/ after a release needs a new number, one more than the last:
+ * sed -i 's/holdfast_4/holdfast_5/' over sql/ and this file.  If it changes
+ * tables, or notices between clients, their version becomes the same number,
+ * and clients of other versions are refused.  Any change needs a new
+ * sql/definition.txt: python3 tests/postgres/schema.py.
  */
-#define HF_PG_VERSION 3
+#define HF_PG_TABLES_VERSION 4
 extern const char hf_pg_check[];
 extern const char hf_pg_definition[];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prepares a new connection: sets our parameters, checks that the server can be
- * used, creates the schema if there is none, checks it, and listens for
+ * used, creates a schema that is missing, checks what is there, and listens for
  * notices. Each step is one query of one or more statements; its last result
  * decides the next step. */
 #include <assert.h>
@@ -60,6 +60,22 @@ static void format_settings(const struct hf_store *store, char *query,
                                                : "");
 }
 
+static const char *missing_schema(enum hf_pg_missing missing)
+{
+    switch (missing) {
+    case HF_PG_MISSING_TABLES:
+        return hf_pg_tables;
+    case HF_PG_MISSING_FUNCTIONS:
+        return hf_pg_functions;
+    case HF_PG_MISSING_BOTH:
+        return hf_pg_schema;
+    case HF_PG_MISSING_NOTHING:
+        break;
+    }
+    assert(missing != HF_PG_MISSING_NOTHING);
+    return "";
+}
+
 /* The query of the current step; some are put together in ${query}. */
 static const char *setup_query(const struct hf_store *store,
                                char query[QUERY_BYTES])
@@ -72,10 +88,11 @@ static const char *setup_query(const struct hf_store *store,
         /* Not to_regnamespace(), because its result is cached from before the
          * lock was waited for, unless a table is opened. */
         return "BEGIN; SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
-               "SELECT EXISTS"
-               " (SELECT FROM pg_namespace WHERE nspname = 'holdfast')";
+               "SELECT count(*) FILTER (WHERE nspname = 'holdfast'),"
+               " count(*) FILTER (WHERE nspname = '" HF_PG_FUNCTIONS "')"
+               " FROM pg_namespace";
     case HF_PG_STEP_CREATE:
-        return hf_pg_schema;
+        return missing_schema(store->missing);
     case HF_PG_STEP_COMMIT:
         return "COMMIT";
     case HF_PG_STEP_RIGHTS:
@@ -84,8 +101,9 @@ static const char *setup_query(const struct hf_store *store,
         return hf_pg_check;
     case HF_PG_STEP_LISTEN:
         (void)snprintf(query, QUERY_BYTES,
-                       "%s LISTEN holdfast_%s; SELECT holdfast.sweep();"
-                       "SELECT holdfast.ms(clock_timestamp())",
+                       "%s LISTEN holdfast_%s;"
+                       "SELECT " HF_PG_FUNCTIONS ".remove_abandoned();"
+                       "SELECT " HF_PG_FUNCTIONS ".epoch_ms(clock_timestamp())",
                        hf_pg_prepare, store->session);
         return query;
     case HF_PG_STEPS:
@@ -129,6 +147,11 @@ static void begin_step(struct hf_store *store, enum hf_pg_setup_step step)
 static bool is_true(const PGresult *result, int column)
 {
     return PQgetvalue(result, 0, column)[0] == 't';
+}
+
+static bool is_zero(const PGresult *result, int column)
+{
+    return strcmp(PQgetvalue(result, 0, column), "0") == 0;
 }
 
 /* A pooler gives each client its own number for the connection, which is not
@@ -191,28 +214,71 @@ static void check_rights(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_CHECK);
 }
 
-/* Is the schema of our version, and unchanged? */
+/* LOCK has counted the schemas, and no other client of holdfast creates one
+ * until we commit. */
+static void create_missing(struct hf_store *store, const PGresult *result)
+{
+    bool tables = is_zero(result, 0);
+    bool functions = is_zero(result, 1);
+
+    store->missing = tables && functions ? HF_PG_MISSING_BOTH
+                     : tables            ? HF_PG_MISSING_TABLES
+                     : functions         ? HF_PG_MISSING_FUNCTIONS
+                                         : HF_PG_MISSING_NOTHING;
+    begin_step(store, store->missing == HF_PG_MISSING_NOTHING
+                          ? HF_PG_STEP_COMMIT
+                          : HF_PG_STEP_CREATE);
+}
+
+/* The tables are ours, and the schema with the functions of this version is
+ * missing.  Its owner acts as every role that uses it, so only the role that
+ * may own it for all of them creates it. */
+static void add_functions(struct hf_store *store, bool may_create)
+{
+    if (store->engine->host.list_only || !may_create)
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "the database has the tables of locks, but not the "
+                   "schema " HF_PG_FUNCTIONS
+                   " with the functions of this version; have "
+                   "the owner of the schema holdfast run what \"holdfast sql "
+                   "--functions\" prints");
+    else if (store->missing != HF_PG_MISSING_NOTHING)
+        hf_pg_down(store, HF_EUNREACHABLE,
+                   "the schema " HF_PG_FUNCTIONS " was dropped just after it "
+                   "was made");
+    else
+        begin_step(store, HF_PG_STEP_LOCK);
+}
+
+/* Are the tables of our version, and is nothing changed? */
 static void check_schema(struct hf_store *store, const PGresult *result)
 {
     long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    bool has_functions = is_true(result, 2);
     char found[HF_PG_TEXT_BYTES];
 
-    if (version != 0 && version != HF_PG_VERSION)
+    if (version != 0 && version != HF_PG_TABLES_VERSION)
         hf_pg_down(store, HF_EUNSUPPORTED,
-                   "the schema holdfast has version %ld; expected %d: install "
-                   "the holdfast that made the schema, or stop all that use "
-                   "it and have its owner run DROP SCHEMA holdfast CASCADE",
-                   version, HF_PG_VERSION);
-    else if (hf_pg_definition_differs(PQgetvalue(result, 0, 1), found))
-        hf_pg_down(store, HF_EUNSUPPORTED,
-                   "somebody has changed the schema holdfast: %s; expected "
-                   "what \"holdfast sql\" prints, or no such schema",
-                   found);
-    else if (version != HF_PG_VERSION)
+                   "the tables of the schema holdfast have version %ld; "
+                   "expected %d: install a holdfast that has version %ld, or "
+                   "stop all that use it and have its owner run DROP SCHEMA "
+                   "holdfast CASCADE",
+                   version, HF_PG_TABLES_VERSION, version);
+    else if (hf_pg_definition_differs(PQgetvalue(result, 0, 1), has_functions,
+                                      found))
+        hf_pg_down(
+            store, HF_EUNSUPPORTED,
+            "somebody has changed the schema holdfast or " HF_PG_FUNCTIONS
+            ": %s; expected what \"holdfast sql\" "
+            "prints, or no such schema",
+            found);
+    else if (version != HF_PG_TABLES_VERSION)
         hf_pg_down(store, HF_EUNSUPPORTED,
                    "somebody has changed the schema holdfast: it has no "
                    "version; expected what \"holdfast sql\" prints, or no "
                    "such schema");
+    else if (!has_functions)
+        add_functions(store, is_true(result, 3));
     else
         begin_step(store, HF_PG_STEP_LISTEN);
 }
@@ -239,8 +305,8 @@ static void finish_step(struct hf_store *store, const PGresult *result)
     /* Number of columns of the one row that a step returns; 0: not looked
      * at. */
     static const int columns[HF_PG_STEPS] = {
-        [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 1,
-        [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 2,
+        [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 2,
+        [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 4,
         [HF_PG_STEP_LISTEN] = 1,
     };
 
@@ -256,8 +322,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
         check_server(store, result);
         break;
     case HF_PG_STEP_LOCK:
-        begin_step(store,
-                   is_true(result, 0) ? HF_PG_STEP_COMMIT : HF_PG_STEP_CREATE);
+        create_missing(store, result);
         break;
     case HF_PG_STEP_CREATE:
         begin_step(store, HF_PG_STEP_COMMIT);
@@ -334,6 +399,7 @@ void hf_pg_setup(struct hf_store *store)
                    version / 10000, SERVER_VERSION_MIN / 10000);
         return;
     }
+    store->missing = HF_PG_MISSING_NOTHING;
     begin_step(store, HF_PG_STEP_SETTINGS);
 }
 

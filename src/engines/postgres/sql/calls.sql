@@ -1,105 +1,108 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What clients call, one call to a transaction.  Sessions and tickets are
--- named by random numbers.  Nothing is written once this server's clock is
--- past not_after_ms: the call may have lain in a buffer for long.
+-- What clients call, one call a transaction.  The ids of sessions and tickets
+-- are random numbers.  Nothing is written after this server's clock has passed
+-- not_after_ms, because a call may have been in a buffer for long.
 --
 -- Each sets search_path for itself and for what it calls, so that no function,
--- operator, type or table of another schema can stand in for one that is meant
--- here.
+-- operator, type or table of another schema can replace one that is named here.
 
--- The queue, a row for each ticket: of members what is apart, else the others;
--- NULL: all.  Payloads are for people, and that of the first for everybody.
-CREATE FUNCTION holdfast.tickets(q bigint, whole boolean, members boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- One row a ticket.  participants: true for participants and their flag, false
+-- for the others, NULL for all.  The payload is filled in for the first ticket;
+-- if detailed, for all.
+CREATE FUNCTION holdfast_4.read_tickets(
+    q bigint, detailed boolean, participants boolean)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    at timestamptz := clock_timestamp();
+    instant timestamptz := clock_timestamp();
 BEGIN
     RETURN QUERY
     SELECT NULL::integer, NULL::bigint, NULL::integer, NULL::boolean,
            NULL::bytea, t.id, t.sequence, t.kind, t.weight,
-           CASE WHEN whole OR row_number() OVER (ORDER BY t.sequence) = 1
+           CASE WHEN detailed OR row_number() OVER (ORDER BY t.sequence) = 1
                 THEN t.payload ELSE ''::bytea END,
-           holdfast.lives_ms(s.expires_at, at), t.revoked,
-           holdfast.ms(t.made_at), NULL::integer
+           holdfast_4.remaining_ms(s.expires_at, instant), t.revoked,
+           holdfast_4.epoch_ms(t.created_at), NULL::integer
       FROM holdfast.ticket t LEFT JOIN holdfast.session s ON s.id = t.session
      WHERE t.queue = q
-       AND (members IS NULL OR (t.kind IN (8, 9)) = members)
+       AND (participants IS NULL OR (t.kind IN (8, 9)) = participants)
      ORDER BY t.sequence;
 END
 $$;
 
--- The queue, or of members what is apart.  Nothing is locked nor written unless
--- a ticket's session has ended, or there are standbys that have to have what it
--- shows: people, who want the whole, do not enter by that.
-CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean,
-                              members boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- The queue, or its participants.  It locks and writes nothing unless a
+-- ticket's session has ended, or there are standbys that must have what this
+-- returns.  A detailed list is for people, and no lock is granted by it.
+CREATE FUNCTION holdfast_4.list(
+    queue_name bytea, detailed boolean, participants boolean)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
 BEGIN
-    PERFORM holdfast.check_isolation();
+    PERFORM holdfast_4.check_isolation();
     SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
-    IF holdfast.has_dead(q) THEN
-        PERFORM holdfast.lock_queue(queue_name, false);
-        PERFORM holdfast.purge(q, queue_name);
+    IF holdfast_4.has_ended_ticket(q) THEN
+        PERFORM holdfast_4.lock_queue(queue_name, false);
+        PERFORM holdfast_4.remove_ended(q, queue_name);
     END IF;
-    IF NOT whole THEN
-        PERFORM holdfast.await_standbys();
+    IF NOT detailed THEN
+        PERFORM holdfast_4.await_standbys();
     END IF;
-    RETURN NEXT holdfast.head(0, NULL);
-    RETURN QUERY SELECT * FROM holdfast.tickets(q, whole, members);
+    RETURN NEXT holdfast_4.answer_head(0, NULL);
+    RETURN QUERY SELECT * FROM holdfast_4.read_tickets(q, detailed,
+                                                       participants);
 END
 $$;
 
--- The queue, and the session is told once when a ticket leaves it, a member
--- comes or members make their mark.
-CREATE FUNCTION holdfast.look(whose uuid, ttl_ms bigint, not_after_ms bigint,
-                              queue_name bytea, members boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- The same, and the session is notified once when a ticket leaves the queue, a
+-- participant enters it or their flag is set.
+CREATE FUNCTION holdfast_4.list_and_watch(
+    session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
+    participants boolean)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    -- The lock, so that no ticket can leave between the list and the look.
-    q bigint := holdfast.lock_queue(queue_name, true);
+    -- Locked, so that no ticket can leave between the list and the watch.
+    q bigint := holdfast_4.lock_queue(queue_name, true);
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.begin(whose, ttl_ms);
-    PERFORM holdfast.purge(q, queue_name);
+    PERFORM holdfast_4.open_session(session_id, ttl_ms);
+    PERFORM holdfast_4.remove_ended(q, queue_name);
     UPDATE holdfast.queue SET sole = NULL
      WHERE number = q AND sole IS NOT NULL;
-    INSERT INTO holdfast.look (queue, session) VALUES (q, whose)
+    INSERT INTO holdfast.watcher (queue, session) VALUES (q, session_id)
     ON CONFLICT DO NOTHING;
-    RETURN NEXT holdfast.head(0, NULL);
-    RETURN QUERY SELECT * FROM holdfast.tickets(q, false, members);
+    RETURN NEXT holdfast_4.answer_head(0, NULL);
+    RETURN QUERY SELECT * FROM holdfast_4.read_tickets(q, false, participants);
 END
 $$;
 
 -- Those of the tickets that are in the queue.
-CREATE FUNCTION holdfast.probe(queue_name bytea, ticket_ids uuid[])
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION holdfast_4.find_tickets(queue_name bytea, ticket_ids uuid[])
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
-    at timestamptz;
+    instant timestamptz;
 BEGIN
-    PERFORM holdfast.check_isolation();
+    PERFORM holdfast_4.check_isolation();
     SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
-    IF holdfast.has_ended(q, ticket_ids) THEN
-        PERFORM holdfast.lock_queue(queue_name, false);
-        PERFORM holdfast.purge(q, queue_name);
+    IF holdfast_4.has_ended_among(q, ticket_ids) THEN
+        PERFORM holdfast_4.lock_queue(queue_name, false);
+        PERFORM holdfast_4.remove_ended(q, queue_name);
     END IF;
-    PERFORM holdfast.await_standbys();
-    RETURN NEXT holdfast.head(0, NULL);
-    at := clock_timestamp();
+    PERFORM holdfast_4.await_standbys();
+    RETURN NEXT holdfast_4.answer_head(0, NULL);
+    instant := clock_timestamp();
     RETURN QUERY
     SELECT NULL::integer, NULL::bigint, NULL::integer, NULL::boolean,
            NULL::bytea, t.id, t.sequence, t.kind, t.weight, ''::bytea,
-           holdfast.lives_ms(s.expires_at, at), t.revoked,
-           holdfast.ms(t.made_at), NULL::integer
+           holdfast_4.remaining_ms(s.expires_at, instant), t.revoked,
+           holdfast_4.epoch_ms(t.created_at), NULL::integer
       FROM unnest(ticket_ids) AS its (id),
            LATERAL (SELECT * FROM holdfast.ticket
                      WHERE queue = q AND id = its.id OFFSET 0) AS t
@@ -108,28 +111,29 @@ BEGIN
 END
 $$;
 
--- Every ticket that still lives, lives on.  The head has what tickets there
--- are; each that its owner is asked to let go has a row.
-CREATE FUNCTION holdfast.renew(whose uuid, ttl_ms bigint, not_after_ms bigint)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Prolong the lease of the session, and so of its tickets.  The head has the
+-- ids of its tickets; each ticket whose release was requested has a row.
+CREATE FUNCTION holdfast_4.renew(
+    session_id uuid, ttl_ms bigint, not_after_ms bigint)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    a holdfast.answer;
+    a holdfast_4.answer;
 BEGIN
-    PERFORM holdfast.check_isolation();
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    PERFORM holdfast_4.check_isolation();
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    a := holdfast.head(0, NULL);
-    IF holdfast.extend(whose, ttl_ms) THEN
-        SELECT string_agg(uuid_send(id), ''::bytea) INTO a.own
-          FROM holdfast.ticket WHERE session = whose;
+    a := holdfast_4.answer_head(0, NULL);
+    IF holdfast_4.extend_session(session_id, ttl_ms) THEN
+        SELECT string_agg(uuid_send(id), ''::bytea) INTO a.own_ids
+          FROM holdfast.ticket WHERE session = session_id;
         RETURN NEXT a;
         a := NULL;
         FOR a.id, a.revoked IN
             SELECT id, revoked FROM holdfast.ticket
-             WHERE session = whose AND revoked > 0 LOOP
+             WHERE session = session_id AND revoked > 0 LOOP
             RETURN NEXT a;
         END LOOP;
     ELSE
@@ -138,213 +142,217 @@ BEGIN
 END
 $$;
 
--- The same, but first the tickets of unknown, which the client does not know
--- any more, are taken out: their removal was lost, and nobody asks for it again.
-CREATE FUNCTION holdfast.renew_without(whose uuid, ttl_ms bigint,
-                                       not_after_ms bigint, unknown uuid[])
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- The same, but first remove the orphans:  tickets of the session that its
+-- client does not know any more, because their removal was lost.
+CREATE FUNCTION holdfast_4.renew_and_remove(
+    session_id uuid, ttl_ms bigint, not_after_ms bigint, orphans uuid[])
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     its record;
 BEGIN
-    PERFORM holdfast.check_isolation();
-    IF NOT holdfast.is_late(not_after_ms) THEN
+    PERFORM holdfast_4.check_isolation();
+    IF NOT holdfast_4.is_late(not_after_ms) THEN
         FOR its IN SELECT q.number, q.name FROM holdfast.queue q
                     WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
-                                        WHERE t.session = whose
-                                          AND t.id = ANY (unknown))
+                                        WHERE t.session = session_id
+                                          AND t.id = ANY (orphans))
                     ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
-            PERFORM holdfast.remove(its.number, its.name, array(
+            PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
                 SELECT t.id FROM holdfast.ticket t
-                 WHERE t.queue = its.number AND t.session = whose
-                   AND t.id = ANY (unknown)), whose);
+                 WHERE t.queue = its.number AND t.session = session_id
+                   AND t.id = ANY (orphans)), session_id);
         END LOOP;
     END IF;
-    RETURN QUERY SELECT * FROM holdfast.renew(whose, ttl_ms, not_after_ms);
+    RETURN QUERY SELECT * FROM holdfast_4.renew(session_id, ttl_ms,
+                                                not_after_ms);
 END
 $$;
 
--- Make a write ticket of the session a read ticket, with everything else as it
--- is.
-CREATE FUNCTION holdfast.downgrade(whose uuid, not_after_ms bigint,
-                                   queue_name bytea, ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Make a write ticket of the session a read ticket.
+CREATE FUNCTION holdfast_4.downgrade(
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, false);
+    q bigint := holdfast_4.lock_queue(queue_name, false);
     was holdfast.ticket;
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
-        PERFORM holdfast.purge(q, queue_name);
+    IF holdfast_4.has_ended_among(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast_4.remove_ended(q, queue_name);
     END IF;
     SELECT * INTO was FROM holdfast.ticket
-     WHERE queue = q AND id = ticket_id AND session = whose
+     WHERE queue = q AND id = ticket_id AND session = session_id
        AND kind IN (2, 3);
     IF was.kind = 3 THEN
-        PERFORM holdfast.tell_waiters(q, queue_name, was, 3);
+        PERFORM holdfast_4.notify_waiters(q, queue_name, was.id, was.sequence,
+                                          was.kind, 3);
         UPDATE holdfast.ticket SET kind = 2
          WHERE queue = q AND id = ticket_id;
     END IF;
-    RETURN NEXT holdfast.head(0, was.kind IS NOT NULL);
+    RETURN NEXT holdfast_4.answer_head(0, was.kind IS NOT NULL);
 END
 $$;
 
--- Ask the ticket's owner to let go.
-CREATE FUNCTION holdfast.revoke(not_after_ms bigint, queue_name bytea,
-                                ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Request the release of the ticket from its owner.
+CREATE FUNCTION holdfast_4.request_release(
+    not_after_ms bigint, queue_name bytea, ticket_id uuid)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, false);
+    q bigint := holdfast_4.lock_queue(queue_name, false);
     asked record;
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
-        PERFORM holdfast.purge(q, queue_name);
+    IF holdfast_4.has_ended_among(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast_4.remove_ended(q, queue_name);
     END IF;
     UPDATE holdfast.ticket SET revoked = revoked + 1
      WHERE queue = q AND id = ticket_id
      RETURNING session, revoked INTO asked;
     IF asked.session IS NOT NULL THEN
-        PERFORM holdfast.tell(asked.session,
+        PERFORM holdfast_4.notify_session(asked.session,
             format('revoked %s %s %s', ticket_id, asked.revoked,
                    encode(queue_name, 'hex')));
     END IF;
-    RETURN NEXT holdfast.head(0, asked.session IS NOT NULL);
+    RETURN NEXT holdfast_4.answer_head(0, asked.session IS NOT NULL);
 END
 $$;
 
--- Put another payload in the place of that of a ticket of the session.  Nobody
--- is told.
-CREATE FUNCTION holdfast.describe(whose uuid, not_after_ms bigint,
-                                  queue_name bytea, ticket_id uuid,
-                                  ticket_payload bytea)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Replace the payload of a ticket of the session.  Nobody is notified.
+CREATE FUNCTION holdfast_4.describe(
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid,
+    ticket_payload bytea)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, false);
+    q bigint := holdfast_4.lock_queue(queue_name, false);
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
-        PERFORM holdfast.purge(q, queue_name);
+    IF holdfast_4.has_ended_among(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast_4.remove_ended(q, queue_name);
     END IF;
     UPDATE holdfast.ticket SET payload = ticket_payload
-     WHERE queue = q AND id = ticket_id AND session = whose;
-    RETURN NEXT holdfast.head(0, FOUND);
+     WHERE queue = q AND id = ticket_id AND session = session_id;
+    RETURN NEXT holdfast_4.answer_head(0, FOUND);
 END
 $$;
 
--- Put a mark of that kind in, unless there is one.
-CREATE FUNCTION holdfast.raise(not_after_ms bigint, queue_name bytea,
-                               mark_kind integer, mark_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Set the flag of that kind, unless it is set.
+CREATE FUNCTION holdfast_4.set_flag(
+    not_after_ms bigint, queue_name bytea, flag_kind integer, flag_id uuid)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, true);
+    q bigint := holdfast_4.lock_queue(queue_name, true);
     is_there boolean;
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
     is_there := EXISTS (SELECT FROM holdfast.ticket
-                         WHERE queue = q AND kind = mark_kind);
+                         WHERE queue = q AND kind = flag_kind);
     IF NOT is_there THEN
-        PERFORM holdfast.put_mark(q, mark_kind, mark_id);
+        PERFORM holdfast_4.add_flag(q, flag_kind, flag_id);
     END IF;
-    RETURN NEXT holdfast.head(0, is_there);
+    RETURN NEXT holdfast_4.answer_head(0, is_there);
 END
 $$;
 
--- Take the mark of that kind out; that of members where none of them is there.
-CREATE FUNCTION holdfast.lower(not_after_ms bigint, queue_name bytea,
-                               mark_kind integer)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Clear the flag of that kind; the participants' flag only if there is none of
+-- them.
+CREATE FUNCTION holdfast_4.clear_flag(
+    not_after_ms bigint, queue_name bytea, flag_kind integer)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, false);
-    marks uuid[];
+    q bigint := holdfast_4.lock_queue(queue_name, false);
+    flags uuid[];
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
-    marks := array(SELECT id FROM holdfast.ticket
-                    WHERE queue = q AND kind = mark_kind
-                      AND NOT (mark_kind = 9 AND EXISTS (
+    PERFORM holdfast_4.remove_ended(q, queue_name);
+    flags := array(SELECT id FROM holdfast.ticket
+                    WHERE queue = q AND kind = flag_kind
+                      AND NOT (flag_kind = 9 AND EXISTS (
                           SELECT FROM holdfast.ticket
                            WHERE queue = q AND kind = 8)));
-    IF cardinality(marks) > 0 THEN
-        PERFORM holdfast.remove(q, queue_name, marks,
+    IF cardinality(flags) > 0 THEN
+        PERFORM holdfast_4.remove_tickets(q, queue_name, flags,
                                 'ffffffff-ffff-ffff-ffff-ffffffffffff');
     END IF;
-    RETURN NEXT holdfast.head(0, cardinality(marks) > 0);
+    RETURN NEXT holdfast_4.answer_head(0, cardinality(flags) > 0);
 END
 $$;
 
--- If the ticket, a member, and so many in all are there, make their mark anew.
-CREATE FUNCTION holdfast.stamp(not_after_ms bigint, queue_name bytea,
-                               ticket_id uuid, parties integer, mark_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- If the ticket, a participant, is there, and at least needed participants in
+-- all, set their flag anew.
+CREATE FUNCTION holdfast_4.new_generation(
+    not_after_ms bigint, queue_name bytea, ticket_id uuid, needed integer,
+    flag_id uuid)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, false);
+    q bigint := holdfast_4.lock_queue(queue_name, false);
     are_there boolean;
 BEGIN
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
-    -- One whose session has ended may have been passed over.
-    SELECT count(*) >= parties AND bool_or(t.id = ticket_id) INTO are_there
+    PERFORM holdfast_4.remove_ended(q, queue_name);
+    -- A participant whose session has ended may have been skipped above.
+    SELECT count(*) >= needed AND bool_or(t.id = ticket_id) INTO are_there
       FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
      WHERE t.queue = q AND t.kind = 8 AND s.expires_at > clock_timestamp();
     IF are_there THEN
         DELETE FROM holdfast.ticket WHERE queue = q AND kind = 9;
-        PERFORM holdfast.put_mark(q, 9, mark_id);
-        PERFORM holdfast.tell_lookers(q, queue_name);
+        PERFORM holdfast_4.add_flag(q, 9, flag_id);
+        PERFORM holdfast_4.notify_watchers(q, queue_name);
     END IF;
-    RETURN NEXT holdfast.head(0, coalesce(are_there, false));
+    RETURN NEXT holdfast_4.answer_head(0, coalesce(are_there, false));
 END
 $$;
 
--- Take out all that the session has, and the session.
-CREATE FUNCTION holdfast.goodbye(whose uuid, not_after_ms bigint)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- Remove all tickets of the session, and the session.
+CREATE FUNCTION holdfast_4.close_session(session_id uuid, not_after_ms bigint)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     its record;
 BEGIN
-    PERFORM holdfast.check_isolation();
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
+    PERFORM holdfast_4.check_isolation();
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
     FOR its IN SELECT q.number, q.name FROM holdfast.queue q
                 WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
-                                    WHERE t.session = whose)
+                                    WHERE t.session = session_id)
                 ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
-        PERFORM holdfast.remove(its.number, its.name, array(
+        PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
             SELECT t.id FROM holdfast.ticket t
-             WHERE t.queue = its.number AND t.session = whose), whose);
+             WHERE t.queue = its.number AND t.session = session_id),
+            session_id);
     END LOOP;
-    -- Should a ticket have come since, it has ended with the session.
-    PERFORM FROM holdfast.session WHERE id = whose FOR UPDATE;
-    UPDATE holdfast.session SET expires_at = '-infinity' WHERE id = whose;
-    DELETE FROM holdfast.session WHERE id = whose
-       AND NOT EXISTS (SELECT FROM holdfast.ticket WHERE session = whose);
-    RETURN NEXT holdfast.head(0, NULL);
+    -- A ticket that came meanwhile ends with the session.
+    PERFORM FROM holdfast.session WHERE id = session_id FOR UPDATE;
+    UPDATE holdfast.session SET expires_at = '-infinity' WHERE id = session_id;
+    DELETE FROM holdfast.session WHERE id = session_id
+       AND NOT EXISTS (SELECT FROM holdfast.ticket WHERE session = session_id);
+    RETURN NEXT holdfast_4.answer_head(0, NULL);
 END
 $$;

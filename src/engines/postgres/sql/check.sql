@@ -1,17 +1,25 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The version of the schema, and its definition: a line for everything that
--- decides what the functions do, and for everything that runs along with them.
--- definition.txt is what it is when holdfast has made it.
+-- The version of the tables; the definition of the two schemas, a line for each
+-- object that decides what the functions do, or that runs along with them;
+-- whether the schema of the functions is there; and whether this role may create
+-- it for all.  definition.txt is the definition when holdfast has made both.
 --
 -- Not in it: names of constraints and indexes, a second index that is like
 -- another one (REINDEX CONCURRENTLY), the NOT NULL constraints of 18, which
 -- columns have already, and storage.
-WITH ours AS (
-    SELECT * FROM pg_class WHERE relnamespace = 'holdfast'::regnamespace
+WITH schema AS (
+    SELECT oid, nspname FROM pg_namespace
+     WHERE nspname IN ('holdfast', 'holdfast_4')
+), ours AS (
+    SELECT * FROM pg_class WHERE relnamespace IN (SELECT oid FROM schema)
 )
 SELECT (SELECT max(version) FROM holdfast.version),
        string_agg(replace(line, E'\n', ' ') || E'\n', ''
-                  ORDER BY line COLLATE "C")
+                  ORDER BY line COLLATE "C"),
+       EXISTS (SELECT FROM schema WHERE nspname = 'holdfast_4'),
+       (SELECT pg_get_userbyid(nspowner) = current_user OR
+               (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+          FROM pg_namespace WHERE nspname = 'holdfast')
   FROM (SELECT concat_ws(' ',
                    CASE c.relpersistence WHEN 'p' THEN NULL
                         ELSE 'unlogged' END,
@@ -75,7 +83,7 @@ SELECT (SELECT max(version) FROM holdfast.version),
         SELECT concat_ws(' ',
                    CASE p.prokind WHEN 'f' THEN 'function'
                         ELSE format('routine of kind %s', p.prokind) END,
-                   quote_ident(p.proname), l.lanname,
+                   format('%I.%I', n.nspname, p.proname), l.lanname,
                    CASE p.provolatile WHEN 'v' THEN 'volatile'
                         WHEN 's' THEN 'stable' ELSE 'immutable' END,
                    CASE WHEN p.prosecdef THEN 'security definer' END,
@@ -88,4 +96,4 @@ SELECT (SELECT max(version) FROM holdfast.version),
                    pg_get_function_result(p.oid),
                    encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'))
           FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-         WHERE p.pronamespace = 'holdfast'::regnamespace) AS lines (line)
+               JOIN schema n ON n.oid = p.pronamespace) AS lines (line)

@@ -27,7 +27,8 @@ WITH seen AS (
            ('queue', 'UPDATE'), ('session', 'SELECT'), ('session', 'INSERT'),
            ('session', 'UPDATE'), ('session', 'DELETE'), ('ticket', 'SELECT'),
            ('ticket', 'INSERT'), ('ticket', 'UPDATE'), ('ticket', 'DELETE'),
-           ('look', 'SELECT'), ('look', 'INSERT'), ('look', 'DELETE')
+           ('watcher', 'SELECT'), ('watcher', 'INSERT'),
+           ('watcher', 'DELETE')
 ), lacking (what) AS (
     SELECT string_agg(what, ', ') FROM (
         SELECT format('%s on %s', privilege, relation) FROM needed
@@ -35,7 +36,7 @@ WITH seen AS (
                    to_regclass('holdfast.' || relation), privilege)
         UNION ALL
         SELECT format('EXECUTE on %s', proname) FROM pg_proc
-         WHERE pronamespace = 'holdfast'::regnamespace
+         WHERE pronamespace = 'holdfast_4'::regnamespace
            AND NOT has_function_privilege(oid, 'EXECUTE')
     ) AS each (what)
 ), ours AS (
@@ -71,7 +72,7 @@ WITH seen AS (
                 ELSE 0 END, 'postgres-durability',
            CASE WHEN fsync = 'off'
                 THEN 'fsync is off: if the machine fails, tickets and the '
-                     'whole database may be lost, and two hold one lock'
+                     'detailed database may be lost, and two hold one lock'
                 WHEN full_page_writes = 'off'
                 THEN 'full_page_writes is off: if the machine fails, pages '
                      'with tickets may be torn'
@@ -171,9 +172,9 @@ WITH seen AS (
                      'age(datfrozenxid), and see why autovacuum does not'
                 ELSE '' END
       FROM seen
-), answer (code, server_ms, backend, found, own, id, sequence, kind, weight,
-           payload, expires_in_ms, revoked, made_ms, more) AS (
-    SELECT 0, holdfast.ms(clock_timestamp()), pg_backend_pid(), true,
+), answer (code, server_ms, backend, found, own_ids, id, sequence, kind, weight,
+           payload, expires_in_ms, revoked, created_ms, more_ahead) AS (
+    SELECT 0, holdfast_4.epoch_ms(clock_timestamp()), pg_backend_pid(), true,
            NULL::bytea, NULL::uuid, NULL::bigint, NULL::integer, NULL::integer,
            NULL::bytea, NULL::bigint, NULL::integer, NULL::bigint,
            NULL::integer

@@ -1,50 +1,50 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The calls that every lock takes: an acquire, a release, and what whoever is
--- next in line asks.  Each takes a short way where nobody else wants the lock,
--- and goes on from what that has found and locked where somebody does.
+-- The calls that every lock takes: an acquire, a release, and the list that the
+-- next ticket in the queue needs.  Each has a short path for a lock that no
+-- other client wants.  If another one does, it goes on from what the short path
+-- has read and locked.
 --
--- queue.sole says which of the two.  It is set under the lock of the queue's
--- row, and an UPDATE takes that lock before it decides.  So the UPDATE decides
--- by what is true, even if it had to wait for the row.  The clock is looked at
--- after that.
+-- queue.sole decides between the two.  It is set under the lock of the queue's
+-- row, and an UPDATE takes that lock before it computes.  So the UPDATE decides
+-- by the row as it is, also after a wait for it.  The clock is read after that.
 --
 -- To set search_path for a function takes as long as two of its statements, so
--- these do not where a client's connection has it already.  Before they know
--- that they name all by its schema, operators and declared types too.
+-- these do not if the connection has the right one, as a client's has.  Until
+-- they know that, they name everything by its schema, also operators and types.
 
--- Put a ticket in behind all others, or find it as it is.  What stands in its
--- way just after; of a lease or a member, the queue.
-CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
-                                 not_after_ms bigint, queue_name bytea,
-                                 ticket_id uuid, ticket_kind integer,
-                                 ticket_weight integer, ticket_payload bytea)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+-- Add a ticket behind all others, or find it if it is there.  Returns what it
+-- has to wait for; for a lease or a participant, the queue.
+CREATE FUNCTION holdfast_4.enqueue(
+    session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
+    ticket_id uuid, ticket_kind integer, ticket_weight integer,
+    ticket_payload bytea)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
     is_sole boolean;
     is_new boolean;
     lives_until pg_catalog.timestamptz;
-    a holdfast.answer;
+    a holdfast_4.answer;
 BEGIN
     IF pg_catalog.current_setting('search_path')
        OPERATOR(pg_catalog.<>) 'pg_catalog, pg_temp' THEN
-        RETURN QUERY SELECT * FROM holdfast.enqueue_by_hand(
-            whose, ttl_ms, not_after_ms, queue_name, ticket_id, ticket_kind,
-            ticket_weight, ticket_payload);
+        RETURN QUERY SELECT * FROM holdfast_4.enqueue_with_search_path(
+            session_id, ttl_ms, not_after_ms, queue_name, ticket_id,
+            ticket_kind, ticket_weight, ticket_payload);
         RETURN;
     END IF;
-    -- First the lock, so that a number that was given is in the queue, or
-    -- given up, before anybody gets the next one.  The ticket becomes the sole
-    -- one if there is none.  Not a member, since others look for members.  Nor
-    -- one of a session that may end before this does: a renewal has seen to it
-    -- that half of the session's time is left, unless there was nothing to
-    -- renew, and a statement that takes a third of it is ended.
+    -- First the lock, so that the ticket with a number is in the queue, or the
+    -- number is given up, before the next number is given out.  The ticket
+    -- becomes the sole one if the queue is empty.  A participant does not,
+    -- because others look for participants.  Nor does a ticket whose session
+    -- may end before this statement: half of its lease must be left, which
+    -- renewals see to, and a statement is ended after a third of it.
     UPDATE holdfast.queue
        SET sole = CASE
                WHEN sole = '00000000-0000-0000-0000-000000000000'
                     AND ticket_id <> sole AND ticket_kind <> 8
                     AND EXISTS (SELECT FROM holdfast.session
-                                 WHERE id = whose
+                                 WHERE id = session_id
                                    AND expires_at > clock_timestamp() +
                                        ttl_ms * interval '0.5 ms')
                THEN ticket_id END,
@@ -53,62 +53,63 @@ BEGIN
      WHERE name = queue_name
     RETURNING number, counter, sole IS NOT NULL INTO q, a.sequence, is_sole;
     IF q IS NULL THEN
-        q := holdfast.lock_queue(queue_name, true);
-        a.sequence := holdfast.next(q);
+        q := holdfast_4.lock_queue(queue_name, true);
+        a.sequence := holdfast_4.next_sequence(q);
         is_sole := false;
     END IF;
     a.code := 0;
-    a.server_ms := holdfast.ms(clock_timestamp());
+    a.server_ms := holdfast_4.epoch_ms(clock_timestamp());
     a.backend := pg_backend_pid();
-    -- Perhaps only since it waited for the row.  Then a number was given out,
-    -- and no more is done.
+    -- It may be too late only because it waited for the row.  Then a number was
+    -- given out, and nothing else is done.
     IF a.server_ms > not_after_ms THEN
         IF is_sole THEN
             UPDATE holdfast.queue SET sole = NULL WHERE number = q;
         END IF;
-        RETURN NEXT holdfast.head(1, NULL);
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
     IF is_sole THEN
         INSERT INTO holdfast.ticket
             (queue, sequence, id, session, kind, weight, payload)
-        VALUES (q, a.sequence, ticket_id, whose, ticket_kind, ticket_weight,
-                ticket_payload);
+        VALUES (q, a.sequence, ticket_id, session_id, ticket_kind,
+                ticket_weight, ticket_payload);
     ELSE
         IF current_setting('transaction_isolation') <> 'read committed' THEN
-            PERFORM holdfast.check_isolation();
+            PERFORM holdfast_4.check_isolation();
         END IF;
-        -- Shared, so that it cannot end and begin anew in between.
+        -- A shared lock, so that it cannot end and be opened again meanwhile.
         SELECT expires_at INTO lives_until FROM holdfast.session
-         WHERE id = whose FOR KEY SHARE;
+         WHERE id = session_id FOR KEY SHARE;
         IF lives_until IS NULL OR
            lives_until < clock_timestamp() + ttl_ms * interval '0.5 ms' THEN
-            PERFORM holdfast.begin(whose, ttl_ms);
+            PERFORM holdfast_4.open_session(session_id, ttl_ms);
         END IF;
         INSERT INTO holdfast.ticket
             (queue, sequence, id, session, kind, weight, payload)
-        VALUES (q, a.sequence, ticket_id, whose, ticket_kind, ticket_weight,
-                ticket_payload)
+        VALUES (q, a.sequence, ticket_id, session_id, ticket_kind,
+                ticket_weight, ticket_payload)
         ON CONFLICT (queue, id) DO NOTHING;
         is_new := FOUND;
         IF NOT is_new THEN
             SELECT sequence INTO STRICT a.sequence FROM holdfast.ticket
              WHERE queue = q AND id = ticket_id;
         ELSIF ticket_kind = 8 THEN
-            PERFORM holdfast.tell_lookers(q, queue_name);
+            PERFORM holdfast_4.notify_watchers(q, queue_name);
         END IF;
-        -- Statements of their own: they see all that was there when they began.
+        -- Separate statements, because each sees all that was there when it
+        -- began.
         IF ticket_kind IN (4, 8) THEN
-            PERFORM holdfast.purge(q, queue_name);
-            RETURN NEXT holdfast.head(0, NULL);
-            RETURN QUERY SELECT * FROM holdfast.tickets(q, false,
-                                                        ticket_kind = 8);
+            PERFORM holdfast_4.remove_ended(q, queue_name);
+            RETURN NEXT holdfast_4.answer_head(0, NULL);
+            RETURN QUERY SELECT * FROM holdfast_4.read_tickets(
+                q, false, ticket_kind = 8);
             RETURN;
         ELSIF NOT is_new OR a.sequence <> (
             SELECT sequence FROM holdfast.ticket
              WHERE queue = q AND kind NOT IN (8, 9)
              ORDER BY sequence LIMIT 1) THEN
-            RETURN QUERY SELECT * FROM holdfast.near(
+            RETURN QUERY SELECT * FROM holdfast_4.neighbours(
                 q, queue_name, a.sequence, ticket_kind = 2, true);
             RETURN;
         END IF;
@@ -119,29 +120,29 @@ BEGIN
     a.payload := ticket_payload;
     a.expires_in_ms := ttl_ms;
     a.revoked := 0;
-    a.more := 0;
+    a.more_ahead := 0;
     RETURN NEXT a;
 END
 $$;
 
--- Take the ticket out, whoever owns it.  What has ended is left to those who
--- wait behind it.
-CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
-                                  queue_name bytea, ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+-- Remove the ticket, whichever session owns it.  Ended tickets are left to
+-- those that wait behind them.
+CREATE FUNCTION holdfast_4.remove(
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
     is_empty boolean;
     owner pg_catalog.uuid;
     are_left boolean;
-    is_looked_at boolean;
+    is_watched boolean;
     gone holdfast.ticket;
-    a holdfast.answer;
+    a holdfast_4.answer;
 BEGIN
     IF pg_catalog.current_setting('search_path')
        OPERATOR(pg_catalog.<>) 'pg_catalog, pg_temp' THEN
-        RETURN QUERY SELECT * FROM holdfast.withdraw_by_hand(
-            whose, not_after_ms, queue_name, ticket_id);
+        RETURN QUERY SELECT * FROM holdfast_4.remove_with_search_path(
+            session_id, not_after_ms, queue_name, ticket_id);
         RETURN;
     END IF;
     UPDATE holdfast.queue
@@ -151,9 +152,9 @@ BEGIN
     RETURNING number, sole = '00000000-0000-0000-0000-000000000000'
       INTO q, is_empty;
     a.code := 0;
-    a.server_ms := holdfast.ms(clock_timestamp());
+    a.server_ms := holdfast_4.epoch_ms(clock_timestamp());
     a.backend := pg_backend_pid();
-    -- Perhaps only since it waited for the row.
+    -- It may be too late only because it waited for the row.
     IF a.server_ms > not_after_ms THEN
         IF is_empty THEN
             UPDATE holdfast.queue SET sole = NULL WHERE number = q;
@@ -168,61 +169,63 @@ BEGIN
         a.found := FOUND;
     ELSE
         IF current_setting('transaction_isolation') <> 'read committed' THEN
-            PERFORM holdfast.check_isolation();
+            PERFORM holdfast_4.check_isolation();
         END IF;
         DELETE FROM holdfast.ticket WHERE queue = q AND id = ticket_id
         RETURNING * INTO gone;
         a.found := FOUND;
         owner := gone.session;
         SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),
-               EXISTS (SELECT FROM holdfast.look WHERE queue = q)
-          INTO are_left, is_looked_at;
+               EXISTS (SELECT FROM holdfast.watcher WHERE queue = q)
+          INTO are_left, is_watched;
         IF NOT a.found THEN
             NULL; -- nothing has changed
         ELSIF are_left THEN
-            PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
-        ELSIF NOT is_looked_at THEN
+            PERFORM holdfast_4.notify_waiters(q, queue_name, gone.id,
+                                              gone.sequence, gone.kind, 0);
+        ELSIF NOT is_watched THEN
             UPDATE holdfast.queue
                SET sole = '00000000-0000-0000-0000-000000000000'
              WHERE number = q;
         END IF;
-        IF a.found AND is_looked_at THEN
-            PERFORM holdfast.tell_lookers(q, queue_name);
+        IF a.found AND is_watched THEN
+            PERFORM holdfast_4.notify_watchers(q, queue_name);
         END IF;
     END IF;
-    IF owner <> whose THEN
-        PERFORM holdfast.tell_gone(owner, queue_name, ticket_id, 0);
+    IF owner <> session_id THEN
+        PERFORM holdfast_4.notify_gone(owner, queue_name, ticket_id, 0);
     END IF;
     RETURN NEXT a;
 END
 $$;
 
--- What stands in the way of a ticket, of a reader or not; if it is not there,
--- the first one.
-CREATE FUNCTION holdfast.ahead(queue_name bytea, ticket_id uuid, reads boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+-- What the ticket, of a reader or not, has to wait for; if it is not in the
+-- queue, the first ticket.
+CREATE FUNCTION holdfast_4.list_ahead(
+    queue_name bytea, ticket_id uuid, reads boolean)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    at pg_catalog.timestamptz;
+    instant pg_catalog.timestamptz;
     q bigint;
     n bigint;
-    a holdfast.answer;
+    a holdfast_4.answer;
 BEGIN
     IF pg_catalog.current_setting('search_path')
        OPERATOR(pg_catalog.<>) 'pg_catalog, pg_temp' THEN
-        RETURN QUERY SELECT * FROM holdfast.ahead_by_hand(
+        RETURN QUERY SELECT * FROM holdfast_4.list_ahead_with_search_path(
             queue_name, ticket_id, reads);
         RETURN;
     END IF;
-    -- Where there are no standbys that have to have what it shows: the ticket,
-    -- if it lives and is the first one.
+    -- The short path:  the ticket, if it is the first one and has not ended.
+    -- Not if there are standbys that must have what this returns.
     IF current_setting('synchronous_standby_names') = '' THEN
-        at := clock_timestamp();
-        -- One statement, so that all of it stood in the queue at one time.
+        instant := clock_timestamp();
+        -- One statement, so that all of it was in the queue at one time.
         SELECT t.id, t.sequence, t.kind, t.weight, t.payload,
-               holdfast.lives_ms(s.expires_at, at), t.revoked,
-               holdfast.ms(t.made_at)
+               holdfast_4.remaining_ms(s.expires_at, instant), t.revoked,
+               holdfast_4.epoch_ms(t.created_at)
           INTO a.id, a.sequence, a.kind, a.weight, a.payload, a.expires_in_ms,
-               a.revoked, a.made_ms
+               a.revoked, a.created_ms
           FROM holdfast.queue q
           JOIN holdfast.ticket t ON t.queue = q.number
           JOIN holdfast.session s ON s.id = t.session
@@ -233,55 +236,56 @@ BEGIN
                 ORDER BY f.sequence LIMIT 1);
         IF a.expires_in_ms > 0 THEN
             a.code := 0;
-            a.server_ms := holdfast.ms(clock_timestamp());
+            a.server_ms := holdfast_4.epoch_ms(clock_timestamp());
             a.backend := pg_backend_pid();
-            a.more := 0;
+            a.more_ahead := 0;
             RETURN NEXT a;
             RETURN;
         END IF;
     END IF;
-    PERFORM holdfast.check_isolation();
+    PERFORM holdfast_4.check_isolation();
     SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
     SELECT sequence INTO n FROM holdfast.ticket
      WHERE queue = q AND id = ticket_id;
-    PERFORM holdfast.await_standbys();
-    RETURN QUERY SELECT * FROM holdfast.near(q, queue_name, n, reads, false);
+    PERFORM holdfast_4.await_standbys();
+    RETURN QUERY SELECT * FROM holdfast_4.neighbours(q, queue_name, n, reads,
+                                                     false);
 END
 $$;
 
--- --------------------------------------------------------------- by hand --
+-- ------------------------------------------------------ any search_path --
 
--- The same, whatever search_path is: for people, and for a connection that has
--- lost its settings.
-CREATE FUNCTION holdfast.enqueue_by_hand(whose uuid, ttl_ms bigint,
-                                         not_after_ms bigint, queue_name bytea,
-                                         ticket_id uuid, ticket_kind integer,
-                                         ticket_weight integer,
-                                         ticket_payload bytea)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+-- The same with any search_path: for people, and for a connection that has lost
+-- its settings.
+CREATE FUNCTION holdfast_4.enqueue_with_search_path(
+    session_id uuid, ttl_ms bigint, not_after_ms bigint, queue_name bytea,
+    ticket_id uuid, ticket_kind integer, ticket_weight integer,
+    ticket_payload bytea)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM holdfast.enqueue(
-        whose, ttl_ms, not_after_ms, queue_name, ticket_id, ticket_kind,
+    RETURN QUERY SELECT * FROM holdfast_4.enqueue(
+        session_id, ttl_ms, not_after_ms, queue_name, ticket_id, ticket_kind,
         ticket_weight, ticket_payload);
 END
 $$;
 
-CREATE FUNCTION holdfast.withdraw_by_hand(whose uuid, not_after_ms bigint,
-                                          queue_name bytea, ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION holdfast_4.remove_with_search_path(
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM holdfast.withdraw(
-        whose, not_after_ms, queue_name, ticket_id);
+    RETURN QUERY SELECT * FROM holdfast_4.remove(
+        session_id, not_after_ms, queue_name, ticket_id);
 END
 $$;
 
-CREATE FUNCTION holdfast.ahead_by_hand(queue_name bytea, ticket_id uuid,
-                                       reads boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION holdfast_4.list_ahead_with_search_path(
+    queue_name bytea, ticket_id uuid, reads boolean)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM holdfast.ahead(queue_name, ticket_id, reads);
+    RETURN QUERY SELECT * FROM holdfast_4.list_ahead(queue_name, ticket_id,
+                                                     reads);
 END
 $$;

@@ -10,11 +10,12 @@
 WITH trusted AS (
     SELECT oid FROM pg_roles
      WHERE rolsuper OR rolname = session_user OR rolname::text = $1
+), schema AS (
+    SELECT * FROM pg_namespace WHERE nspname IN ('holdfast', 'holdfast_4')
 ), object (kind, name, owner, acl) AS (
-    SELECT 'SCHEMA ', 'holdfast', n.nspowner,
+    SELECT 'SCHEMA ', n.nspname::text, n.nspowner,
            coalesce(n.nspacl, acldefault('n', n.nspowner))
-      FROM pg_namespace n
-     WHERE n.oid = 'holdfast'::regnamespace
+      FROM schema n
     UNION ALL
     SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END,
            c.oid::regclass::text, c.relowner,
@@ -22,11 +23,10 @@ WITH trusted AS (
                CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char",
                c.relowner))
       FROM pg_class c
-     WHERE c.relnamespace = 'holdfast'::regnamespace
+     WHERE c.relnamespace IN (SELECT oid FROM schema)
     UNION ALL
-    SELECT 'FUNCTION ', format('holdfast.%I', p.proname), p.proowner, NULL
-      FROM pg_proc p
-     WHERE p.pronamespace = 'holdfast'::regnamespace
+    SELECT 'FUNCTION ', format('%I.%I', n.nspname, p.proname), p.proowner, NULL
+      FROM pg_proc p JOIN schema n ON n.oid = p.pronamespace
 ), granted (object, privilege, grantee) AS (
     SELECT kind || name, privilege_type, grantee
       FROM object, aclexplode(acl)
@@ -37,7 +37,7 @@ WITH trusted AS (
            format('%s (%I)', privilege_type, a.attname), grantee
       FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid,
            aclexplode(a.attacl)
-     WHERE c.relnamespace = 'holdfast'::regnamespace
+     WHERE c.relnamespace IN (SELECT oid FROM schema)
        AND privilege_type NOT IN ('SELECT', 'INSERT', 'UPDATE')
 ), finding (rank, line) AS (
     SELECT CASE kind WHEN 'SCHEMA ' THEN 1 ELSE 2 END,
