@@ -217,9 +217,10 @@ struct hf_client_opts {
     /* How long the first connection may take, in milliseconds, before acquires
      * that wait for it end with HF_EUNREACHABLE.  Waits survive later outages.
      * If waiting does not help, because all servers refuse the client
-     * (HF_EDENIED), are not what the URL says (HF_EURL) or answer nonsense
-     * (HF_EPROTOCOL), the acquires end at once.  This limits how long calls
-     * wait; .reconnect limits how often connections are tried; the one that
+     * (HF_EDENIED), are not what the URL says (HF_EURL), cannot be used
+     * (HF_EUNSUPPORTED) or answer nonsense (HF_EPROTOCOL), the acquires end at
+     * once; docs/engines.md has a table of the causes.  This limits how long
+     * calls wait, .reconnect how often connections are tried; the one that
      * ends first ends the wait. */
     uint64_t connect_ms;
     struct hf_on_state on_state;

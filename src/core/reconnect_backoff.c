@@ -26,6 +26,7 @@ void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff)
     backoff->retries = 0;
     backoff->pauses_taken = 0;
     backoff->same_status = 0;
+    backoff->refusals = 0;
 }
 
 void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
@@ -88,6 +89,13 @@ static uint64_t next_round_ms(struct hf_reconnect_backoff *backoff,
     return at_ms;
 }
 
+/* Does waiting not mend what has this status? */
+static bool is_refusal(hf_status status)
+{
+    return status == HF_EDENIED || status == HF_EURL ||
+           status == HF_EUNSUPPORTED;
+}
+
 uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
                                      hf_status status, uint64_t now_ms,
                                      struct hf_random *random)
@@ -95,6 +103,7 @@ uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
     backoff->same_status =
         status == backoff->status ? backoff->same_status + 1 : 1;
     backoff->status = status;
+    backoff->refusals = is_refusal(status) ? backoff->refusals + 1 : 0;
     backoff->failures++;
     if (backoff->failures % backoff->servers != 0)
         return now_ms;
@@ -104,14 +113,16 @@ uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
 hf_status
 hf_reconnect_backoff_status(const struct hf_reconnect_backoff *backoff)
 {
-    return backoff->same_status >= backoff->servers ? backoff->status
-                                                    : HF_EUNREACHABLE;
+    return backoff->same_status >= backoff->servers ||
+                   backoff->refusals >= backoff->servers
+               ? backoff->status
+               : HF_EUNREACHABLE;
 }
 
 bool hf_reconnect_backoff_is_final(const struct hf_reconnect_backoff *backoff)
 {
-    if (backoff->status == HF_EDENIED || backoff->status == HF_EURL)
-        return backoff->same_status >= backoff->servers;
+    if (backoff->refusals >= backoff->servers)
+        return true;
     return backoff->status == HF_EPROTOCOL &&
            backoff->same_status >=
                backoff->servers * HF_RECONNECT_PROTOCOL_ROUNDS;

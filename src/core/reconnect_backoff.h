@@ -33,6 +33,7 @@ struct hf_reconnect_backoff {
     uint64_t first_at_ms;  /* when the first round had failed */
     hf_status status;      /* of the last failed attempt */
     size_t same_status;    /* attempts in a row that failed with it */
+    size_t refusals;       /* attempts in a row that waiting does not mend */
 };
 
 /* Set up ${backoff}.  ${policy} is copied; NULL: hf_reconnect_default. */
@@ -60,15 +61,18 @@ uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
                                      hf_status status, uint64_t now_ms,
                                      struct hf_random *random);
 
-/* Why there is no connection, if all servers agree; else HF_EUNREACHABLE. */
+/* Why there is no connection, if all servers agree; if they refuse us for
+ * different reasons, the last one; else HF_EUNREACHABLE. */
 hf_status
 hf_reconnect_backoff_status(const struct hf_reconnect_backoff *backoff);
 
-/* Did all servers fail for one reason that waiting does not change?  HF_EDENIED
- * and HF_EURL are such reasons.  HF_EPROTOCOL, an answer that makes no sense,
- * is one after HF_RECONNECT_PROTOCOL_ROUNDS rounds, because a balancer, or a
- * server that is starting, may close a connection in the middle of an answer.
- */
+/* Did all servers fail for reasons that waiting does not mend?  An engine says
+ * so by the status that it gives to a cause; docs/engines.md has the table of
+ * all causes.  HF_EDENIED, HF_EURL and HF_EUNSUPPORTED are such reasons.
+ * HF_EPROTOCOL, an answer that makes no sense, is one after
+ * HF_RECONNECT_PROTOCOL_ROUNDS rounds, because a balancer, or a server that is
+ * starting, may close a connection in the middle of an answer.  Every other
+ * status may pass. */
 bool hf_reconnect_backoff_is_final(const struct hf_reconnect_backoff *backoff);
 #define HF_RECONNECT_PROTOCOL_ROUNDS 3
 

@@ -84,22 +84,52 @@ static void set_why_of_handshake(struct hf_connection *connection)
             HANDSHAKE_CLOSED);
 }
 
-/* Set .why for an error of the system.  For a local socket some errors mean
- * that the URL is wrong. */
+/* What errors of the system mean for a socket file.  A server that stops
+ * removes the file, and systemd its directory, so a missing one is no mistake
+ * of the URL: both come with the server.  Every other error, and every error of
+ * an address, may pass, and is reported in the words of the system. */
+static const struct hf_connection_cause socket_file_causes[] = {
+    {"ENOENT", ENOENT, HF_EUNREACHABLE,
+     "there is no such socket file; expected the path of the server's, which "
+     "makes the file when it starts; see its configuration"},
+    {"ENOTDIR", ENOTDIR, HF_EURL,
+     "a part of the path to the socket file is not a directory; expected the "
+     "path of the server's; see its configuration"},
+    {"ENAMETOOLONG", ENAMETOOLONG, HF_EURL,
+     "the path to the socket file is too long; expected the path of the "
+     "server's; see its configuration"},
+    {"ELOOP", ELOOP, HF_EURL,
+     "the path to the socket file is a loop of symbolic links; expected the "
+     "path of the server's; see its configuration"},
+    {"EPROTOTYPE", EPROTOTYPE, HF_EURL,
+     "the socket file is not of a stream socket; expected the path of the "
+     "server's; see its configuration"},
+    {"EACCES", EACCES, HF_EDENIED,
+     "the socket file may not be used: permission denied; expected "
+     "write permission on it, and search permission on its path"},
+};
+
+const struct hf_connection_cause *hf_connection_cause(size_t index)
+{
+    return index < sizeof(socket_file_causes) / sizeof(socket_file_causes[0])
+               ? &socket_file_causes[index]
+               : NULL;
+}
+
+/* Set .why for an error of the system. */
 static void set_why_of_system(struct hf_connection *connection, int failure)
 {
-    bool local = connection->config.path != NULL;
+    const struct hf_connection_cause *cause;
 
-    if (local && (failure == ENOENT || failure == ENOTDIR))
-        set_why(connection, HF_EURL,
-                "there is no such socket file; expected the path of the "
-                "server's; see its configuration");
-    else if (local && failure == EACCES)
-        set_why(connection, HF_EDENIED,
-                "the socket file may not be used: permission denied; expected "
-                "write permission on it, and search permission on its path");
-    else
-        set_why(connection, HF_EUNREACHABLE, uv_strerror(-failure));
+    for (size_t i = 0; connection->config.path != NULL &&
+                       (cause = hf_connection_cause(i)) != NULL;
+         i++) {
+        if (cause->failure == failure) {
+            set_why(connection, cause->status, cause->text);
+            return;
+        }
+    }
+    set_why(connection, HF_EUNREACHABLE, uv_strerror(-failure));
 }
 
 /* Set .why for a socket that failed, and note whether the server closed it.  A

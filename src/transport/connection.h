@@ -58,6 +58,18 @@ struct hf_connection_config {
     struct hf_tls_context *context;
 };
 
+/* What an error of the system means for a socket file.  The status decides
+ * whether waiting may mend it (core/reconnect_backoff.h). */
+struct hf_connection_cause {
+    const char *name; /* of .failure, for docs/engines.md */
+    int failure;      /* errno */
+    hf_status status;
+    const char *text; /* what .down says */
+};
+
+/* The entry ${index} of the table of these, NULL behind the last one. */
+const struct hf_connection_cause *hf_connection_cause(size_t index);
+
 /* How to close a connection. */
 enum hf_connection_close_mode {
     /* Drop unsent bytes and send a reset, because a request that was given up

@@ -450,6 +450,7 @@ class Inputs(unittest.TestCase):
         self.server.kill()
         self.refused(self.server.url(), 69, "connection refused")
         self.refused("redis:" + self.server.socket, 69)
+        self.refused("redis:/nowhere/redis.sock", 69, "no such socket file")
 
     def test_too_many_clients_are_waited_out(self):
         self.configure("CONFIG", "SET", "maxclients", "1")
@@ -459,7 +460,7 @@ class Inputs(unittest.TestCase):
 
     def test_what_waiting_does_not_mend_ends_the_wait_at_once(self):
         for url, status, text in (
-                ("redis:/nowhere/redis.sock", 64, "no such socket file"),
+                ("redis:/dev/null/redis.sock", 64, "not a directory"),
                 (self.server.url().replace("//", "//:s3cret@"), 77,
                  "no password")):
             began = time.monotonic()

@@ -9,6 +9,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import psycopg2
 
@@ -365,3 +366,45 @@ class Server:
         """The SQLSTATEs of all that it logged."""
         return {words[4] for words in map(str.split, self.log().splitlines())
                 if len(words) > 4 and len(words[4]) == 5}
+
+
+class Pooler:
+    """A PgBouncer in front of a server, which keeps a connection for each
+    session, transaction or statement, as mode says.  A context manager."""
+
+    def __init__(self, server, mode):
+        self.claim = machine.Port()
+        self.directory = tempfile.mkdtemp(dir=server.directory)
+        path = os.path.join(self.directory, "pgbouncer.ini")
+        with open(path, "w") as file:
+            file.write("\n".join([
+                "[databases]",
+                "* = host=%s port=%d user=%s" % (
+                    server.directory, server.port, SUPERUSER),
+                "[pgbouncer]", "listen_addr = 127.0.0.1",
+                "listen_port = %d" % self.claim.number, "unix_socket_dir =",
+                "auth_type = any", "pool_mode = " + mode, ""]))
+        os.chmod(self.directory, 0o755)
+        self.process = machine.Process(
+            ["pgbouncer", path], user=server.user, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        try:
+            waiting.eventually("the pooler", lambda: machine.LOCALHOST.is_open(
+                self.claim.number), of=[self.process])
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.process.kill()
+        self.claim.close()
+
+    def url(self, database="postgres"):
+        return "postgresql://%s@127.0.0.1:%d/%s" % (
+            SUPERUSER, self.claim.number, database)

@@ -75,6 +75,7 @@ class Server:
         self.port = self.claim.number
         self.socket = os.path.join(self.directory, "redis.sock")
         self.config = list(config)
+        self.arguments = []  # of the program, behind the file
         self.environment = dict(os.environ, **(environment or {}))
         if tls:
             self.add_tls()
@@ -123,7 +124,7 @@ class Server:
         self.starts += 1
         with open(self.log_path(), "w") as log:
             self.process = machine.Process(
-                [self.program(), path], stdout=log, stderr=subprocess.STDOUT,
+                [self.program(), path, *self.arguments], stdout=log, stderr=subprocess.STDOUT,
                 env=self.environment)
 
     def start(self):

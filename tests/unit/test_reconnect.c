@@ -313,10 +313,10 @@ static void nothing_overflows(void **state)
 
 static void what_all_servers_say_is_final(void **state)
 {
-    static const hf_status finals[] = {HF_EDENIED, HF_EURL};
+    static const hf_status finals[] = {HF_EDENIED, HF_EURL, HF_EUNSUPPORTED};
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof finals / sizeof finals[0]; i++) {
         struct reconnect_fixture fixture;
 
         begin(&fixture, NULL, 2);
@@ -332,6 +332,24 @@ static void what_all_servers_say_is_final(void **state)
         (void)lose_as(&fixture, finals[i]);
         assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
     }
+}
+
+/* Neither server takes us, each for a reason of its own. */
+static void refusals_for_different_reasons_are_final(void **state)
+{
+    struct reconnect_fixture fixture;
+
+    (void)state;
+    begin(&fixture, NULL, 2);
+    (void)lose_as(&fixture, HF_EDENIED);
+    (void)lose_as(&fixture, HF_EUNSUPPORTED);
+    assert_true(hf_reconnect_backoff_is_final(&fixture.attempts));
+    assert_int_equal(hf_reconnect_backoff_status(&fixture.attempts),
+                     HF_EUNSUPPORTED);
+    (void)lose_as(&fixture, HF_EUNREACHABLE);
+    assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
+    assert_int_equal(hf_reconnect_backoff_status(&fixture.attempts),
+                     HF_EUNREACHABLE);
 }
 
 static void nonsense_is_final_when_it_stays(void **state)
@@ -378,6 +396,7 @@ TEST_FILE(reconnect)
         cmocka_unit_test(a_callback_decides),
         cmocka_unit_test(nothing_overflows),
         cmocka_unit_test(what_all_servers_say_is_final),
+        cmocka_unit_test(refusals_for_different_reasons_are_final),
         cmocka_unit_test(nonsense_is_final_when_it_stays),
         cmocka_unit_test(what_may_pass_is_never_final),
     };

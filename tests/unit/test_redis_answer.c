@@ -297,7 +297,8 @@ static void errors_have_a_status(void **state)
          HF_EUNSUPPORTED, HF_FAILURE_FATAL},
         {"-WRONGTYPE Operation\r\n", HF_EKIND, HF_FAILURE_FATAL},
         {"-BUSY Redis is busy\r\n", HF_EUNREACHABLE, HF_FAILURE_RETRY},
-        {"-ERR unknown command 'EVALSHA'\r\n", HF_EPROTOCOL, HF_FAILURE_FATAL},
+        {"-ERR unknown command 'EVALSHA'\r\n", HF_EUNSUPPORTED,
+         HF_FAILURE_FATAL},
     };
     const struct hf_store_answer *a;
 

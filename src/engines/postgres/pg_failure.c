@@ -20,6 +20,8 @@ static const struct {
     {"42501", {HF_FAILURE_FATAL, HF_EDENIED, false}},     /* privileges */
     /* The schema was removed or changed meanwhile. */
     {"0A000", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
+    /* somebody has a statement of that name: a pooler by transaction */
+    {"42P05", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
     {"3F", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
     {"42", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
     /* serialization, deadlock, lock_timeout, statement_timeout */
@@ -129,38 +131,73 @@ static const char *after_address(const char *message)
                                                    : at + strlen(failed);
 }
 
-/* Failures of libpq that another attempt does not mend, with advice.  libpq has
- * no codes for them, so its English texts are compared.  With another language
- * they are retried like the rest. */
-static const struct permanent_failure {
+/* Failures of libpq whose meaning is known, with advice.  libpq has no codes
+ * for them, so its English texts are compared.  With another language they are
+ * retried like the rest.  The first that fits counts. */
+static const struct libpq_failure {
     const char *part; /* of the first line of libpq's message */
     hf_status status;
     const char *advice;
-} permanent_failures[] = {
+} libpq_failures[] = {
     {"invalid ", HF_EURL, ""},
-    {"No such file or directory", HF_EURL,
-     "; expected the directory of the server's socket as host="},
     {"server does not support SSL", HF_EURL,
      "; expected a server with ssl=on, or sslmode=disable"},
     {"root certificate file", HF_EURL,
      "; expected the PEM file of the CA as sslrootcert="},
+    {"certificate file", HF_EURL,
+     "; expected the PEM file of our certificate as sslcert="},
+    {"private key file", HF_EURL,
+     "; expected the PEM file of our key as sslkey=, of mode 0600"},
+    {"alert unknown ca", HF_EDENIED,
+     "; expected a certificate in sslcert= that the server's ssl_ca_file "
+     "vouches for"},
+    {"alert bad certificate", HF_EDENIED,
+     "; expected a certificate in sslcert= that the server accepts"},
+    {"alert certificate", HF_EDENIED,
+     "; expected a certificate in sslcert= that the server accepts"},
+    /* A server that stops removes its socket file, and systemd the directory:
+     * both come with the server. */
+    {"No such file or directory", HF_EUNREACHABLE,
+     "; expected the directory of the server's socket as host="},
+    {"Not a directory", HF_EURL,
+     "; expected the directory of the server's socket as host="},
+    {"Permission denied", HF_EDENIED,
+     "; expected write permission on the socket file, and search permission on "
+     "its path"},
     {"certificate verify failed", HF_EDENIED,
      "; expected a certificate that sslrootcert= vouches for"},
     {"does not match host name", HF_EDENIED,
      "; expected the host that the certificate is for"},
-    /* final only after several attempts */
+    /* counts only after several attempts */
     {"expected authentication request from server", HF_EPROTOCOL,
      "; expected a port of PostgreSQL's that is not for TLS alone"},
 };
 
-static const struct permanent_failure *find_permanent(const char *line)
+static const struct libpq_failure *find_libpq_failure(const char *line)
 {
-    for (size_t i = 0;
-         i < sizeof permanent_failures / sizeof permanent_failures[0]; i++) {
-        if (strstr(line, permanent_failures[i].part) != NULL)
-            return &permanent_failures[i];
+    for (size_t i = 0; i < sizeof libpq_failures / sizeof libpq_failures[0];
+         i++) {
+        if (strstr(line, libpq_failures[i].part) != NULL)
+            return &libpq_failures[i];
     }
     return NULL;
+}
+
+hf_status hf_pg_libpq_status(const char *line)
+{
+    const struct libpq_failure *found = find_libpq_failure(line);
+
+    return found != NULL ? found->status : HF_EUNREACHABLE;
+}
+
+const char *hf_pg_cause(size_t index)
+{
+    size_t states = sizeof failures / sizeof failures[0];
+    size_t texts = sizeof libpq_failures / sizeof libpq_failures[0];
+
+    if (index < states)
+        return failures[index].state;
+    return index - states < texts ? libpq_failures[index - states].part : NULL;
 }
 
 /* A port that speaks only TLS, or another program, may close the connection
@@ -181,7 +218,7 @@ static const char *advice_on_closed(const struct hf_store *store,
 static hf_status why_of_libpq(const struct hf_store *store, const char *message,
                               char text[HF_PG_TEXT_BYTES])
 {
-    const struct permanent_failure *permanent_failure;
+    const struct libpq_failure *found;
     char line[HF_PG_TEXT_BYTES - 128];
 
     hf_pg_one_line(line, sizeof line, after_address(message));
@@ -189,12 +226,11 @@ static hf_status why_of_libpq(const struct hf_store *store, const char *message,
         (void)snprintf(line, sizeof line, "the connection ended");
     /* Later lines are not searched, because they may only follow from the
      * first: without memory libpq cannot read its options either. */
-    permanent_failure = find_permanent(line);
+    found = find_libpq_failure(line);
     (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
-                   permanent_failure != NULL ? permanent_failure->advice
-                                             : advice_on_closed(store, line));
-    return permanent_failure != NULL ? permanent_failure->status
-                                     : HF_EUNREACHABLE;
+                   found != NULL ? found->advice
+                                 : advice_on_closed(store, line));
+    return hf_pg_libpq_status(line);
 }
 
 /* Advice for a refusal whose SQLSTATE says too little.  Only English texts are

@@ -202,6 +202,13 @@ struct hf_pg_failure hf_pg_failure(const char *state);
  * which ends waits. */
 hf_status hf_pg_connection_status(const char *state);
 
+/* The status of a connection for that first line of a message of libpq. */
+hf_status hf_pg_libpq_status(const char *line);
+
+/* What entry ${index} of the two tables is found by, an SQLSTATE (or its first
+ * two characters) or a part of a text of libpq; NULL behind the last one. */
+const char *hf_pg_cause(size_t index);
+
 /* Copy the first line of ${from}, which a server sent, to ${to}: without
  * control characters, and cut between characters if it is longer than ${room} -
  * 1 bytes. */

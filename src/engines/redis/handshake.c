@@ -223,10 +223,10 @@ void hf_redis_handshake_reply(struct hf_redis_link *link,
     if (what == HF_REDIS_REPLY_INFO) {
         handle_info(link, reply);
     } else if (failed && what == HF_REDIS_REPLY_SELECT) {
-        hf_redis_link_down(link, HF_EURL,
-                           "it has not the database of the URL (a Redis "
-                           "Cluster has only 0): ",
-                           reply->str);
+        hf_redis_link_refused(link,
+                              "it has not the database of the URL (a Redis "
+                              "Cluster has only 0): ",
+                              reply);
     } else if (failed) {
         hf_redis_link_refused(link, "", reply);
     } else if (what == HF_REDIS_REPLY_SCRIPT_LOAD ||

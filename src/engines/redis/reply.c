@@ -85,8 +85,22 @@ static const struct {
      {HF_FAILURE_FATAL, HF_EKIND,
       "; something else keeps its data under the keys of this lock", false,
       false, true}},
+    {"max number of clients",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE, "; see maxclients", true, false,
+      false}},
+    {"protected mode",
+     {HF_FAILURE_FATAL, HF_EDENIED,
+      "; expected a server with a password, which has its address in bind",
+      true, false, false}},
+    {"DB index is out of range",
+     {HF_FAILURE_FATAL, HF_EURL, "; see databases", true, false, false}},
+    {"SELECT is not allowed in cluster mode",
+     {HF_FAILURE_FATAL, HF_EURL, "; expected 0", true, false, false}},
     {"unknown command",
-     {HF_FAILURE_FATAL, HF_EPROTOCOL, "", false, false, false}},
+     {HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+      "; expected a Redis of 6.0 or later without rename-command for what "
+      "docs/engine-redis.md has",
+      false, false, false}},
 };
 
 /* Was the error raised inside a running script? */
@@ -110,6 +124,13 @@ struct hf_redis_error hf_redis_error_classify(const char *error)
         break;
     }
     return error_class;
+}
+
+const char *hf_redis_error_pattern(size_t index)
+{
+    return index < sizeof error_classes / sizeof error_classes[0]
+               ? error_classes[index].pattern
+               : NULL;
 }
 
 hf_status hf_redis_connection_status(const char *error)

@@ -84,9 +84,14 @@ struct hf_redis_error {
 /* Look ${error}, the server's text, up.  An unknown one may be partial. */
 struct hf_redis_error hf_redis_error_classify(const char *error);
 
-/* The status of a connection that cannot be used because of ${error}.  An
- * unknown error, such as "max number of clients reached", may pass.  So it
- * becomes HF_EUNREACHABLE and not HF_EPROTOCOL, which ends waits. */
+/* The part of an error's text that entry ${index} of the table is found by;
+ * NULL behind the last one. */
+const char *hf_redis_error_pattern(size_t index);
+
+/* The status of a connection that cannot be used because of ${error}, which
+ * decides whether waiting may mend it (core/reconnect_backoff.h).  An unknown
+ * error may pass.  So it becomes HF_EUNREACHABLE and not HF_EPROTOCOL, which
+ * ends waits. */
 hf_status hf_redis_connection_status(const char *error);
 
 #endif

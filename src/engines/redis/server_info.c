@@ -95,6 +95,10 @@ const char *hf_redis_info_problem(const char *info, hf_status *status)
     const char *version = find_value(info, "redis_version");
     const char *policy = find_value(info, "maxmemory_policy");
 
+    *status = HF_EURL;
+    if (equals(find_value(info, "redis_mode"), "sentinel"))
+        return "it is a Redis Sentinel, which keeps no locks; expected the "
+               "address of the primary that it watches";
     *status = HF_EUNSUPPORTED;
     if (version != NULL && strtol(version, NULL, 10) < VERSION_MIN)
         return "a Redis before 6.0; expected 6.0 or later";

@@ -36,23 +36,33 @@ void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
     hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
 }
 
-/* The status of errors that no retry helps against, otherwise HF_OK. */
+/* The errors that no retry helps against. */
+static const struct hf_zk_cause fatal_causes[] = {
+    {"NO_AUTH", HF_ZK_NO_AUTH, HF_EDENIED},
+    {"INVALID_ACL", HF_ZK_INVALID_ACL, HF_EDENIED},
+    {"AUTH_FAILED", HF_ZK_AUTH_FAILED, HF_EDENIED},
+    {"NO_CHILDREN_FOR_EPHEMERALS", HF_ZK_NO_CHILDREN_FOR_EPHEMERALS, HF_EKIND},
+    {"QUOTA_EXCEEDED", HF_ZK_QUOTA_EXCEEDED, HF_EFULL},
+    {"UNIMPLEMENTED", HF_ZK_UNIMPLEMENTED, HF_EUNSUPPORTED},
+};
+
+const struct hf_zk_cause *hf_zk_cause(size_t index)
+{
+    return index < sizeof fatal_causes / sizeof fatal_causes[0]
+               ? &fatal_causes[index]
+               : NULL;
+}
+
+/* The status of a fatal error, otherwise HF_OK. */
 static hf_status fatal_status(enum hf_zk_error error)
 {
-    switch ((int)error) {
-    case HF_ZK_NO_AUTH:
-    case HF_ZK_INVALID_ACL:
-    case HF_ZK_AUTH_FAILED:
-        return HF_EDENIED;
-    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
-        return HF_EKIND;
-    case HF_ZK_QUOTA_EXCEEDED:
-        return HF_EFULL;
-    case HF_ZK_UNIMPLEMENTED:
-        return HF_EUNSUPPORTED;
-    default:
-        return HF_OK;
+    const struct hf_zk_cause *cause;
+
+    for (size_t i = 0; (cause = hf_zk_cause(i)) != NULL; i++) {
+        if (cause->error == error)
+            return cause->status;
     }
+    return HF_OK;
 }
 
 /* With the errors listed here the server has rejected the request.  After any

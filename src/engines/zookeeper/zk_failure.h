@@ -14,6 +14,8 @@
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_FAILURE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_FAILURE_H
 
+#include <stddef.h>
+
 #include "core/engine.h"
 #include "zookeeper/protocol.h"
 
@@ -35,6 +37,16 @@ void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
 
 /* Fail because layout=kazoo has no lock and no barrier of that name. */
 void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
+
+/* What an error of the server means for a request, if no retry helps. */
+struct hf_zk_cause {
+    const char *name; /* of .error, for docs/engines.md */
+    enum hf_zk_error error;
+    hf_status status;
+};
+
+/* The entry ${index} of the table of these, NULL behind the last one. */
+const struct hf_zk_cause *hf_zk_cause(size_t index);
 
 /* True if ${error} does not show whether a write took effect. */
 bool hf_zk_is_unsure(enum hf_zk_error error);
