@@ -78,7 +78,7 @@ class Failing(Case):
         self.addCleanup(blocker.close)
         blocker.autocommit = False
         blocker.cursor().execute(
-            "INSERT INTO holdfast.queue (name, counter) VALUES (%s, 0)",
+            "INSERT INTO holdfast.queue (name) VALUES (%s)",
             (self.name().encode(),))
         holders = [self.holder(ttl_ms=LONG_MS) for _ in range(2)]
         waiting.eventually("both to be connected", lambda: all(
@@ -110,8 +110,10 @@ class Failing(Case):
         first = self.holder(ttl_ms=LONG_MS)
         first.granted()
         self.server.sql(
-            "WITH q AS (INSERT INTO holdfast.queue (name, counter) "
-            "VALUES (%s, 1) RETURNING number) "
+            "WITH q AS (INSERT INTO holdfast.queue (name) "
+            "VALUES (%s) RETURNING number), "
+            "c AS (INSERT INTO holdfast.counter (queue, counter, lowest) "
+            "SELECT number, 1, 1 FROM q) "
             "INSERT INTO holdfast.ticket "
             "(queue, sequence, id, session, kind, weight, payload) "
             "SELECT q.number, 1, gen_random_uuid(), t.session, 1, 1, '' "

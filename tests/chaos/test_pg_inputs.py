@@ -179,7 +179,7 @@ class Refusals(Case):
             "GRANT USAGE ON SCHEMA holdfast, holdfast_4 TO locker;"
             "GRANT SELECT ON holdfast.version TO locker;"
             "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.queue,"
-            " holdfast.session, holdfast.ticket, holdfast.watcher TO locker",
+            " holdfast.counter, holdfast.session, holdfast.ticket, holdfast.watcher TO locker",
             database=database)
         self.assert_works(url)
 
@@ -240,7 +240,7 @@ class Refusals(Case):
         blocker = self.server.connect(database=database)
         self.addCleanup(blocker.close)
         blocker.autocommit = False
-        blocker.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
+        blocker.cursor().execute("SELECT 1 FROM holdfast.counter FOR UPDATE")
         tool = machine.popen(
             [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
              "?ttl=3s", "inputs", "--", "echo", "held"],
@@ -266,7 +266,7 @@ class Refusals(Case):
         blocker = self.server.connect(database=database)
         self.addCleanup(blocker.close)
         blocker.autocommit = False
-        blocker.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
+        blocker.cursor().execute("SELECT 1 FROM holdfast.counter FOR UPDATE")
         tool = machine.popen(
             [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
              "?ttl=600s", "inputs", "--", "echo", "held"],

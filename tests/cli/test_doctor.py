@@ -724,7 +724,8 @@ class PostgreSql(Leased, harness.Case):
     def test_all_is_looked_at(self):
         found = {finding["id"]: finding for finding in self.doctor()["findings"]}
         for wanted in ("version", "schema", "rights", "durability", "standbys",
-                       "connections", "vacuum", "wraparound", "pooler"):
+                       "connections", "vacuum", "snapshots", "wraparound",
+                       "pooler"):
             self.assertEqual(found["postgres-" + wanted]["severity"], "ok")
             self.assertEqual(found["postgres-" + wanted]["subject"],
                              "127.0.0.1:%d" % self.server.port)
@@ -763,6 +764,32 @@ class PostgreSql(Leased, harness.Case):
         self.set_for_server("autovacuum", "off")
         self.assertIn("autovacuum is off:", self.assert_severity(
             "postgres-vacuum", "warning")["text"])
+
+    def test_an_old_snapshot(self):
+        """Of a transaction that reads, and of one that has written."""
+        burn = ("DO $$ BEGIN FOR i IN 1 .. 1100 LOOP FOR j IN 1 .. 100 LOOP "
+                "BEGIN PERFORM FROM holdfast.version FOR UPDATE; PERFORM 1 / 0; "
+                "EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; "
+                "COMMIT; END LOOP; END $$")
+        self.assertIn("transactions old", self.assert_severity(
+            "postgres-snapshots", "ok")["text"])
+        old = self.server.connect()
+        self.addCleanup(old.close)
+        old.autocommit = False
+        cursor = old.cursor()
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+                       "SELECT 1")
+        self.server.sql(burn)
+        found = self.assert_severity("postgres-snapshots", "warning")
+        self.assertIn("process %d of postgres" % old.get_backend_pid(),
+                      found["text"])
+        old.rollback()
+        cursor.execute("SELECT pg_current_xact_id()")
+        self.assert_severity("postgres-snapshots", "ok")
+        self.server.sql(burn)
+        self.assert_severity("postgres-snapshots", "warning")
+        old.rollback()
+        self.assert_severity("postgres-snapshots", "ok")
 
     def test_connections(self):
         connections = self.server.sql(

@@ -656,8 +656,12 @@ class PostgreSql(Served, harness.Case):
     def make(self, names):
         names = [name.encode() for name in names]
         self.server.sql(
-            "INSERT INTO holdfast.queue (name, counter) SELECT n, 1 "
+            "INSERT INTO holdfast.queue (name) SELECT n "
             "FROM unnest(%s) n ON CONFLICT DO NOTHING", (names,))
+        self.server.sql(
+            "INSERT INTO holdfast.counter (queue, counter, lowest) "
+            "SELECT number, 1, 1 FROM holdfast.queue WHERE name = ANY (%s) "
+            "ON CONFLICT DO NOTHING", (names,))
         self.server.sql(
             "INSERT INTO holdfast.ticket (queue, sequence, id, session, kind, "
             "weight, payload) SELECT number, 1, gen_random_uuid(), %s, 1, 1, %s "

@@ -391,7 +391,7 @@ class PostgreSql(Served, engines.PostgreSql, harness.Case):
 
     def fill(self, count):
         self.finish(self.holder(name=self.name))
-        self.server.sql("UPDATE holdfast.queue SET sole = NULL")
+        self.server.sql("UPDATE holdfast.counter SET sole = NULL, lowest = 0")
         self.put(10 ** 15, count)
 
     def one_more(self):

@@ -19,6 +19,9 @@ FILES = ["tables.sql"] + FUNCTIONS
 # Of the tables, and of the schema of the functions.
 VERSION = 4
 
+# The state of the queue of that name.
+OF_NAME = "queue = (SELECT number FROM holdfast.queue WHERE name = %s)"
+
 COLUMNS = ("code server_ms backend found own_ids id sequence kind weight payload "
            "expires_in_ms revoked created_ms more_ahead").split()
 MUTEX, READ, WRITE, LEASE, BARRIER, PARTICIPANT, READY = 1, 2, 3, 4, 7, 8, 9

@@ -5,6 +5,7 @@ sessions and waiters: the server counts the rows and the pages that the call
 touches beside few of them and beside many.  Nothing is timed."""
 
 import unittest
+import uuid
 
 import schema
 import postgres
@@ -20,9 +21,12 @@ PAGES = 40
 IDLE = """
     INSERT INTO holdfast.session SELECT gen_random_uuid(), 'infinity'
       FROM generate_series(1, %(idle)s);
-    INSERT INTO holdfast.queue (name, counter)
-         SELECT convert_to('idle/' || n, 'UTF8'), 1
+    INSERT INTO holdfast.queue (name)
+         SELECT convert_to('idle/' || n, 'UTF8')
            FROM generate_series(1, %(idle)s) AS n;
+    INSERT INTO holdfast.counter (queue, counter, lowest)
+         SELECT number, 2, 1 FROM holdfast.queue
+          WHERE name LIKE 'idle/%%'::bytea;
     INSERT INTO holdfast.ticket
            (queue, sequence, id, session, kind, weight, payload)
     SELECT q.number, 1, gen_random_uuid(), s.id, 1, 1, ''
@@ -42,14 +46,14 @@ IDLE = """
 WAITERS = """
     INSERT INTO holdfast.ticket
            (queue, sequence, id, session, kind, weight, payload)
-    SELECT q.number, q.counter + s.n, gen_random_uuid(), s.id, %(kind)s, 1, ''
-      FROM holdfast.queue q,
+    SELECT q.number, c.counter + s.n, gen_random_uuid(), s.id, %(kind)s, 1, ''
+      FROM holdfast.queue q JOIN holdfast.counter c ON c.queue = q.number,
            (SELECT id, row_number() OVER (ORDER BY id) AS n
               FROM holdfast.session WHERE expires_at = 'infinity'
                AND id::text <> 'ffffffff-ffff-ffff-ffff-ffffffffffff') AS s
      WHERE q.name = %(queue)s;
-    UPDATE holdfast.queue SET sole = NULL, counter = counter + %(idle)s
-     WHERE name = %(queue)s
+    UPDATE holdfast.counter SET sole = NULL, counter = counter + %(idle)s
+     WHERE queue = (SELECT number FROM holdfast.queue WHERE name = %(queue)s)
 """
 
 ROWS = """
@@ -198,6 +202,134 @@ class CostTest(unittest.TestCase):
             "enqueue", database.session.id, database.session.ttl_ms, NEVER_MS,
             b"last", ticket, MUTEX, 1, b"me")[0] for database in self.databases]
         self.assertLessEqual(rows[1][1], rows[0][1] + 1000)
+
+
+# Calls of a client, each committed; as the server can do them one after the
+# other.
+CALLS = """
+    DO $$
+    DECLARE
+        ticket uuid[] := ARRAY[gen_random_uuid(), gen_random_uuid()];
+        owner uuid[] := ARRAY[%(one)s, %(other)s];
+        i integer := 1;
+    BEGIN
+        PERFORM holdfast_4.enqueue(owner[1], 3600000, %(never)s, %(queue)s,
+                                   ticket[1], 1, 1, '');
+        FOR n IN 1 .. %(count)s LOOP
+            IF %(handoffs)s THEN
+                ticket[3 - i] := gen_random_uuid();
+                PERFORM holdfast_4.enqueue(owner[3 - i], 3600000, %(never)s,
+                                           %(queue)s, ticket[3 - i], 1, 1, '');
+                COMMIT;
+            END IF;
+            PERFORM holdfast_4.remove(owner[i], %(never)s, %(queue)s,
+                                      ticket[i]);
+            COMMIT;
+            IF %(handoffs)s THEN
+                i := 3 - i;
+            ELSE
+                ticket[i] := gen_random_uuid();
+                PERFORM holdfast_4.enqueue(owner[i], 3600000, %(never)s,
+                                           %(queue)s, ticket[i], 1, 1, '');
+                COMMIT;
+            END IF;
+        END LOOP;
+        PERFORM holdfast_4.remove(owner[i], %(never)s, %(queue)s, ticket[i]);
+    END $$
+"""
+
+
+class OldSnapshotTest(unittest.TestCase):
+    """A transaction that reads for long, as pg_dump does, keeps the server from
+    removing the versions that calls leave behind.  The pages that a call looks
+    at do not grow with their number."""
+
+    FEW, MANY = 300, 8000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server({"fsync": "off", "autovacuum": "off"})
+        cls.addClassCleanup(cls.server.close)
+        cls.server.sql(schema.text())
+        cls.old = cls.server.connect()
+        cls.addClassCleanup(cls.old.close)
+        cls.old.autocommit = False
+        cls.old.cursor().execute(
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+            "SELECT FROM holdfast.version")
+
+    def setUp(self):
+        self.one = Session(self.server, ttl_ms=3600000)
+        self.addCleanup(self.one.connection.close)
+        self.other = Session(self.server, ttl_ms=3600000)
+        self.addCleanup(self.other.connection.close)
+        # Both are open.
+        for session in self.one, self.other:
+            session.enqueue("opens-" + session.id)
+
+    def repeat(self, queue, handoffs, count):
+        self.one.cursor.execute(CALLS, {
+            "one": self.one.id, "other": self.other.id, "never": NEVER_MS,
+            "queue": queue.encode(), "count": count, "handoffs": handoffs})
+
+    def pages(self, session, function, *arguments):
+        session.cursor.execute(
+            "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE hf_%s(%s)" % (
+                function, ", ".join(["%s"] * len(arguments))), arguments)
+        plan = session.cursor.fetchone()[0][0]["Plan"]
+        return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+    def enqueue(self, session, queue, ticket):
+        return self.pages(session, "enqueue", session.id, session.ttl_ms,
+                          NEVER_MS, queue.encode(), ticket, MUTEX, 1, b"me")
+
+    def remove(self, session, queue, ticket):
+        return self.pages(session, "remove", session.id, NEVER_MS,
+                          queue.encode(), ticket)
+
+    def pair(self, queue):
+        ticket = str(uuid.uuid4())
+        return (self.enqueue(self.one, queue, ticket) +
+                self.remove(self.one, queue, ticket))
+
+    def handoff(self, queue):
+        """An acquire behind a holder, its release, and the list of the next
+        one."""
+        held, waits = str(uuid.uuid4()), str(uuid.uuid4())
+        self.enqueue(self.one, queue, held)
+        pages = (self.enqueue(self.other, queue, waits) +
+                 self.remove(self.one, queue, held) +
+                 self.pages(self.other, "list_ahead", queue.encode(), waits,
+                            False))
+        self.remove(self.other, queue, waits)
+        return pages
+
+    def compare(self, queue, handoffs, measure):
+        self.repeat(queue, handoffs, self.FEW)
+        measure(queue)  # plans
+        few = min(measure(queue) for _ in range(3))
+        self.repeat(queue, handoffs, self.MANY)
+        many = min(measure(queue) for _ in range(3))
+        # The trees of the indexes may have grown by a level each.
+        self.assertLessEqual(many, few + 30, "%d pages, %d after %d" % (
+            few, many, self.MANY))
+
+    def test_a_pair(self):
+        self.compare("pair", False, self.pair)
+
+    def test_a_handoff(self):
+        self.compare("handoff", True, self.handoff)
+
+    def test_a_pair_of_a_semaphore(self):
+        """Its list is the whole queue."""
+        def pair(queue):
+            ticket = str(uuid.uuid4())
+            return (self.pages(
+                self.one, "enqueue", self.one.id, self.one.ttl_ms, NEVER_MS,
+                queue.encode(), ticket, schema.LEASE, 1, b"me") +
+                    self.remove(self.one, queue, ticket))
+
+        self.compare("semaphore", True, pair)
 
 
 if __name__ == "__main__":

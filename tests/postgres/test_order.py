@@ -135,8 +135,8 @@ class OrderTest(unittest.TestCase):
         return name
 
     def sole(self, name):
-        return self.server.sql("SELECT sole FROM holdfast.queue "
-                               "WHERE name = %s", (name.encode(),))[0][0]
+        return self.server.sql("SELECT sole FROM holdfast.counter "
+                               "WHERE " + schema.OF_NAME, (name.encode(),))[0][0]
 
     def test_ours_admits_one_on_a_queue_that_was_empty(self):
         with schema.Session(self.server) as slow, \
@@ -206,8 +206,8 @@ class OrderTest(unittest.TestCase):
                 schema.Session(self.server) as late:
             name = self.emptied(slow, late)
             slow.connection.autocommit = False
-            slow.cursor.execute("SELECT FROM holdfast.queue WHERE name = %s "
-                                "FOR UPDATE", (name.encode(),))
+            slow.cursor.execute("SELECT FROM holdfast.counter WHERE %s "
+                                "FOR UPDATE" % schema.OF_NAME, (name.encode(),))
             late.cursor.execute("SELECT holdfast_4.epoch_ms(clock_timestamp()) + 2000")
             until, = late.cursor.fetchone()
             other = Statement(self.server, lambda: late.call(
@@ -316,8 +316,8 @@ class HammerTest(unittest.TestCase):
 
     def judge(self, cursor, number):
         """Compare the queue's row with its tickets while no call changes it."""
-        cursor.execute("SELECT number, sole FROM holdfast.queue "
-                       "WHERE name = %s FOR UPDATE", (b"hammer-%d" % number,))
+        cursor.execute("SELECT queue, sole FROM holdfast.counter "
+                       "WHERE %s FOR UPDATE" % schema.OF_NAME, (b"hammer-%d" % number,))
         for queue, sole in cursor.fetchall():
             cursor.execute(
                 "SELECT count(*) FROM holdfast.ticket WHERE queue = %s "

@@ -94,14 +94,14 @@ class SchemaTest(unittest.TestCase):
         """As after a failover to a replica that had not got all."""
         for counter in (0, 1):
             last = self.number()
-            self.server.sql("UPDATE holdfast.queue SET counter = %s "
-                            "WHERE name = %s", (counter, self.queue.encode()))
+            self.server.sql("UPDATE holdfast.counter SET counter = %s "
+                            "WHERE " + schema.OF_NAME, (counter, self.queue.encode()))
             self.assertGreater(self.number(), last)
 
     def test_numbers_rise_though_the_clock_is_set_back(self):
         ahead = self.number() + 3600 * 10 ** 6
-        self.server.sql("UPDATE holdfast.queue SET counter = %s "
-                        "WHERE name = %s", (ahead, self.queue.encode()))
+        self.server.sql("UPDATE holdfast.counter SET counter = %s "
+                        "WHERE " + schema.OF_NAME, (ahead, self.queue.encode()))
         self.assertEqual([self.number(), self.number()],
                          [ahead + 1, ahead + 2])
 

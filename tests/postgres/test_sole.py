@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""queue.sole never says that a ticket is the only one, or that there is none,
-while there is another ticket or a look at the queue: else two would hold the
-lock.
+"""counter.sole never says that a ticket is the only one, or that there is none,
+while there is another ticket or a watcher of the queue; and no ticket is below
+counter.lowest: else two would hold the lock.
 
 Two calls run on one queue, in each order of their kinds and from each state of
 the queue.  The transaction of the first is open when the second starts, and is
@@ -28,14 +28,18 @@ PAST_MS = 1
 
 # The errors of sole in the queue of that name, while no call changes it.
 WRONG = """
-    SELECT format('sole is %%s beside %%s other tickets and %%s looks', q.sole,
-                  others, looks)
-      FROM holdfast.queue q,
+    SELECT format('sole is %%s beside %%s other tickets and %%s watchers; %%s '
+                  'tickets are below lowest', c.sole, others, watchers, below)
+      FROM holdfast.queue q JOIN holdfast.counter c ON c.queue = q.number,
            LATERAL (SELECT count(*) FROM holdfast.ticket t
-                     WHERE t.queue = q.number AND t.id <> q.sole) AS a (others),
+                     WHERE t.queue = q.number AND t.id <> c.sole) AS a (others),
            LATERAL (SELECT count(*) FROM holdfast.watcher l
-                     WHERE l.queue = q.number) AS b (looks)
-     WHERE q.name = %s AND q.sole IS NOT NULL AND (others > 0 OR looks > 0)
+                     WHERE l.queue = q.number) AS b (watchers),
+           LATERAL (SELECT count(*) FROM holdfast.ticket t
+                     WHERE t.queue = q.number AND t.sequence < c.lowest)
+                AS d (below)
+     WHERE q.name = %s AND (below > 0 OR c.sole IS NOT NULL AND
+                            (others > 0 OR watchers > 0))
 """
 
 # The tickets that count, first to last, with those that ended taken out.
@@ -115,6 +119,12 @@ def two(m):
     m.put(m.database.other, WRITE)
 
 
+def three(m):
+    """Of the second and the third the session is another one."""
+    two(m)
+    m.put(m.database.early, WRITE)
+
+
 def looked_at(m):
     permit(m)
     m.owner.call("list_and_watch", m.owner.id, m.owner.ttl_ms, NEVER_MS, m.name.encode(),
@@ -126,7 +136,7 @@ def marked(m):
     m.owner.call("set_flag", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
 
 
-STATES = (new, empty, sole, permit, ended, two, looked_at, marked)
+STATES = (new, empty, sole, permit, ended, two, three, looked_at, marked)
 
 
 # ---- calls: of a meeting and a session; what put() says, or None
@@ -316,15 +326,14 @@ MUTATIONS = {
         "WHEN", (sole, enqueue, enqueue, True)),
     "PG_SOLE_READ_EARLY": (
         "WHEN sole = '00000000-0000-0000-0000-000000000000'\n",
-        "WHEN (SELECT early.sole FROM holdfast.queue early WHERE early.name ="
-        " queue_name) = '00000000-0000-0000-0000-000000000000'\n",
+        "WHEN (SELECT early.sole FROM holdfast.counter early WHERE early.queue ="
+        " q LIMIT 1) = '00000000-0000-0000-0000-000000000000'\n",
         (empty, enqueue, enqueue, True)),
     "PG_SOLE_KEPT_BY_MARK": (
         "SET sole = NULL,\n           counter", "SET counter",
         (empty, raise_mark, enqueue, True)),
     "PG_SOLE_KEPT_BY_LOOK": (
-        "UPDATE holdfast.queue SET sole = NULL\n"
-        "     WHERE number = q AND sole IS NOT NULL;", "",
+        "PERFORM holdfast_4.forget_sole(q);\n    INSERT", "INSERT",
         (permit, look, withdraw, True)),
     "PG_SOLE_CLEARED_BY_RELEASE": (
         "THEN '00000000-0000-0000-0000-000000000000' ELSE sole END",
@@ -332,15 +341,28 @@ MUTATIONS = {
         "ELSE '00000000-0000-0000-0000-000000000000'::uuid END",
         (two, withdraw, enqueue, True)),
     "PG_SOLE_CLEARED_BESIDE_OTHERS": (
-        "SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),",
-        "SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q "
-        "AND session = session_id),", (two, withdraw, evict, True)),
+        "SELECT EXISTS (SELECT FROM holdfast.ticket\n"
+        "                        WHERE queue = q AND",
+        "SELECT EXISTS (SELECT FROM holdfast.ticket\n"
+        "                        WHERE session = session_id AND queue = q AND",
+        (two, withdraw, evict, True)),
     "PG_SOLE_CLEARED_BESIDE_LOOKS": (
         "ELSIF NOT is_watched THEN", "ELSE is_watched := false;",
         (looked_at, withdraw, evict, True)),
+    "PG_LOWEST_PAST_OTHERS": (
+        "ORDER BY t.sequence LIMIT 1), lowest)",
+        "ORDER BY t.sequence DESC LIMIT 1), lowest)",
+        (two, pair, evict, True)),
+    "PG_LOWEST_IS_THE_COUNTER": (
+        "THEN counter ELSE lowest END,", "THEN counter ELSE counter END,",
+        (two, enqueue, evict, True)),
+    "PG_LOWEST_PAST_ALL": (
+        "ORDER BY t.sequence LIMIT 1), counter)",
+        "ORDER BY t.sequence DESC LIMIT 1), counter)",
+        (three, close, evict, True)),
     "PG_SOLE_KEPT_LATE": (
         "IF is_empty THEN\n"
-        "            UPDATE holdfast.queue SET sole = NULL WHERE number = q;\n"
+        "            PERFORM holdfast_4.forget_sole(q);\n"
         "        END IF;", "", (sole, withdraw_late, enqueue, True)),
 }
 
@@ -373,8 +395,8 @@ class SoleTest(unittest.TestCase):
         self.assertEqual(self.sole(database, m), NOBODY)
 
     def sole(self, database, m):
-        return database.ask("SELECT sole::text FROM holdfast.queue "
-                            "WHERE name = %s", m.name.encode())[0]
+        return database.ask("SELECT sole::text FROM holdfast.counter "
+                            "WHERE " + schema.OF_NAME, m.name.encode())[0]
 
     def test_one_that_is_wrong_is_found(self):
         """A wrong value, set by hand, matters: the answers of two say that
@@ -386,13 +408,15 @@ class SoleTest(unittest.TestCase):
                 m = Meeting(database)
                 state(m)
                 database.cursor.execute(
-                    "UPDATE holdfast.queue SET sole = %s WHERE name = %s",
+                    "UPDATE holdfast.counter SET sole = %s WHERE " +
+                    schema.OF_NAME,
                     (m.first if value == "first" else value, m.name.encode()))
                 self.assertNotEqual(database.ask(WRONG, m.name.encode()), [])
         m = Meeting(database)
         sole(m)
         database.cursor.execute(
-            "UPDATE holdfast.queue SET sole = %s WHERE name = %s",
+            "UPDATE holdfast.counter SET sole = %s WHERE " +
+                    schema.OF_NAME,
             (NOBODY, m.name.encode()))
         self.assertEqual(m.put(database.other)[1], True)
 

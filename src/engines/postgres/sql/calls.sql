@@ -24,7 +24,7 @@ BEGIN
            holdfast_4.remaining_ms(s.expires_at, instant), t.revoked,
            holdfast_4.epoch_ms(t.created_at), NULL::integer
       FROM holdfast.ticket t LEFT JOIN holdfast.session s ON s.id = t.session
-     WHERE t.queue = q
+     WHERE t.queue = q AND t.sequence >= holdfast_4.lowest(q)
        AND (participants IS NULL OR (t.kind IN (8, 9)) = participants)
      ORDER BY t.sequence;
 END
@@ -72,8 +72,7 @@ BEGIN
     END IF;
     PERFORM holdfast_4.open_session(session_id, ttl_ms);
     PERFORM holdfast_4.remove_ended(q, queue_name);
-    UPDATE holdfast.queue SET sole = NULL
-     WHERE number = q AND sole IS NOT NULL;
+    PERFORM holdfast_4.forget_sole(q);
     INSERT INTO holdfast.watcher (queue, session) VALUES (q, session_id)
     ON CONFLICT DO NOTHING;
     RETURN NEXT holdfast_4.answer_head(0, NULL);
@@ -157,7 +156,8 @@ BEGIN
                     WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
                                         WHERE t.session = session_id
                                           AND t.id = ANY (orphans))
-                    ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
+                    ORDER BY q.number LOOP
+            PERFORM holdfast_4.lock_counter(its.number);
             PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
                 SELECT t.id FROM holdfast.ticket t
                  WHERE t.queue = its.number AND t.session = session_id
@@ -262,7 +262,8 @@ BEGIN
         RETURN;
     END IF;
     is_there := EXISTS (SELECT FROM holdfast.ticket
-                         WHERE queue = q AND kind = flag_kind);
+                         WHERE queue = q AND sequence >= holdfast_4.lowest(q)
+                           AND kind = flag_kind);
     IF NOT is_there THEN
         PERFORM holdfast_4.add_flag(q, flag_kind, flag_id);
     END IF;
@@ -286,10 +287,13 @@ BEGIN
     END IF;
     PERFORM holdfast_4.remove_ended(q, queue_name);
     flags := array(SELECT id FROM holdfast.ticket
-                    WHERE queue = q AND kind = flag_kind
+                    WHERE queue = q AND sequence >= holdfast_4.lowest(q)
+                      AND kind = flag_kind
                       AND NOT (flag_kind = 9 AND EXISTS (
                           SELECT FROM holdfast.ticket
-                           WHERE queue = q AND kind = 8)));
+                           WHERE queue = q
+                             AND sequence >= holdfast_4.lowest(q)
+                             AND kind = 8)));
     IF cardinality(flags) > 0 THEN
         PERFORM holdfast_4.remove_tickets(q, queue_name, flags,
                                 'ffffffff-ffff-ffff-ffff-ffffffffffff');
@@ -317,9 +321,11 @@ BEGIN
     -- A participant whose session has ended may have been skipped above.
     SELECT count(*) >= needed AND bool_or(t.id = ticket_id) INTO are_there
       FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
-     WHERE t.queue = q AND t.kind = 8 AND s.expires_at > clock_timestamp();
+     WHERE t.queue = q AND t.sequence >= holdfast_4.lowest(q)
+       AND t.kind = 8 AND s.expires_at > clock_timestamp();
     IF are_there THEN
-        DELETE FROM holdfast.ticket WHERE queue = q AND kind = 9;
+        DELETE FROM holdfast.ticket
+         WHERE queue = q AND sequence >= holdfast_4.lowest(q) AND kind = 9;
         PERFORM holdfast_4.add_flag(q, 9, flag_id);
         PERFORM holdfast_4.notify_watchers(q, queue_name);
     END IF;
@@ -342,7 +348,8 @@ BEGIN
     FOR its IN SELECT q.number, q.name FROM holdfast.queue q
                 WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
                                     WHERE t.session = session_id)
-                ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
+                ORDER BY q.number LOOP
+        PERFORM holdfast_4.lock_counter(its.number);
         PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
             SELECT t.id FROM holdfast.ticket t
              WHERE t.queue = its.number AND t.session = session_id),

@@ -6,7 +6,7 @@
 -- everything by its schema, and remove_abandoned(), which clients call, sets
 -- it.
 --
--- Locks are taken in one order: rows of queues by their number, then one row
+-- Locks are taken in one order: counters of queues by their number, then one row
 -- of a session, then rows of tickets.  Where several sessions would be locked,
 -- those that others have locked are skipped.  So there is no deadlock.
 --
@@ -84,39 +84,77 @@ BEGIN
 END
 $$;
 
--- Lock the queue's row, which every change of the queue does first.  Returns
--- its number; NULL if there is no such queue and create_missing is false.
+-- Lock the queue's counter, which every change of the queue does first.  Every
+-- query of a counter reads only the versions of its greatest block.
+CREATE FUNCTION holdfast_4.lock_counter(q bigint)
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM FROM holdfast.counter WHERE queue = q
+      ORDER BY block DESC LIMIT 1 FOR UPDATE;
+END
+$$;
+
+-- The same by name.  Returns the queue's number; NULL if there is no such queue
+-- and create_missing is false.
 CREATE FUNCTION holdfast_4.lock_queue(queue_name bytea, create_missing boolean)
 RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
 BEGIN
     PERFORM holdfast_4.check_isolation();
-    SELECT number INTO q FROM holdfast.queue
-     WHERE name = queue_name FOR NO KEY UPDATE;
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
     IF q IS NULL AND create_missing THEN
-        INSERT INTO holdfast.queue (name, counter) VALUES (queue_name, 0)
-        ON CONFLICT (name) DO NOTHING;
-        SELECT number INTO STRICT q FROM holdfast.queue
-         WHERE name = queue_name FOR NO KEY UPDATE;
+        INSERT INTO holdfast.queue (name) VALUES (queue_name)
+        ON CONFLICT (name) DO NOTHING RETURNING number INTO q;
+        IF q IS NOT NULL THEN
+            INSERT INTO holdfast.counter (queue, counter, lowest)
+            VALUES (q, 0, 0);
+        ELSE
+            SELECT number INTO STRICT q FROM holdfast.queue
+             WHERE name = queue_name;
+        END IF;
     END IF;
+    PERFORM holdfast_4.lock_counter(q);
     RETURN q;
 END
 $$;
 
--- The next number of the queue, which is locked.  Numbers rise even if the row
--- is an old one (from a backup, or a replica that lacked commits), unless the
--- clock was set back as well.  The caller inserts a ticket with the number.
+-- The number that no ticket of the queue is below.
+CREATE FUNCTION holdfast_4.lowest(q bigint)
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT lowest FROM holdfast.counter WHERE queue = q
+             ORDER BY block DESC LIMIT 1);
+END
+$$;
+
+-- The queue, which is locked, is not known to be empty or to have one ticket.
+CREATE FUNCTION holdfast_4.forget_sole(q bigint)
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE holdfast.counter SET sole = NULL
+     WHERE queue = q AND sole IS NOT NULL AND block >= (
+           SELECT block FROM holdfast.counter WHERE queue = q
+            ORDER BY block DESC LIMIT 1);
+END
+$$;
+
+-- The next number of the queue, which is locked.  Numbers rise even if the row is
+-- an old one (from a backup, or a replica that lacked commits), unless the clock
+-- was set back as well.  The caller inserts a ticket with the number.
 CREATE FUNCTION holdfast_4.next_sequence(q bigint)
 RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     n bigint;
 BEGIN
-    UPDATE holdfast.queue
+    UPDATE holdfast.counter
        SET sole = NULL,
            counter = greatest(counter + 1, floor(
                extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-     WHERE number = q RETURNING counter INTO STRICT n;
+     WHERE queue = q AND block >= (
+           SELECT block FROM holdfast.counter WHERE queue = q
+            ORDER BY block DESC LIMIT 1)
+    RETURNING counter INTO STRICT n;
     RETURN n;
 END
 $$;
@@ -275,6 +313,13 @@ BEGIN
     FOREACH one IN ARRAY ids LOOP
         DELETE FROM holdfast.ticket WHERE queue = q AND id = one;
     END LOOP;
+    UPDATE holdfast.counter SET lowest = coalesce((
+           SELECT sequence FROM holdfast.ticket t
+            WHERE t.queue = q AND t.sequence >= lowest
+            ORDER BY t.sequence LIMIT 1), counter)
+     WHERE queue = q AND block >= (
+           SELECT block FROM holdfast.counter WHERE queue = q
+            ORDER BY block DESC LIMIT 1);
     PERFORM holdfast_4.notify_watchers(q, queue_name);
 END
 $$;
@@ -304,7 +349,8 @@ BEGIN
     RETURN EXISTS (
         SELECT FROM holdfast.ticket t
           LEFT JOIN holdfast.session s ON s.id = t.session
-         WHERE t.queue = q AND coalesce(s.expires_at <= instant, true));
+         WHERE t.queue = q AND t.sequence >= holdfast_4.lowest(q)
+           AND coalesce(s.expires_at <= instant, true));
 END
 $$;
 
@@ -350,7 +396,8 @@ BEGIN
     gone := array(
         SELECT t.id FROM holdfast.ticket t
           LEFT JOIN holdfast.session s ON s.id = t.session
-         WHERE t.queue = q AND (s.id IS NULL OR s.id = ANY (ended)));
+         WHERE t.queue = q AND t.sequence >= holdfast_4.lowest(q)
+           AND (s.id IS NULL OR s.id = ANY (ended)));
     PERFORM holdfast_4.remove_tickets(q, queue_name, gone, NULL);
     RETURN cardinality(gone) > 0;
 END
@@ -371,6 +418,7 @@ CREATE FUNCTION holdfast_4.neighbours(
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     instant timestamptz;
+    lowest_there bigint := holdfast_4.lowest(q);
     shown holdfast_4.answer[];
     head holdfast_4.answer;
     its holdfast_4.answer;
@@ -391,17 +439,18 @@ BEGIN
                      UNION
                     (SELECT sequence FROM holdfast.ticket
                       WHERE queue = q AND kind NOT IN (8, 9)
+                        AND sequence >= lowest_there
                         AND sequence < coalesce(own, 9223372036854775807)
                       ORDER BY sequence LIMIT 1)
                      UNION
                     (SELECT sequence FROM holdfast.ticket
                       WHERE reads AND queue = q AND sequence < own
-                        AND kind NOT IN (2, 8, 9)
+                        AND sequence >= lowest_there AND kind NOT IN (2, 8, 9)
                       ORDER BY sequence DESC LIMIT 3)
                      UNION
                     (SELECT sequence FROM holdfast.ticket
                       WHERE NOT reads AND queue = q AND sequence < own
-                        AND kind NOT IN (8, 9)
+                        AND sequence >= lowest_there AND kind NOT IN (8, 9)
                       ORDER BY sequence DESC LIMIT 3)) AS place (number),
                    LATERAL (SELECT * FROM holdfast.ticket
                              WHERE queue = q AND sequence = place.number
@@ -426,7 +475,8 @@ BEGIN
     IF reads OR cardinality(shown) > 4 THEN
         head.more_ahead := count(*) FROM (
             SELECT FROM holdfast.ticket t
-             WHERE t.queue = q AND t.sequence < own AND t.kind NOT IN (8, 9)
+             WHERE t.queue = q AND t.sequence >= lowest_there
+               AND t.sequence < own AND t.kind NOT IN (8, 9)
                AND t.sequence <> ALL (array(
                    SELECT one.sequence FROM unnest(shown) AS one))
              ORDER BY t.sequence LIMIT 1000) AS others;
@@ -458,9 +508,13 @@ BEGIN
          WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
                               LEFT JOIN holdfast.session s ON s.id = t.session
                              WHERE coalesce(s.expires_at, '-infinity') <= since)
-         ORDER BY q.number LIMIT 100
-           FOR NO KEY UPDATE OF q SKIP LOCKED LOOP
-        PERFORM holdfast_4.remove_ended(left_behind.number, left_behind.name);
+         ORDER BY q.number LIMIT 100 LOOP
+        PERFORM FROM holdfast.counter WHERE queue = left_behind.number
+          ORDER BY block DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
+        IF FOUND THEN
+            PERFORM holdfast_4.remove_ended(left_behind.number,
+                                            left_behind.name);
+        END IF;
     END LOOP;
     DELETE FROM holdfast.session WHERE id IN (
         SELECT s.id FROM holdfast.session s

@@ -24,7 +24,8 @@ WITH seen AS (
       FROM pg_stat_replication
 ), needed (relation, privilege) AS (
     VALUES ('version', 'SELECT'), ('queue', 'SELECT'), ('queue', 'INSERT'),
-           ('queue', 'UPDATE'), ('session', 'SELECT'), ('session', 'INSERT'),
+           ('counter', 'SELECT'), ('counter', 'INSERT'), ('counter', 'UPDATE'),
+           ('session', 'SELECT'), ('session', 'INSERT'),
            ('session', 'UPDATE'), ('session', 'DELETE'), ('ticket', 'SELECT'),
            ('ticket', 'INSERT'), ('ticket', 'UPDATE'), ('ticket', 'DELETE'),
            ('watcher', 'SELECT'), ('watcher', 'INSERT'),
@@ -46,6 +47,24 @@ WITH seen AS (
            sum(pg_stat_get_dead_tuples(oid)) AS dead
       FROM pg_class
      WHERE relnamespace = 'holdfast'::regnamespace AND relkind = 'r'
+), snapshot (what, age) AS (
+    -- What keeps VACUUM from removing versions in this database.  Not
+    -- catalog_xmin, which is for catalogs only.
+    SELECT format('process %s of %I', pid, coalesce(usename, backend_type)),
+           greatest(age(backend_xmin), age(backend_xid))
+      FROM pg_stat_activity
+     WHERE pid <> pg_backend_pid() AND
+           (datname = current_database() OR backend_type = 'walsender')
+    UNION ALL
+    SELECT format('the replication slot %I', slot_name), age(xmin)
+      FROM pg_replication_slots
+    UNION ALL
+    SELECT format('a prepared transaction of %I', owner), age(transaction)
+      FROM pg_prepared_xacts WHERE database = current_database()
+), oldest AS (
+    SELECT max(age) AS age, (array_agg(what ORDER BY age DESC NULLS LAST))[1]
+               AS what
+      FROM snapshot
 ), finding (severity, id, what, advice) AS (
     SELECT 0, 'postgres-version',
            format('it is PostgreSQL %s, a primary; 12 or later is needed',
@@ -162,6 +181,20 @@ WITH seen AS (
                      'replication slots, and VACUUM the tables'
                 ELSE '' END
       FROM seen, ours
+    UNION ALL
+    SELECT CASE WHEN age > 100000 THEN 3 ELSE 0 END, 'postgres-snapshots',
+           CASE WHEN age > 100000
+                THEN format('%s has a snapshot or a transaction that is %s '
+                            'transactions old: until it ends, no version of a '
+                            'row since then is removed', what, age)
+                ELSE format('the oldest snapshot is %s transactions old',
+                            coalesce(age, 0)) END,
+           CASE WHEN age > 100000
+                THEN 'end it, or see that it ends: a dump, a transaction that '
+                     'is idle, a standby with hot_standby_feedback, a slot '
+                     'that nobody reads'
+                ELSE '' END
+      FROM oldest
     UNION ALL
     SELECT CASE WHEN age > 2000000000 THEN 4 WHEN age > 1000000000 THEN 3
                 ELSE 0 END, 'postgres-wraparound',

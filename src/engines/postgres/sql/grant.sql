@@ -4,7 +4,8 @@
 
 GRANT USAGE ON SCHEMA holdfast, holdfast_4 TO :"role";
 GRANT SELECT ON holdfast.version TO :"role";
-GRANT SELECT, INSERT, UPDATE ON holdfast.queue TO :"role";
+GRANT SELECT, INSERT ON holdfast.queue TO :"role";
+GRANT SELECT, INSERT, UPDATE ON holdfast.counter TO :"role";
 GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.session, holdfast.ticket
     TO :"role";
 GRANT SELECT, INSERT, DELETE ON holdfast.watcher TO :"role";

@@ -21,6 +21,7 @@ CREATE FUNCTION holdfast_4.enqueue(
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
+    lowest_there bigint;
     is_sole boolean;
     is_new boolean;
     lives_until pg_catalog.timestamptz;
@@ -39,7 +40,8 @@ BEGIN
     -- because others look for participants.  Nor does a ticket whose session
     -- may end before this statement: half of its lease must be left, which
     -- renewals see to, and a statement is ended after a third of it.
-    UPDATE holdfast.queue
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
+    UPDATE holdfast.counter
        SET sole = CASE
                WHEN sole = '00000000-0000-0000-0000-000000000000'
                     AND ticket_id <> sole AND ticket_kind <> 8
@@ -48,13 +50,20 @@ BEGIN
                                    AND expires_at > clock_timestamp() +
                                        ttl_ms * interval '0.5 ms')
                THEN ticket_id END,
+           -- Of an empty queue, so that no removed ticket is read again.
+           lowest = CASE sole WHEN '00000000-0000-0000-0000-000000000000'
+               THEN counter ELSE lowest END,
            counter = greatest(counter + 1,
                (date_part('epoch', clock_timestamp()) * 1000000)::bigint)
-     WHERE name = queue_name
-    RETURNING number, counter, sole IS NOT NULL INTO q, a.sequence, is_sole;
+     WHERE queue = q AND block >= (
+           SELECT block FROM holdfast.counter WHERE queue = q
+            ORDER BY block DESC LIMIT 1)
+    RETURNING counter, lowest, sole IS NOT NULL
+      INTO a.sequence, lowest_there, is_sole;
     IF q IS NULL THEN
         q := holdfast_4.lock_queue(queue_name, true);
         a.sequence := holdfast_4.next_sequence(q);
+        lowest_there := 0;
         is_sole := false;
     END IF;
     a.code := 0;
@@ -64,7 +73,7 @@ BEGIN
     -- given out, and nothing else is done.
     IF a.server_ms > not_after_ms THEN
         IF is_sole THEN
-            UPDATE holdfast.queue SET sole = NULL WHERE number = q;
+            PERFORM holdfast_4.forget_sole(q);
         END IF;
         RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
@@ -107,7 +116,8 @@ BEGIN
             RETURN;
         ELSIF NOT is_new OR a.sequence <> (
             SELECT sequence FROM holdfast.ticket
-             WHERE queue = q AND kind NOT IN (8, 9)
+             WHERE queue = q AND sequence >= lowest_there
+               AND kind NOT IN (8, 9)
              ORDER BY sequence LIMIT 1) THEN
             RETURN QUERY SELECT * FROM holdfast_4.neighbours(
                 q, queue_name, a.sequence, ticket_kind = 2, true);
@@ -132,6 +142,7 @@ CREATE FUNCTION holdfast_4.remove(
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
+    lowest_there bigint;
     is_empty boolean;
     owner pg_catalog.uuid;
     are_left boolean;
@@ -145,19 +156,30 @@ BEGIN
             session_id, not_after_ms, queue_name, ticket_id);
         RETURN;
     END IF;
-    UPDATE holdfast.queue
+    -- lowest becomes the number of the first ticket that this statement sees.
+    -- Numbers are committed in their order, because of the lock.  So each ticket
+    -- below that one is gone, also if this statement had to wait for the row.
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
+    UPDATE holdfast.counter c
        SET sole = CASE sole WHEN ticket_id
-               THEN '00000000-0000-0000-0000-000000000000' ELSE sole END
-     WHERE name = queue_name
-    RETURNING number, sole = '00000000-0000-0000-0000-000000000000'
-      INTO q, is_empty;
+               THEN '00000000-0000-0000-0000-000000000000' ELSE sole END,
+           lowest = CASE WHEN sole IS NULL THEN coalesce((
+               SELECT t.sequence FROM holdfast.ticket t
+                WHERE t.queue = q AND t.sequence >= c.lowest
+                ORDER BY t.sequence LIMIT 1), lowest)
+               ELSE lowest END
+     WHERE queue = q AND block >= (
+           SELECT block FROM holdfast.counter WHERE queue = q
+            ORDER BY block DESC LIMIT 1)
+    RETURNING lowest, sole = '00000000-0000-0000-0000-000000000000'
+      INTO lowest_there, is_empty;
     a.code := 0;
     a.server_ms := holdfast_4.epoch_ms(clock_timestamp());
     a.backend := pg_backend_pid();
     -- It may be too late only because it waited for the row.
     IF a.server_ms > not_after_ms THEN
         IF is_empty THEN
-            UPDATE holdfast.queue SET sole = NULL WHERE number = q;
+            PERFORM holdfast_4.forget_sole(q);
         END IF;
         a.code := 1;
         RETURN NEXT a;
@@ -175,7 +197,8 @@ BEGIN
         RETURNING * INTO gone;
         a.found := FOUND;
         owner := gone.session;
-        SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),
+        SELECT EXISTS (SELECT FROM holdfast.ticket
+                        WHERE queue = q AND sequence >= lowest_there),
                EXISTS (SELECT FROM holdfast.watcher WHERE queue = q)
           INTO are_left, is_watched;
         IF NOT a.found THEN
@@ -184,9 +207,11 @@ BEGIN
             PERFORM holdfast_4.notify_waiters(q, queue_name, gone.id,
                                               gone.sequence, gone.kind, 0);
         ELSIF NOT is_watched THEN
-            UPDATE holdfast.queue
+            UPDATE holdfast.counter
                SET sole = '00000000-0000-0000-0000-000000000000'
-             WHERE number = q;
+             WHERE queue = q AND block >= (
+                   SELECT block FROM holdfast.counter WHERE queue = q
+                    ORDER BY block DESC LIMIT 1);
         END IF;
         IF a.found AND is_watched THEN
             PERFORM holdfast_4.notify_watchers(q, queue_name);
@@ -232,7 +257,9 @@ BEGIN
          WHERE q.name = queue_name AND t.id = ticket_id
            AND t.sequence = (
                SELECT f.sequence FROM holdfast.ticket f
-                WHERE f.queue = q.number AND f.kind <> 8 AND f.kind <> 9
+                WHERE f.queue = q.number
+                  AND f.sequence >= holdfast_4.lowest(q.number)
+                  AND f.kind <> 8 AND f.kind <> 9
                 ORDER BY f.sequence LIMIT 1);
         IF a.expires_in_ms > 0 THEN
             a.code := 0;

@@ -64,9 +64,12 @@ AS WITH page AS MATERIALIZED (
       FROM page p, LATERAL (
           SELECT EXISTS (SELECT FROM holdfast.ticket
                           WHERE queue = p.number
+                            AND sequence >= holdfast_4.lowest(p.number)
                             AND kind NOT IN (8, 9))::integer,
                  EXISTS (SELECT FROM holdfast.ticket
-                          WHERE queue = p.number AND kind = 8)::integer
+                          WHERE queue = p.number
+                            AND sequence >= holdfast_4.lowest(p.number)
+                            AND kind = 8)::integer
       ) AS t (queue_there, participants_there)
      WHERE t.queue_there + t.participants_there > 0
 )

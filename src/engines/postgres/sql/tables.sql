@@ -15,16 +15,33 @@ CREATE SCHEMA holdfast;
 CREATE TABLE holdfast.version (version integer NOT NULL);
 INSERT INTO holdfast.version VALUES (4);
 
--- One queue.  counter is the last number given out, which is both position and
--- fencing token: rows are never deleted, so it only rises.
+-- One queue.  Rows are never changed nor deleted.
 CREATE TABLE holdfast.queue (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name bytea NOT NULL UNIQUE,
+    name bytea NOT NULL UNIQUE
+);
+
+-- The state of each queue, one row, which every change of the queue locks first.
+-- counter is the last number given out, which is both position and fencing
+-- token: rows are never deleted, so it only rises.
+--
+-- An old transaction anywhere in the database keeps VACUUM from removing the
+-- versions that an UPDATE leaves behind.  Two columns keep a call from reading
+-- them.  block is a part of the counter, and so of the clock, and changes every
+-- 65 ms.  A query reads the versions of the greatest block by the index, and no
+-- older ones.  And lowest bounds the tickets from below: released ones have left
+-- versions in the indexes, too.
+CREATE TABLE holdfast.counter (
+    queue bigint NOT NULL,
+    block bigint NOT NULL GENERATED ALWAYS AS (counter >> 16) STORED,
     counter bigint NOT NULL,
+    -- No ticket of the queue has a lower number.
+    lowest bigint NOT NULL,
     -- What is known of the queue's tickets, read with the row locked.  Zeros:
     -- there is none.  An id: that is the only one.  NULL: unknown, read the
     -- tickets.  Nobody watches the queue unless it is NULL.
-    sole uuid
+    sole uuid,
+    PRIMARY KEY (queue, block)
 ) WITH (fillfactor = 50);
 
 -- A client.  It has ended when this server's clock reaches expires_at;
