@@ -189,7 +189,7 @@ void hf_leased_notice(struct hf_leased *leased,
     switch (notice->kind) {
     case HF_STORE_GONE:
         if (notice->ticket_kind == 0)
-            hf_leased_ticket_gone(leased, notice->queue, &notice->ticket);
+            hf_leased_ticket_gone(leased, notice->queue, &notice->ticket, NULL);
         else
             hf_leased_watches_gone(leased, notice->queue, &notice->ticket,
                                    notice->ticket_kind);

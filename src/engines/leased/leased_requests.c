@@ -162,7 +162,8 @@ static void removed(struct hf_leased *leased, struct hf_leased_call *call,
     ticket = hf_leased_ticket_find(leased, &call->store_call.ticket);
     if (ticket != NULL)
         hf_leased_ticket_remove(leased, ticket);
-    hf_leased_ticket_gone(leased, call->queue->name, &call->store_call.ticket);
+    hf_leased_ticket_gone(leased, call->queue->name, &call->store_call.ticket,
+                          NULL);
     answer_found(leased, call, HF_EVENT_REMOVED, answer->found);
 }
 

@@ -53,7 +53,8 @@ static void polled(struct hf_leased *leased, struct hf_leased_call *call,
         if (ticket != NULL)
             hf_leased_watches_found(leased, call->queue, id, ticket->kind);
         else
-            hf_leased_ticket_gone(leased, call->queue->name, id);
+            hf_leased_ticket_gone(leased, call->queue->name, id,
+                                  HF_LEASED_MISSING);
     }
     hf_leased_queue_watches_polled(leased, call->queue, call->number, answer);
 }

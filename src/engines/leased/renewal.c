@@ -117,7 +117,8 @@ static void apply_renewal(struct hf_leased *leased,
         if (ticket == NULL || ticket->state != HF_LEASED_TICKET_PRESENT)
             continue;
         if (answer->leases[i].missing)
-            hf_leased_ticket_gone(leased, ticket->queue->name, id);
+            hf_leased_ticket_gone(leased, ticket->queue->name, id,
+                                  HF_LEASED_MISSING);
         else
             hf_leased_watches_revoked(leased, id, answer->leases[i].revoked);
     }

@@ -98,11 +98,12 @@ void hf_leased_watch_forget(struct hf_leased *leased,
  * each of the following functions looks for the next watch by its number. */
 
 void hf_leased_watch_notify_gone(struct hf_leased *leased,
-                                 struct hf_leased_watch *watch)
+                                 struct hf_leased_watch *watch, const char *why)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     event.as.answer.request = watch->request;
+    event.as.answer.text = why;
     hf_leased_watch_forget(leased, watch);
     hf_leased_notify(leased, &event);
 }
@@ -118,9 +119,10 @@ void hf_leased_watch_notify_watching(struct hf_leased *leased,
     hf_leased_notify(leased, &event);
 }
 
-void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
-                            const struct hf_ticket_id *id,
-                            enum hf_ticket_kind kind)
+/* As hf_leased_watches_gone(), with a reason or NULL. */
+static void notify_gone(struct hf_leased *leased, const char *queue_name,
+                        const struct hf_ticket_id *id, enum hf_ticket_kind kind,
+                        const char *why)
 {
     struct hf_leased_queue *queue =
         hf_leased_queue_find(&leased->queue_table, queue_name);
@@ -134,9 +136,16 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
     while ((watch = watch_after(queue, &gone, number)) != NULL) {
         number = watch->number;
         if (kind == 0 || watch->kind == kind)
-            hf_leased_watch_notify_gone(leased, watch);
+            hf_leased_watch_notify_gone(leased, watch, why);
     }
     hf_leased_queue_unref(&leased->queue_table, queue);
+}
+
+void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
+                            const struct hf_ticket_id *id,
+                            enum hf_ticket_kind kind)
+{
+    notify_gone(leased, queue_name, id, kind, NULL);
 }
 
 void hf_leased_watches_found(struct hf_leased *leased,
@@ -205,7 +214,7 @@ bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
 }
 
 void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
-                           const struct hf_ticket_id *id)
+                           const struct hf_ticket_id *id, const char *why)
 {
     struct hf_leased_queue *queue =
         hf_leased_queue_find(&leased->queue_table, queue_name);
@@ -223,7 +232,7 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
         else
             ticket->loss_unreported = true;
     }
-    hf_leased_watches_gone(leased, queue->name, id, 0);
+    notify_gone(leased, queue->name, id, 0, why);
     hf_leased_queue_unref(&leased->queue_table, queue);
 }
 

@@ -42,9 +42,10 @@ struct hf_leased_watch *hf_leased_watch_new(struct hf_leased *leased,
 void hf_leased_watch_notify_watching(struct hf_leased *leased,
                                      struct hf_leased_watch *watch);
 
-/* Send GONE, and end the watch. */
+/* Send GONE, and end the watch.  ${why} as below. */
 void hf_leased_watch_notify_gone(struct hf_leased *leased,
-                                 struct hf_leased_watch *watch);
+                                 struct hf_leased_watch *watch,
+                                 const char *why);
 
 /* End the watch without an event. */
 void hf_leased_watch_forget(struct hf_leased *leased,
@@ -57,9 +58,15 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue_name,
                             enum hf_ticket_kind kind);
 
 /* The ticket is not in the queue any more: update our own ticket, and notify
- * those that watch it. */
+ * those that watch it.  ${why} says why, as a part of a sentence that begins a
+ * message; NULL: somebody removed it. */
 void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
-                           const struct hf_ticket_id *id);
+                           const struct hf_ticket_id *id, const char *why);
+
+/* The reason if an answer lacks a ticket, and no notice says why. */
+#define HF_LEASED_MISSING                                                      \
+    "the server does not have its ticket any more: it has forgotten it, in a " \
+    "restart or a failover, or somebody evicted it while no notice could come"
 
 /* Does the owner watch ${ticket}?  Watches of waiters behind it do not count,
  * because their events do not reach the owner. */

@@ -31,11 +31,11 @@ void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
     }
     if (ticket->loss_unreported) {
         hf_leased_ticket_remove(leased, ticket);
-        hf_leased_watch_notify_gone(leased, watch);
+        hf_leased_watch_notify_gone(leased, watch, NULL);
         return;
     }
     if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {
-        hf_leased_watch_notify_gone(leased, watch);
+        hf_leased_watch_notify_gone(leased, watch, NULL);
         return;
     }
     hf_leased_watch_notify_watching(leased, watch);
