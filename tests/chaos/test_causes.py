@@ -23,18 +23,12 @@ import redis_server  # noqa: E402
 import waiting  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
-ENGINES = sys.argv[1:]
-del sys.argv[1:]
 
 USAGE, UNAVAILABLE, DENIED = 64, 69, 77
 
 # What the end of a wait for a connection says, and the advice to look at the
 # server and the URL, which is of no use where the server has said what it is.
 WAITED = "see that it runs and that the URL is right"
-
-
-def on(engine):
-    return unittest.skipUnless(engine in ENGINES, "not this engine")
 
 
 class Case(unittest.TestCase):
@@ -67,7 +61,6 @@ class Case(unittest.TestCase):
         self.assertEqual((process.returncode, said), (0, "held\n"), errors)
 
 
-@on("Redis")
 class Redis(Case):
     def server(self, *config):
         server = redis_server.Server(config)
@@ -164,7 +157,6 @@ class Redis(Case):
                 server.close()
 
 
-@on("PostgreSql")
 class PostgreSql(Case):
     @classmethod
     def setUpClass(cls):

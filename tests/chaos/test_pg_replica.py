@@ -57,9 +57,10 @@ class Unconfirmed(LossFixture, unittest.TestCase):
 
     def assert_asks_in_vain(self, first, before):
         """The client has seen what became of its commit, and asks again; that
-        waits as well."""
-        waiting.eventually("it to ask again",
-                           lambda: self.committing() - before)
+        waits as well.  Or it has found the new primary, and asks there."""
+        waiting.eventually("it to ask again", lambda: self.committing() -
+                           before or "SUSPENDED" in [
+                               name for _, _, (name,) in first.all("state")])
         self.assertEqual(first.all("granted"), [])
 
     def assert_cut_in_vain(self, first):
@@ -166,6 +167,61 @@ class Unconfirmed(LossFixture, unittest.TestCase):
         self.server.kill()
         first.say("check")
         self.assertEqual(first.wait("done")[2][0], "HF_OK", first.lines)
+
+
+class Replaced(LossFixture, unittest.TestCase):
+    """An asynchronous standby is promoted while the primary lives: both take
+    writes, and each has tickets that the other lacks."""
+
+    holder_program = HOLDER
+
+    def setUp(self):
+        super().setUp()
+        self.pair = Pair(synchronous=False)
+        self.addCleanup(self.pair.close)
+        self.server = self.pair.primary
+        first = self.holder(name=self.name("/other"))
+        first.granted()
+        first.say("release")
+        first.process.wait(waiting.LIMIT_S)
+        waiting.eventually("the schema at the standby", self.pair.is_followed)
+
+    def url(self, _):
+        """Both servers, the first one first."""
+        return self.server.tcp_url().replace(
+            ":%d/" % self.server.port, ":%d,127.0.0.1:%d/" % tuple(
+                server.port for server in self.pair.servers))
+
+    def promote(self):
+        self.pair.cut_off()
+        self.pair.standby.sql("SELECT pg_promote()")
+
+    def test_fn13_a_holder_at_the_old_primary_is_notified(self):
+        first = self.holder(ttl_ms=5000)
+        first.granted()
+        # What it holds is not at the standby.
+        self.promote()
+        self.pair.standby.sql("DELETE FROM holdfast.ticket")
+        second = self.holder_at(
+            "%s?ttl=5s" % self.pair.standby.tcp_url())
+        at, _ = second.granted()
+        print("two holders for %d ms" % (first.notified_at() - at), flush=True)
+        said = [name for _, _, (name,) in first.all("state")]
+        self.assertNotIn("LOST", said)
+
+    def test_a_later_one_waits_at_the_new_primary(self):
+        """Though its URL names the old one first."""
+        self.promote()
+        first = self.holder_at("%s?ttl=20s" % self.pair.standby.tcp_url())
+        first.granted()
+        second = self.holder(ttl_ms=LONG_MS)
+        waiting.eventually("it to queue there", lambda: self.pair.standby.sql(
+            "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
+            "ON q.number = t.queue WHERE q.name = %s",
+            (self.name().encode(),)) == [(2,)], of=[second])
+        self.assertEqual(second.all("granted"), [])
+        first.say("release")
+        self.assertGreater(second.granted()[1], first.granted()[1])
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import machine
 import waiting
 from proxy import Proxy
 from redis_server import Server
+from script_mutant import Mutant
 
 CLIENT_DRIVER, CONTENDER, HOLDFAST, SET_CLOCK, HOLD_SYNC = (
     os.path.abspath(path) for path in sys.argv[1:6])
@@ -141,6 +142,104 @@ class Restarts(unittest.TestCase):
             driver.await_event(first, "lost")
             second = driver.acquire(session, NAME)
             self.assertGreater(int(driver.granted(second).words[1]), token)
+
+
+    def test_what_is_said_of_a_server_that_forgot(self):
+        with Server() as server:
+            tool = machine.popen(
+                [HOLDFAST, "run", "-c", server.url(options="?ttl=60s"), NAME,
+                 "--", "sleep", "60"], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(tool.kill)
+            with server.client() as client:
+                waiting.eventually("the lock", lambda: client.ask(
+                    "ZCARD", "holdfast:{%s}:queue" % NAME) == 1, of=[tool])
+            server.restart()
+            _, said = tool.communicate(timeout=waiting.LIMIT_S)
+            self.assertEqual(tool.returncode, 76, said)
+            self.assertIn("it has forgotten it, in a restart or a failover",
+                          said)
+
+    def test_a_server_that_loads_its_file_is_not_said_to_forget(self):
+        """While it loads, INFO has aof_enabled:0."""
+        with Server(["appendonly yes", "appendfsync no",
+                     # Microseconds for each command of the file.
+                     "key-load-delay 200"]) as server:
+            with server.client() as client:
+                for _ in range(20000):
+                    client.send("INCR", "some")
+                for _ in range(20000):
+                    client.read()
+            server.kill()
+            server.launch()
+            tool = machine.popen(
+                [HOLDFAST, "run", "-v", "-c", server.url(), NAME, "--", "true"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True)
+            self.addCleanup(tool.kill)
+            _, said = tool.communicate(timeout=waiting.LIMIT_S)
+            self.assertEqual(tool.returncode, 0, said)
+            self.assertIn("loading", said)
+            self.assertNotIn("appendonly no", said)
+
+
+class Keys(unittest.TestCase):
+    """What a lock leaves in the server while it is held for long, and when it
+    is held no more; and that a script which forgets that is found."""
+
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.server.start()
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+
+    def key(self, word):
+        return "holdfast:{%s}:%s" % (NAME, word)
+
+    def held(self, driver, port):
+        session, = driver.opened("redis://127.0.0.1:%d/0?ttl=1s" % port)
+        return driver.acquire(session, NAME)
+
+    def expires_at(self):
+        return int(self.client.ask("ZRANGE", self.key("until"), 0, 0,
+                                   "WITHSCORES")[1])
+
+    def left_ms(self, port):
+        """How long the keys of a lock live that was renewed for four leases."""
+        with ClientDriver(CLIENT_DRIVER) as driver:
+            held = self.held(driver, port)
+            driver.granted(held)
+            first = self.expires_at()
+            waiting.eventually("renewals",
+                               lambda: self.expires_at() >= first + 4000)
+            left = min(self.client.ask("PTTL", self.key(word))
+                       for word in ("queue", "until", "tickets"))
+            driver.release(held)
+            return left
+
+    def token_after(self, port):
+        """How much greater it is than the last one, which came from a clock
+        that was an hour ahead."""
+        last = (int(self.client.ask("TIME")[0]) + 3600) * 1000000
+        self.client.ask("SET", self.key("last"), last)
+        with ClientDriver(CLIENT_DRIVER) as driver:
+            held = self.held(driver, port)
+            token = int(driver.granted(held).words[1])
+            driver.release(held)
+            return token - last
+
+    def test_keys_outlive_a_ticket_by_a_minute_however_long_it_is_held(self):
+        self.assertGreaterEqual(self.left_ms(self.server.port), 60000)
+        with Mutant(self.server.port, "REDIS_KEYS_NOT_PROLONGED") as mutant:
+            self.assertLess(self.left_ms(mutant.port), 60000)
+            self.assertGreater(mutant.changed, 0)
+
+    def test_the_token_of_a_sole_ticket_rises_when_the_clock_is_set_back(self):
+        self.assertEqual(self.token_after(self.server.port), 1)
+        with Mutant(self.server.port, "REDIS_SOLE_TOKEN_OF_CLOCK") as mutant:
+            self.assertLess(self.token_after(mutant.port), 0)
+            self.assertGreater(mutant.changed, 0)
 
 
 class Clocks(unittest.TestCase):
@@ -543,18 +642,20 @@ class Inputs(unittest.TestCase):
             with self.subTest(missing):
                 self.refused(self.all_rights_but(missing), 77, "NOPERM")
         self.refused(self.all_rights_but("+@hash"), 77,
-                     "user executing the script", "docs/engine-redis.md")
+                     "hdel hexists hget hgetall hlen hset",
+                     "docs/engine-redis.md")
+        self.refused(self.all_rights_but("+publish"), 77, "publish")
+        for right in self.RIGHTS:
+            if right != "+info":
+                with self.subTest(right):
+                    self.refused(self.all_rights_but(right), 77, "NOPERM",
+                                 wait="60s")
+        with self.server.client() as client:
+            self.assertEqual(client.ask("KEYS", "holdfast:*"), [
+                "holdfast:{%s}:last" % NAME])
         ended = self.run_with(self.all_rights_but("+info"))
         self.assertEqual(ended.returncode, 0)
         self.assertIn("does not let us see its INFO", ended.stderr)
-
-    def test_a_script_that_fails_half_way_leaves_no_ticket(self):
-        """It has put the ticket in when it fails: what it did stays."""
-        url = self.all_rights_but("+pexpire")
-        self.run_with(url)
-        with self.server.client() as client:
-            self.assertEqual(
-                client.ask("ZCARD", "holdfast:{%s}:queue" % NAME), 0)
 
     def test_a_server_that_throws_keys_away(self):
         self.configure("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
@@ -627,8 +728,8 @@ class Inputs(unittest.TestCase):
                 (69, "TIME gave no time", {b"TIME": b"+OK\r\n"}),
                 (69, "LOADING", {b"INFO": b"-LOADING it\r\n"}),
                 (69, "says unasked: something", {b"TIME": TIME + b"+OK\r\n"}),
-                (69, "says unasked: ERR bye",
-                 {b"TIME": TIME + b"-ERR bye\r\n"}),
+                (69, "says unasked: ", {b"TIME": TIME + b"-ERR bye\r\n"}),
+                (77, "NOPERM", {b"EVALSHA": b"-NOPERM no\r\n"}),
                 (75, "READONLY", {b"EVALSHA": b"-READONLY replica\r\n"}),
                 (69, "CLUSTER SLOTS gave no slots",
                  {b"INFO": cluster, b"CLUSTER": b"+OK\r\n"}),
@@ -700,7 +801,7 @@ def bulk(text):
 
 
 TIME = b"*2\r\n" + bulk("1700000000") + bulk("0")
-ANSWERS = {b"SCRIPT": bulk(40 * "a"), b"TIME": TIME,
+ANSWERS = {b"SCRIPT": bulk(40 * "a"), b"TIME": TIME, b"EVALSHA": b"*0\r\n",
            b"SUBSCRIBE": b"*3\r\n" + bulk("subscribe") + bulk("c") + b":1\r\n",
            b"PING": b"*2\r\n" + bulk("pong") + bulk("")}
 

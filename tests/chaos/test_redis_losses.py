@@ -139,6 +139,24 @@ class Failover(Case):
         self.address.refuse(False)
         first.notified_at()
 
+    def test_fn13_a_holder_at_a_primary_that_was_replaced_is_notified(self):
+        """It lives, and takes writes; who connects from now on comes to the
+        server that was promoted."""
+        self.replication.drop()
+        first = self.holder_at(self.url(self.address.port) + "?ttl=5s")
+        first.granted()
+        with self.replica.client() as client:
+            client.ask("REPLICAOF", "NO", "ONE")
+        self.server = self.replica
+        self.address.target = self.replica.port
+        second = super().holder()
+        at, _ = second.granted()
+        print("two holders for %d ms" % (first.notified_at() - at), flush=True)
+        # By a look at the address, and not because its lease has ended: the
+        # old primary renews it.
+        said = [name for _, _, (name,) in first.all("state")]
+        self.assertNotIn("LOST", said)
+
     def test_fn13_what_replicas_have_is_not_lost(self):
         first = self.holder("&wait=1")
         first.granted()

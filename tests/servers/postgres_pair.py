@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PostgreSQL primary and its synchronous standby.  The primary confirms no
 commit that the standby does not have, so the standby can be promoted at any
-time, whatever has become of the primary."""
+time, whatever has become of the primary.  Or an asynchronous one, which must
+not be promoted while the primary lives."""
 
 import waiting
 from postgres import Server
@@ -32,14 +33,18 @@ class Pair:
     None.  .ways[server] is the proxy through which others follow it.  A
     context manager."""
 
-    def __init__(self):
+    def __init__(self, synchronous=True):
+        self.config = dict(CONFIG)
+        if not synchronous:
+            del self.config["synchronous_standby_names"]
         self.servers = []
         self.ways = {}
         self.spare = None
         try:
             self.primary = self.add()
             self.standby = self.add(self.ways[self.primary].port)
-            self.wait()
+            waiting.eventually("the standby to be there", self.is_synchronous
+                               if synchronous else self.is_followed)
         except BaseException:
             self.close()
             raise
@@ -51,7 +56,7 @@ class Pair:
         self.close()
 
     def add(self, follows=None):
-        server = Server(CONFIG, follows=follows)
+        server = Server(self.config, follows=follows)
         self.servers.append(server)
         self.ways[server] = Proxy(server.port)
         return server
@@ -72,6 +77,12 @@ class Pair:
         """Whether the standby confirms commits."""
         return self.primary.sql("SELECT count(*) FROM pg_stat_replication "
                                 "WHERE sync_state = 'sync'") == [(1,)]
+
+    def is_followed(self):
+        """Whether the standby has all that there is."""
+        return self.primary.sql(
+            "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' "
+            "AND replay_lsn = pg_current_wal_lsn()") == [(1,)]
 
     def wait(self):
         """Until the primary can commit."""

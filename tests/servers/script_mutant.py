@@ -19,6 +19,13 @@ MUTATIONS = {
         "    tell_lookers()\nend",
         "{'gone', '0', id, name}, ' ')) end end "
         "if by then tell_lookers() end end"),
+    # A renewal prolongs tickets, and not the keys that they are in.
+    "REDIS_KEYS_NOT_PROLONGED": (
+        "        if #ARGV >= 7 then -- marks stay\n"
+        "            keep()\n        end\n", ""),
+    # The only ticket of its name has the clock as its token.
+    "REDIS_SOLE_TOKEN_OF_CLOCK": ("text(math.max(micros, before + 1))",
+                                  "text(micros)"),
     # The servers of a quorum receive the highest number and do not keep it.
     "REDIS_NUMBER_NOT_KEPT": ("redis.call('SET', last, number)", ""),
 }

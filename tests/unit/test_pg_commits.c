@@ -68,6 +68,12 @@ void __wrap_hf_leased_down(struct hf_leased *leased, hf_status status,
     add_server_message(status == HF_EPROTOCOL ? "NONSENSE" : "DOWN");
 }
 
+static void on_down(struct hf_store *ended, hf_status status, const char *why)
+{
+    (void)ended;
+    __wrap_hf_leased_down(NULL, status, why, 0);
+}
+
 void __wrap_hf_leased_notice(struct hf_leased *leased,
                              const struct hf_store_notice *notice,
                              uint64_t now_ms);
@@ -308,6 +314,7 @@ static int begin(void **state)
     memset(&store, 0, sizeof store);
     engine.host.now_ms = now_ms;
     store.engine = &engine;
+    store.on_down = on_down;
     store.backend = BACKEND;
     store.conn = connect_to_server();
     store.state = HF_PG_UP;

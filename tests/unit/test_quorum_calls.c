@@ -169,15 +169,12 @@ static struct hf_store_call *take(size_t server)
     return NULL;
 }
 
-/* With up to two tickets; an id of zeros is none. */
-static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
-                   bool proposed)
+/* A ticket of ${kind}; an id of zeros is none. */
+static void answer_kind(size_t server, struct hf_ticket_id id, uint64_t number,
+                        bool proposed, enum hf_ticket_kind kind)
 {
-    const struct hf_ticket ticket = {.id = id,
-                                     .sequence = number,
-                                     .kind = HF_TICKET_MUTEX,
-                                     .weight = 1,
-                                     .payload = ""};
+    const struct hf_ticket ticket = {
+        .id = id, .sequence = number, .kind = kind, .weight = 1, .payload = ""};
     const struct hf_store_lease lease = {.proposed = proposed,
                                          .missing = number == 0};
     const struct hf_store_answer whole = {.ok = true,
@@ -188,6 +185,12 @@ static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
                                           .count = id.bytes[0] > 0 ? 1 : 0};
 
     hf_quorum_server_answered(quorum, take(server), &whole, now_ms);
+}
+
+static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
+                   bool proposed)
+{
+    answer_kind(server, id, number, proposed, HF_TICKET_MUTEX);
 }
 
 static const struct hf_ticket_id nobody;
@@ -256,6 +259,29 @@ static void what_is_only_proposed_stands_with_its_least_number(void **state)
     assert_int_equal(events.answers, 2);
     assert_true(hf_ticket_id_equal(&events.first.id, &other));
     assert_int_equal(events.first.sequence, 80);
+}
+
+/* The server that answers first has not got the downgrade yet, or the last one
+ * has not. */
+static void a_ticket_that_one_server_knows_as_a_reader_is_one(void **state)
+{
+    static const enum hf_ticket_kind kinds[][2] = {
+        {HF_TICKET_WRITE, HF_TICKET_READ}, {HF_TICKET_READ, HF_TICKET_WRITE}};
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    (void)state;
+    all_up();
+    enqueue_mine(&enqueue);
+    for (size_t i = 0; i < 2; i++) {
+        hf_quorum_call(quorum, &list, now_ms);
+        answer_kind(0, other, 80, false, kinds[i][0]);
+        answer_kind(1, other, 80, false, kinds[i][1]);
+        assert_int_equal(events.answers, 2 + i);
+        assert_true(hf_ticket_id_equal(&events.first.id, &other));
+        assert_int_equal(events.first.kind, HF_TICKET_READ);
+        answer_kind(2, other, 80, false, HF_TICKET_READ);
+    }
 }
 
 static void one_number_is_not_given_to_two(void **state)
@@ -648,6 +674,7 @@ TEST_FILE(quorum_calls)
         TEST(every_list_sends_our_number_to_the_servers),
         TEST(not_after_is_of_each_servers_own_clock),
         TEST(what_is_only_proposed_stands_with_its_least_number),
+        TEST(a_ticket_that_one_server_knows_as_a_reader_is_one),
         TEST(one_number_is_not_given_to_two),
         TEST(ours_is_gone_when_no_majority_can_have_it),
         TEST(a_renewal_takes_a_majority_for_each_ticket),

@@ -96,6 +96,7 @@ static void rise(const char *info)
     receive_info(info);
     receive_reply(&ours->calls,
                   "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");
+    receive_reply(&ours->calls, "*0\r\n"); /* what the user may do */
     receive_reply(&ours->calls, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n");
     receive_reply(&ours->notices, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
     assert_true(ours->up);
@@ -235,6 +236,7 @@ static void what_may_not_be_seen_is_not_asked_for(void **state)
     receive_reply(&ours->calls, "-NOPERM this user\r\n");
     receive_reply(&ours->calls,
                   "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n");
+    receive_reply(&ours->calls, "*0\r\n"); /* what the user may do */
     receive_reply(&ours->calls, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n");
     receive_reply(&ours->notices, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
     assert_true(ours->up);

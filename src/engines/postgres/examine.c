@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the server says of itself, and what its connection shows, as findings.
  * The server's are made by sql/examine.sql. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,29 @@ static void add_others(const struct hf_store *store, const char *subject,
                        store->config.host_count, subject);
 }
 
+/* Two servers of the URL that take writes, as the last look has seen them. */
+static void add_primaries(const struct hf_store *store,
+                          struct hf_finding_list *list)
+{
+    const struct hf_pg_look *look = store->look;
+    struct hf_finding_head head = {HF_SEVERITY_ERROR, "postgres-primaries", "",
+                                   "stop the one with the lower timeline, and "
+                                   "have it follow the other (pg_rewind)"};
+    const struct hf_pg_host *hosts = store->config.hosts;
+    size_t own = store->host_index;
+
+    for (size_t i = 0; look != NULL && i < store->config.host_count; i++) {
+        if (i != own && look->hosts[own].timeline != 0 &&
+            look->hosts[i].timeline != 0)
+            hf_finding_add(list, &head,
+                           "%.100s (timeline %" PRIu64 ") and %.100s (timeline "
+                           "%" PRIu64 ") both take writes: locks of the one "
+                           "are none of the other",
+                           hosts[own].name, look->hosts[own].timeline,
+                           hosts[i].name, look->hosts[i].timeline);
+    }
+}
+
 /* --------------------------------------------- what the server has found -- */
 
 /* Add the finding that ${text}, of examine.sql, is. */
@@ -118,6 +142,7 @@ void hf_pg_examine_begin(const struct hf_store *store,
     format_subject(store->conn, subject);
     add_connection(store, subject, list);
     add_others(store, subject, list);
+    add_primaries(store, list);
     hf_finding_add_clock(list, subject, store->server_ms);
 }
 

@@ -104,15 +104,14 @@ static void next_host(struct hf_store *store)
     store->host_index = (store->host_index + 1) % store->config.host_count;
 }
 
-/* End the connection and report it to the leased client. */
+/* End the connection and report it. */
 static void report_down(struct hf_store *store, hf_status status,
                         const char *why)
 {
     if (store->state != HF_PG_UP)
         next_host(store);
     hf_pg_disconnect(store);
-    hf_leased_down(store->engine->leased, status, why,
-                   hf_leased_engine_now_ms(store->engine));
+    store->on_down(store, status, why);
 }
 
 void hf_pg_down(struct hf_store *store, hf_status status, const char *format,

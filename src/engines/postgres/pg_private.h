@@ -2,9 +2,10 @@
 /* What the files of the store on PostgreSQL share.  pg_store.c has the calls
  * under way, call.c sends calls as SQL, result.c reads their results, examine.c
  * makes findings, notice.c reads notifications, setup.c prepares the
- * connection, pg_connection.c makes and ends it, and pg_failure.c says what
+ * connection, successor.c looks at the other servers of the URL,
+ * pg_connection.c makes and ends a connection, and pg_failure.c says what
  * errors mean.  Each calls only those behind it; what the loop reports goes up
- * by two pointers.  Only the loop waits for anything. */
+ * by three pointers.  Only the loop waits for anything. */
 #ifndef HF_ENGINES_POSTGRES_PG_PRIVATE_H
 #define HF_ENGINES_POSTGRES_PG_PRIVATE_H
 
@@ -76,6 +77,8 @@ struct hf_store {
      * Either may end the connection. */
     void (*on_connected)(struct hf_store *store);
     void (*on_input)(struct hf_store *store);
+    /* The connection could not be made or has ended, and is closed. */
+    void (*on_down)(struct hf_store *store, hf_status status, const char *why);
     struct hf_pg_config config;
     struct hf_resolver *resolver;
     struct hf_resolver_request ask;
@@ -114,6 +117,38 @@ struct hf_store {
      * are in no ticket set.  The removal of each was lost, as in a failover. */
     struct hf_ticket_id orphans[HF_PG_ORPHANS_MAX];
     size_t orphan_count;
+    /* successor.c; NULL: the URL has one server, or there is no memory. */
+    struct hf_pg_look *look;
+};
+
+/* What a look for a successor is at. */
+enum hf_pg_look_phase {
+    HF_PG_LOOK_STOPPED, /* our connection is not up */
+    HF_PG_LOOK_IDLE,    /* a round begins at .at_ms */
+    HF_PG_LOOK_ASKING,  /* .connection asks a server, until .at_ms or
+                           .round_ends_ms */
+};
+
+/* A look for a server that was promoted in place of ours: successor.c. */
+struct hf_pg_look {
+    /* A connection of pg_connection.c; its config and resolver are those of
+     * the store .ours. */
+    struct hf_store connection;
+    struct hf_store *ours;
+    enum hf_pg_look_phase phase;
+    uint64_t at_ms;
+    uint64_t round_ends_ms;
+    /* What waits for the first round of a connection; NULL: nothing. */
+    void (*then)(struct hf_store *store);
+    size_t host; /* that is asked, or was asked last */
+    /* What each host has said in this round. */
+    struct hf_pg_timeline {
+        bool answered;
+        uint64_t timeline; /* 0: it is a standby */
+    } hosts[HF_PG_HOSTS_MAX];
+    /* The highest timeline that is known, and the host that had it. */
+    uint64_t highest;
+    size_t highest_host;
 };
 
 /* ------------------------------------------------------------ connection -- */
@@ -140,6 +175,24 @@ void hf_pg_flush_and_poll(struct hf_store *store);
  * not be made.  Reports hf_leased_down() with the formatted text. */
 void hf_pg_down(struct hf_store *store, hf_status status, const char *format,
                 ...) __attribute__((format(printf, 3, 4)));
+
+/* ------------------------------------------------------------- successor -- */
+
+/* The connection can be used: look from now on whether another server of the
+ * URL was promoted in place of the one that we use.  ${then} is called when the
+ * first look has found none, at once if the URL has one server.  If there is
+ * one, the connection ends, and the next one goes there. */
+void hf_pg_successor_watch(struct hf_store *store,
+                           void (*then)(struct hf_store *store));
+
+/* The connection has ended: look no more. */
+void hf_pg_successor_stop(struct hf_store *store);
+
+/* hf_store_ops.wake_at_ms and .tick, and what .after_fork and .free do. */
+uint64_t hf_pg_successor_wake_at_ms(const struct hf_store *store);
+void hf_pg_successor_tick(struct hf_store *store);
+void hf_pg_successor_after_fork(const struct hf_store *store);
+void hf_pg_successor_free(struct hf_store *store);
 
 /* ----------------------------------------------------------------- setup -- */
 

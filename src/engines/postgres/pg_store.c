@@ -174,6 +174,19 @@ static void on_input(struct hf_store *store)
         hf_pg_calls_read(store);
 }
 
+static void on_down(struct hf_store *store, hf_status status, const char *why)
+{
+    hf_pg_successor_stop(store);
+    hf_leased_down(store->engine->leased, status, why,
+                   hf_leased_engine_now_ms(store->engine));
+}
+
+static void disconnect(struct hf_store *store)
+{
+    hf_pg_successor_stop(store);
+    hf_pg_disconnect(store);
+}
+
 static void flush(struct hf_store *store)
 {
     if (store->state == HF_PG_UP)
@@ -186,6 +199,7 @@ static void after_fork(struct hf_store *store)
 {
     if (store->conn != NULL && PQsocket(store->conn) >= 0)
         (void)close(PQsocket(store->conn));
+    hf_pg_successor_after_fork(store);
 }
 
 static void on_idle_closed(uv_handle_t *handle)
@@ -198,6 +212,7 @@ static void on_idle_closed(uv_handle_t *handle)
 
 static void free_store(struct hf_store *store)
 {
+    hf_pg_successor_free(store);
     hf_pg_disconnect(store);
     if (store->resolver != NULL)
         hf_resolver_free(store->resolver);
@@ -224,10 +239,12 @@ static const char *store_awaited(const struct hf_store *store)
 
 static const struct hf_store_ops ops = {
     .connect = hf_pg_connect,
-    .disconnect = hf_pg_disconnect,
+    .disconnect = disconnect,
     .call = call,
     .awaited = store_awaited,
     .flush = flush,
+    .wake_at_ms = hf_pg_successor_wake_at_ms,
+    .tick = hf_pg_successor_tick,
     .after_fork = after_fork,
     .free = free_store,
 };
@@ -249,6 +266,7 @@ static struct hf_store *new_store(struct hf_engine *engine,
     store->engine = engine;
     store->on_connected = hf_pg_setup;
     store->on_input = on_input;
+    store->on_down = on_down;
     store->config = *config;
     (void)uv_idle_init(engine->loop, &store->later);
     store->later.data = store;

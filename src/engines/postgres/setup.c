@@ -283,19 +283,24 @@ static void check_schema(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_LISTEN);
 }
 
-/* The connection is ready for calls, in pipeline mode. */
-static void go_up(struct hf_store *store, const PGresult *result)
+static void report_up(struct hf_store *store)
 {
     struct hf_engine *engine = store->engine;
 
+    hf_leased_up(engine->leased, store->server_ms,
+                 hf_leased_engine_now_ms(engine));
+}
+
+/* The connection is ready for calls, in pipeline mode. */
+static void go_up(struct hf_store *store, const PGresult *result)
+{
     store->server_ms = strtoull(PQgetvalue(result, 0, 0), NULL, 10);
     if (PQenterPipelineMode(store->conn) != 1) {
         hf_pg_down(store, HF_EPROTOCOL, "libpq cannot send more than one call");
         return;
     }
     store->state = HF_PG_UP;
-    hf_leased_up(engine->leased, store->server_ms,
-                 hf_leased_engine_now_ms(engine));
+    hf_pg_successor_watch(store, report_up);
 }
 
 /* Handle the last result of a step, and begin the next one. */

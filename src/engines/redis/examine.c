@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engines/leased/clock_finding.h"
+#include "engines/redis/command.h"
 
 /* What a reply answers, in this order. */
 enum step {
@@ -64,7 +65,7 @@ bool hf_redis_examine_put(struct hf_redis_link *link,
     static const char *const time[] = {"TIME"};
     static const char *const fsync[] = {"CONFIG", "GET", "appendfsync"};
     static const char *const cluster[] = {"CLUSTER", "INFO"};
-    static const char *const script[] = {"SCRIPT", "LOAD", hf_redis_rights};
+    static const char *const script[] = {"SCRIPT", "LOAD", hf_redis_script};
     struct hf_redis_answer *answer = call->store_data;
     char subject[HF_REDIS_SUBJECT_BYTES];
     bool asked;
@@ -233,13 +234,13 @@ static void run_script(struct hf_redis_link *link, struct hf_store_call *call,
                        const char *subject, const struct redisReply *reply)
 {
     struct hf_redis_answer *answer = call->store_data;
-    const char *run[] = {"EVALSHA", reply->str, "0"};
+    const char *run[] = {"EVALSHA", reply->str, "0", "rights"};
 
     if (reply->type != REDIS_REPLY_STRING)
         add_unseen(&answer->examination, subject, "redis-rights",
                    "what it may do", reply);
     else
-        (void)ask(link, call, run, 3);
+        (void)ask(link, call, run, 4);
 }
 
 /* --------------------------------------------------------------- replies -- */

@@ -15,9 +15,6 @@
  * socket. */
 #define HF_REDIS_SUBJECT_BYTES HF_REDIS_HOST_TEXT_BYTES
 
-/* The script that asks for the rights of the user: rights.lua. */
-extern const char hf_redis_rights[];
-
 /* Write the subject of the findings about the server of ${link}. */
 void hf_redis_examine_subject(const struct hf_redis_link *link,
                               char subject[HF_REDIS_SUBJECT_BYTES]);

@@ -34,6 +34,22 @@ bool hf_redis_ask_time(struct hf_redis_link *link,
     return hf_redis_expect(link, what, call);
 }
 
+bool hf_redis_ask_rights(struct hf_redis_link *link,
+                         enum hf_redis_reply_kind what, const char *channel,
+                         struct hf_store_call *call)
+{
+    struct hf_resp *out = &link->calls.out;
+
+    hf_resp_begin(out, channel != NULL ? 5 : 4);
+    hf_resp_put_text(out, "EVALSHA");
+    hf_resp_put_text(out, link->script.sha);
+    hf_resp_put_text(out, "0");
+    hf_resp_put_text(out, "rights");
+    if (channel != NULL)
+        hf_resp_put_text(out, channel);
+    return hf_redis_expect(link, what, call);
+}
+
 /* Ask how the server is configured. */
 static void ask_info(struct hf_redis_link *link)
 {
@@ -85,7 +101,6 @@ void hf_redis_handshake_begin(struct hf_redis_link *link)
     }
     ask_info(link);
     hf_redis_load_script(link, HF_REDIS_REPLY_SCRIPT_LOAD);
-    (void)hf_redis_ask_time(link, HF_REDIS_REPLY_TIME, NULL);
 }
 
 void hf_redis_handshake_subscribe(struct hf_redis_link *link)
@@ -155,14 +170,19 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
 
     link->clustered = hf_redis_info_clustered(info);
     link->served_ms = served_ms(link, info);
-    if (hf_redis_info_forgets(info))
+    (void)hf_redis_info_value(info, "master_replid", link->replication_id,
+                              sizeof link->replication_id);
+    (void)hf_redis_info_value(info, "master_replid2",
+                              link->earlier_replication_id,
+                              sizeof link->earlier_replication_id);
+    if (error_class != NULL)
+        hf_redis_link_down(link, status, "", error_class);
+    else if (hf_redis_info_forgets(info)) /* not while it loads the file */
         warn_once(
             link, &link->shared->warned_not_durable,
             "the server has appendonly no: a restart forgets tickets, and "
             "lets another client in while the holder still counts on its "
             "lock; expected appendonly yes");
-    if (error_class != NULL)
-        hf_redis_link_down(link, status, "", error_class);
 }
 
 /* The reply to INFO.  A user without the right to INFO can still use the
@@ -203,15 +223,63 @@ bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)
     return true;
 }
 
+/* The script is loaded.  During the handshake it is tried: whether the user may
+ * run it, and all that it runs. */
 static void handle_script_sha(struct hf_redis_link *link,
                               const struct redisReply *reply)
 {
-    if (reply->type == REDIS_REPLY_STRING &&
-        reply->len == HF_REDIS_SHA_BYTES - 1)
-        memcpy(link->script.sha, reply->str, HF_REDIS_SHA_BYTES);
-    else
-        hf_redis_link_down(link, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
     link->reloading = false;
+    if (reply->type != REDIS_REPLY_STRING ||
+        reply->len != HF_REDIS_SHA_BYTES - 1) {
+        hf_redis_link_down(link, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
+        return;
+    }
+    memcpy(link->script.sha, reply->str, HF_REDIS_SHA_BYTES);
+    if (link->up)
+        return;
+    if (!link->shared->engine->host.list_only) /* which takes no locks */
+        (void)hf_redis_ask_rights(link, HF_REDIS_REPLY_RIGHTS, link->channel,
+                                  NULL);
+    (void)hf_redis_ask_time(link, HF_REDIS_REPLY_TIME, NULL);
+}
+
+/* The user may not run ${missing}, or the server does not have it. */
+static void refuse_for_rights(struct hf_redis_link *link, const char *missing)
+{
+    bool lacks = strstr(missing, "(no such command)") != NULL;
+    char text[HF_CONNECTION_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text,
+                   lacks ? "unknown command: %.100s; expected a Redis of 6.0 "
+                           "or later without rename-command"
+                         : "NOPERM for what locks need: %.100s; "
+                           "docs/engine-redis.md has the rights of a user",
+                   missing);
+    hf_redis_link_down(link, lacks ? HF_EUNSUPPORTED : HF_EDENIED, "", text);
+}
+
+/* What the script says of the user's rights: as for holdfast doctor.  A user
+ * that may use the keys of some locks only is not refused, so what it may not
+ * run with a key of another one does not count; and a server before 7.0 cannot
+ * say. */
+static void handle_rights(struct hf_redis_link *link,
+                          const struct redisReply *reply)
+{
+    bool known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
+                 reply->element[1]->type == REDIS_REPLY_INTEGER &&
+                 reply->element[2]->type == REDIS_REPLY_STRING;
+    hf_status status;
+
+    if (reply->type == REDIS_REPLY_ERROR) {
+        /* any other error is that of the first call, too */
+        status = hf_redis_connection_status(reply->str);
+        if (status == HF_EDENIED ||
+            strstr(reply->str, "unknown command") != NULL)
+            hf_redis_link_refused(link, "", reply);
+    } else if (known && reply->element[1]->integer > 0 &&
+               reply->element[2]->str[0] != '\0') {
+        refuse_for_rights(link, reply->element[2]->str);
+    }
 }
 
 void hf_redis_handshake_reply(struct hf_redis_link *link,
@@ -222,6 +290,8 @@ void hf_redis_handshake_reply(struct hf_redis_link *link,
 
     if (what == HF_REDIS_REPLY_INFO) {
         handle_info(link, reply);
+    } else if (what == HF_REDIS_REPLY_RIGHTS) {
+        handle_rights(link, reply);
     } else if (failed && what == HF_REDIS_REPLY_SELECT) {
         hf_redis_link_refused(link,
                               "it has not the database of the URL (a Redis "

@@ -64,6 +64,7 @@ enum hf_redis_reply_kind {
     HF_REDIS_REPLY_INFO,
     HF_REDIS_REPLY_SCRIPT_LOAD,
     HF_REDIS_REPLY_TIME,
+    HF_REDIS_REPLY_RIGHTS, /* what the user may do, from the script */
     HF_REDIS_REPLY_SCRIPT_RELOAD,
     HF_REDIS_REPLY_SCRIPT,       /* the script, for .call */
     HF_REDIS_REPLY_SCAN,         /* SCAN, for .call */
@@ -89,6 +90,10 @@ struct hf_redis_link {
     char why[HF_CONNECTION_TEXT_BYTES];
     /* run id of the process that answered last, or "" */
     char run_id[HF_REDIS_RUN_ID_BYTES];
+    /* Its replication id, and the one that it had until it was promoted; or "".
+     * As of the last INFO. */
+    char replication_id[HF_REDIS_RUN_ID_BYTES];
+    char earlier_replication_id[HF_REDIS_RUN_ID_BYTES];
     uint64_t run_id_since_ms; /* when we first met that process, by our clock */
     enum hf_redis_tls_probe tls;
 
@@ -207,6 +212,11 @@ void hf_redis_refresh_info(struct hf_redis_link *link);
 /* Send SCRIPT LOAD. */
 void hf_redis_load_script(struct hf_redis_link *link,
                           enum hf_redis_reply_kind what);
+/* Ask the script what the user may do; ${channel} is one to publish on, or NULL
+ * for none.  False if memory runs out. */
+bool hf_redis_ask_rights(struct hf_redis_link *link,
+                         enum hf_redis_reply_kind what, const char *channel,
+                         struct hf_store_call *call);
 /* Send TIME.  False if memory runs out. */
 bool hf_redis_ask_time(struct hf_redis_link *link,
                        enum hf_redis_reply_kind what,

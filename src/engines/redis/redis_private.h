@@ -4,8 +4,9 @@
  * leased client, store_events.c what the links and the loop report,
  * routed_call.c the calls on their way, fan_out.c the answers to a call about
  * all queues, slot_map.c which server has which hash slot, cluster_node.c the
- * servers, and store_wakeup.c the clock and the next wake-up.  Each calls only
- * those behind it.
+ * servers, successor.c the look for a server that was promoted, and
+ * store_wakeup.c the clock and the next wake-up.  Each calls only those behind
+ * it.
  *
  * A server that is not a node of a Redis Cluster is the only node, and calls go
  * to it directly.
@@ -128,6 +129,11 @@ struct hf_store {
     struct hf_redis_node
         *slot_map_source; /* node that CLUSTER SLOTS was sent to, or NULL */
     uint64_t slot_map_deadline_ms; /* when that node is given up */
+    /* The look for a server that was promoted in place of ours, and when the
+     * next one is; NULL and HF_FOREVER: there is none.  Only if it is not a
+     * Redis Cluster, whose nodes say so themselves. */
+    struct hf_redis_link *look;
+    uint64_t look_at_ms;
     uint64_t wake_at_ms; /* when a timeout of a node, or its next attempt, may
                             be due; HF_FOREVER: none */
     struct hf_redis_routed_calls
@@ -161,6 +167,21 @@ void hf_redis_store_out_of_memory(struct hf_store *store);
 
 /* Check the timeouts at ${at_ms} or sooner. */
 void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms);
+
+/* ------------------------------------------------------------- successor -- */
+
+/* The server, which is not of a cluster, is up: look from now on whether
+ * another one was promoted in its place.  The link ends if that is so. */
+void hf_redis_successor_watch(struct hf_store *store);
+
+/* Look, if that is due. */
+void hf_redis_successor_tick(struct hf_store *store);
+
+/* Do not look any more. */
+void hf_redis_successor_stop(struct hf_store *store);
+
+/* Free what it has. */
+void hf_redis_successor_free(struct hf_store *store);
 
 /* ----------------------------------------------------------------- nodes -- */
 

@@ -71,12 +71,16 @@ static void store_flush(struct hf_store *store)
 {
     for (size_t i = 0; i < store->node_count; i++)
         hf_redis_link_flush(store->nodes[i]->link);
+    if (store->look != NULL)
+        hf_redis_link_flush(store->look);
 }
 
 static void store_after_fork(struct hf_store *store)
 {
     for (size_t i = 0; i < store->node_count; i++)
         hf_redis_link_after_fork(store->nodes[i]->link);
+    if (store->look != NULL)
+        hf_redis_link_after_fork(store->look);
 }
 
 static uint64_t store_wake_at_ms(const struct hf_store *store)
@@ -84,7 +88,7 @@ static uint64_t store_wake_at_ms(const struct hf_store *store)
     return store->wake_at_ms;
 }
 
-/* Each of the three says again when it wants to be called next. */
+/* Each of the four says again when it wants to be called next. */
 static void store_tick(struct hf_store *store)
 {
     if (hf_redis_store_now_ms(store) < store->wake_at_ms)
@@ -93,6 +97,7 @@ static void store_tick(struct hf_store *store)
     hf_redis_slot_map_expire(store);
     hf_redis_routed_calls_expire(store);
     hf_redis_nodes_retry(store);
+    hf_redis_successor_tick(store);
 }
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -106,6 +111,7 @@ static void store_free(struct hf_store *store)
 {
     hf_redis_store_disconnect(store);
     hf_redis_nodes_free(store);
+    hf_redis_successor_free(store);
     hf_redis_link_shared_free(&store->shared);
     hf_free(store->slot_map);
     explicit_bzero(&store->config, sizeof store->config);
@@ -140,7 +146,7 @@ struct hf_store *hf_redis_store_new(struct hf_engine *engine,
         return NULL;
     }
     store->config = *config;
-    store->wake_at_ms = HF_FOREVER;
+    store->wake_at_ms = store->look_at_ms = HF_FOREVER;
     hf_redis_store_init_events(store);
     (void)uv_idle_init(engine->loop, &store->later);
     store->later.data = store;

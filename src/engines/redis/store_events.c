@@ -13,6 +13,7 @@
 
 void hf_redis_store_disconnect(struct hf_store *store)
 {
+    hf_redis_successor_stop(store);
     hf_redis_nodes_close(store); /* the links let go of the routed calls */
     hf_redis_routed_calls_clear(store);
     store->linked = store->up = store->out_of_memory = false;
@@ -78,13 +79,15 @@ static void fail_store(struct hf_redis_node *node, hf_status status,
 /* The server is not a node of a cluster, so it is the only one. */
 static void use_single_server(struct hf_redis_node *node)
 {
-    if (node->store->config.host_count > 1)
+    if (node->store->config.host_count > 1) {
         fail_store(
             node, HF_EURL,
             "it is no node of a Redis Cluster, or does not say so; expected "
             "one server in the URL, or nodes of one cluster");
-    else
-        report_up(node->store, false, node->server_ms);
+        return;
+    }
+    hf_redis_successor_watch(node->store);
+    report_up(node->store, false, node->server_ms);
 }
 
 /* The first link decides whether this is a cluster; later links send the calls
