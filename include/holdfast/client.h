@@ -245,13 +245,13 @@ struct hf_client_opts {
 /**
  * hf_client_open(url, opts, client, error):
  * Set ${client} to a new client of the engine at ${url}, for instance
- * "file:/run/holdfast".  NULL asks the environment: HOLDFAST_URL, else "file:",
- * which stands for $HOLDFAST_DIR or, without it, a directory of this user's
- * own.  A session over a network is begun but not waited for: the first acquire
- * waits.
- *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${error}
- *             (may be NULL) is filled on failure.  ${client} must be closed
- *             with hf_client_close().
+ * "file:/run/holdfast".  NULL asks the environment: HOLDFAST_URL or, where
+ * there is no such variable, "file:", which stands for $HOLDFAST_DIR or,
+ * without it, a directory of this user's own.  A variable that is empty is
+ * refused, because no engine is to be used by accident.  A session over a
+ * network is begun but not waited for: the first acquire waits. Ownership
+ * ${url} and ${opts} (NULL: all defaults) are copied.  ${error} (may be NULL)
+ * is filled on failure.  ${client} must be closed with hf_client_close().
  *   Callback  ${opts}->on_state, from then on.
  *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDIR HF_EDENIED HF_EFULL
  *             HF_ELIMIT HF_ENOMEM; ${client} is then NULL.

@@ -6,6 +6,7 @@
 #include "cli/command_spawn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -66,6 +67,8 @@ static _Noreturn void become_command(const struct hf_command_spawn *spawn,
     /* Fails only if the launcher and all its group are gone: then nobody waits
      * for the command any more. */
     if (setpgid(0, spawn->group) < 0)
+        _exit(HF_EXIT_BUG);
+    if (spawn->inherited_fd >= 0 && fcntl(spawn->inherited_fd, F_SETFD, 0) < 0)
         _exit(HF_EXIT_BUG);
     hf_signals_restore(spawn->signals);
     execvpe(spawn->argv[0], spawn->argv, spawn->environment);

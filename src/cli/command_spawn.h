@@ -13,6 +13,7 @@ struct hf_command_spawn {
     pid_t group; /* process group to join: that of the launcher, the terminal's
                     foreground job */
     const struct hf_signals *signals; /* to be restored in the command */
+    int inherited_fd; /* one of ours that the command inherits; -1: none */
 };
 
 /* Start ${spawn}->argv, which is looked up in PATH.  Returns the pid, or -1

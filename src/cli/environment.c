@@ -5,6 +5,7 @@
  */
 #include "cli/environment.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "core/memory.h"
 #include "core/url.h"
+#include "host/client_url.h"
 
 static const char *const own_variables[] = {
     "HOLDFAST_URL",   "HOLDFAST_NAME",   "HOLDFAST_NAMES",
@@ -48,11 +50,10 @@ static void write_held(FILE *out, const struct hf_environment_values *values)
 }
 
 /* Each as NAME=VALUE, ended by a NUL. */
-static void write_own_variables(FILE *out,
+static void write_own_variables(FILE *out, const char *url,
                                 const struct hf_environment_values *values)
 {
-    if (!hf_url_has_secret(values->url))
-        fprintf(out, "HOLDFAST_URL=%s%c", values->url, '\0');
+    fprintf(out, "HOLDFAST_URL=%s%c", url, '\0');
     fprintf(out, "HOLDFAST_NAME=%s%c", values->names[0], '\0');
     fprintf(out, "HOLDFAST_NAMES=");
     for (size_t i = 0; i < values->count; i++)
@@ -68,7 +69,8 @@ static void write_own_variables(FILE *out,
 
 /* All of our variables, each with its NUL, ${bytes} in all.  NULL if there is
  * no memory. */
-static char *write_text(const struct hf_environment_values *values,
+static char *write_text(const char *url,
+                        const struct hf_environment_values *values,
                         size_t *bytes)
 {
     char *text = NULL;
@@ -77,7 +79,7 @@ static char *write_text(const struct hf_environment_values *values,
 
     if (!out)
         return NULL;
-    write_own_variables(out, values);
+    write_own_variables(out, url, values);
     failed = ferror(out) != 0;
     if (fclose(out) == 0 && !failed)
         return text;
@@ -88,16 +90,24 @@ static char *write_text(const struct hf_environment_values *values,
 bool hf_environment_make(const struct hf_environment_values *values,
                          struct hf_environment *environment)
 {
+    char reference[HF_URL_REFERENCE_BYTES];
+    const char *url = values->url;
     size_t entries = 0, kept = 0, bytes;
 
-    *environment = (struct hf_environment){0};
+    *environment = (struct hf_environment){.url_fd = -1};
+    if (hf_url_has_secret(url)) {
+        environment->url_fd = hf_client_url_refer(url, reference);
+        if (environment->url_fd < 0)
+            return false;
+        url = reference;
+    }
     while (environ[entries])
         entries++;
     environment->entries =
         hf_alloc((entries + OWN_VARIABLES + 1) * sizeof *environment->entries);
-    environment->text = write_text(values, &bytes);
+    environment->text = write_text(url, values, &bytes);
     if (!environment->entries || !environment->text) {
-        hf_environment_free(environment);
+        errno = ENOMEM;
         return false;
     }
     for (size_t i = 0; i < entries; i++)
@@ -113,5 +123,7 @@ void hf_environment_free(struct hf_environment *environment)
 {
     hf_free(environment->entries);
     free(environment->text);
-    *environment = (struct hf_environment){0};
+    if (environment->url_fd >= 0)
+        (void)close(environment->url_fd);
+    *environment = (struct hf_environment){.url_fd = -1};
 }

@@ -12,6 +12,8 @@
 struct hf_environment {
     char **entries; /* for execve(): "NAME=VALUE"; the last is NULL */
     char *text; /* our own variables, one after the other, each with its NUL */
+    int url_fd; /* a descriptor that the command has to inherit, because the URL
+                   is in it (host/client_url.h); -1: none */
 };
 
 /* What the variables say. */
@@ -28,13 +30,14 @@ struct hf_environment_values {
 };
 
 /* Make the command's environment from ours: HOLDFAST_NAME(S),
- * HOLDFAST_TOKEN(S), HOLDFAST_HELD and HOLDFAST_URL are set, but HOLDFAST_URL
- * is removed if ${values}->url holds a secret.  False if there is no memory.
+ * HOLDFAST_TOKEN(S), HOLDFAST_HELD and HOLDFAST_URL are set.  If
+ * ${values}->url has a secret, HOLDFAST_URL is a reference to a descriptor that
+ * has the URL.  False with errno if there is no memory or no descriptor.
  *   Ownership  ${environment} points into environ, and must be freed with
- *              hf_environment_free(). */
+ *              hf_environment_free(), also after a failure. */
 bool hf_environment_make(const struct hf_environment_values *values,
                          struct hf_environment *environment);
-/* Free what hf_environment_make() made; also after it failed. */
+/* Free what hf_environment_make() made, and close the descriptor. */
 void hf_environment_free(struct hf_environment *environment);
 
 #endif

@@ -16,19 +16,35 @@
 
 #define BLANKS " \t\n"
 
-/* The environment of a set-user-id program is not its own.  False if neither
- * variable is set, or the path is too long. */
-static bool path_of_user(char path[PATH_MAX])
+/* Set ${path} to the profiles of the user; empty if neither variable is set, as
+ * in a service of the machine.  Both must be usable: the profile of the machine
+ * in place of the user's own would be another engine.  An empty XDG_CONFIG_HOME
+ * counts as none, by the XDG Base Directory Specification.  The environment of
+ * a set-user-id program is not its own. */
+static hf_status path_of_user(char path[PATH_MAX], struct hf_error *error)
 {
-    const char *config = secure_getenv("XDG_CONFIG_HOME");
-    const char *home = secure_getenv("HOME");
-    int length = -1;
+    const char *variable = "XDG_CONFIG_HOME", *below = "";
+    const char *directory = secure_getenv(variable);
 
-    if (config != NULL && config[0] == '/')
-        length = snprintf(path, PATH_MAX, "%s/holdfast/profiles", config);
-    else if (home != NULL && home[0] == '/')
-        length = snprintf(path, PATH_MAX, "%s/.config/holdfast/profiles", home);
-    return length > 0 && length < PATH_MAX;
+    path[0] = '\0';
+    if (directory == NULL || directory[0] == '\0') {
+        variable = "HOME";
+        below = "/.config";
+        directory = secure_getenv(variable);
+    }
+    if (directory == NULL)
+        return HF_OK;
+    if (directory[0] == '/' &&
+        snprintf(path, PATH_MAX, "%s%s/holdfast/profiles", directory, below) <
+            PATH_MAX)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "%s is %s, so the profiles of this user cannot be "
+                        "found; expected an absolute path",
+                        variable,
+                        directory[0] == '\0'  ? "empty"
+                        : directory[0] == '/' ? "too long"
+                                              : "a relative path");
 }
 
 /* A file that is being read. */
@@ -68,6 +84,15 @@ static hf_status read_line(const struct profiles *profiles, char *line,
     return HF_OK;
 }
 
+static hf_status refuse_file(const char *path, int reason,
+                             struct hf_error *error)
+{
+    return hf_error_set(error, HF_EDENIED,
+                        "the profiles of %.200s cannot be read: %s; "
+                        "expected a file that this user may read",
+                        path, hf_errno_text(reason));
+}
+
 /* Find ${name} in the lines of ${profiles}; ${found} points into ${line}. */
 static hf_status read_lines(struct profiles *profiles, const char *name,
                             char line[HF_PROFILE_LINE_BYTES],
@@ -84,6 +109,8 @@ static hf_status read_lines(struct profiles *profiles, const char *name,
         else
             status = read_line(profiles, line, name, found, error);
     }
+    if (status == HF_OK && ferror(profiles->file))
+        return refuse_file(profiles->path, errno, error);
     return status;
 }
 
@@ -120,10 +147,7 @@ static hf_status find_in(const char *path, const char *name, char **url,
     if (profiles.file == NULL && (errno == ENOENT || errno == ENOTDIR))
         return HF_OK;
     if (profiles.file == NULL)
-        return hf_error_set(error, HF_EDENIED,
-                            "the profiles of %.200s cannot be read: %s; "
-                            "expected a file that this user may read",
-                            path, hf_errno_text(errno));
+        return refuse_file(path, errno, error);
     status = read_lines(&profiles, name, line, &found, error);
     (void)fclose(profiles.file);
     if (status == HF_OK && found != NULL)
@@ -137,11 +161,11 @@ static hf_status find_in(const char *path, const char *name, char **url,
 hf_status hf_profile_find(const char *name, char **url, struct hf_error *error)
 {
     char of_user[PATH_MAX];
-    bool has_user = path_of_user(of_user);
-    hf_status status = HF_OK;
+    hf_status status = path_of_user(of_user, error);
+    bool has_user = of_user[0] != '\0';
 
     *url = NULL;
-    if (has_user)
+    if (status == HF_OK && has_user)
         status = find_in(of_user, name, url, error);
     if (status == HF_OK && *url == NULL)
         status = find_in(HF_PROFILES_OF_MACHINE, name, url, error);

@@ -185,6 +185,7 @@ static bool start_command(struct hf_supervisor *supervisor)
     supervisor->command = -1;
     if (hf_supervisor_environment(supervisor, &environment)) {
         spawn.environment = environment.entries;
+        spawn.inherited_fd = environment.url_fd;
         supervisor->command = hf_command_spawn(&spawn);
     }
     if (supervisor->command < 0)

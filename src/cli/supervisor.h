@@ -126,9 +126,8 @@ bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
 void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number);
 
 /* Make the command's ${environment}, with the names and tokens of the
- * locks; needs a grant.  False if there is no memory.  Free it with
- * hf_environment_free().
- */
+ * locks; needs a grant.  False with errno if there is no memory or no
+ * descriptor.  Free it with hf_environment_free(). */
 bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
                                struct hf_environment *environment);
 

@@ -18,6 +18,7 @@
 #include "cli/format.h"
 #include "core/error.h"
 #include "host/client.h"
+#include "host/client_url.h"
 #include "host/grant.h"
 
 /* Fill what is the same for all locks of this run: all but .name and .ticket.
@@ -41,8 +42,12 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
 {
     const char *url = supervisor->run->options->url;
     struct hf_environment_values values = {.count = supervisor->lock_count};
+    struct hf_error ignored;
 
-    values.url = url ? url : hf_client_default_url();
+    /* Not empty, because the client was opened with it. */
+    if (!url)
+        (void)hf_client_url_of_environment(&url, &ignored);
+    values.url = url ? url : "file:";
     describe_held(supervisor, &values.held);
     for (size_t i = 0; i < supervisor->lock_count; i++) {
         const struct hf_lock *lock = supervisor->locks[i];

@@ -99,11 +99,6 @@ void hf_client_remove_session_user(struct hf_client *client,
 hf_status hf_client_fail(struct hf_client *client, const char *call,
                          struct hf_error *error);
 
-/* The URL of a client that is opened without one: HOLDFAST_URL, or "file:".  A
- * set-user-id program ignores the environment, because its caller wrote
- * that. */
-const char *hf_client_default_url(void);
-
 /* Open a client whose callbacks run on ${loop} or, if that is NULL, where
  * ${opts} say.  All public calls that open a client end here.  ${list_only} is
  * as in hf_client_open_list_only().  On failure the callbacks of ${opts} are

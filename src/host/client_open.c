@@ -17,6 +17,7 @@
 #include "host/client.h"
 #include "host/client_close.h"
 #include "host/client_monitor.h"
+#include "host/client_url.h"
 #include "host/effects.h"
 #include "host/engines.h"
 #include "host/examination.h"
@@ -209,11 +210,23 @@ free_client:
     return status;
 }
 
-const char *hf_client_default_url(void)
+/* Parse ${given}, or the URL of a client that is opened without one. */
+static hf_status parse_url(const char *given, struct hf_url *url,
+                           struct hf_error *error)
 {
-    const char *url = secure_getenv("HOLDFAST_URL");
+    hf_status status = HF_OK;
+    char *text;
 
-    return url != NULL && url[0] != '\0' ? url : "file:";
+    if (given == NULL)
+        status = hf_client_url_of_environment(&given, error);
+    if (status == HF_OK)
+        status =
+            hf_client_url_take(given != NULL ? given : "file:", &text, error);
+    if (status != HF_OK)
+        return status;
+    status = hf_url_parse(text, url, error);
+    hf_client_url_free(text);
+    return status;
 }
 
 /* The callbacks in ${given} are dropped on every failure, also when the URL
@@ -235,8 +248,7 @@ hf_status hf_client_open_common(const char *text,
     *error = (struct hf_error){.status = HF_OK};
     status = check_opts(given, loop != NULL, &opts, error);
     if (status == HF_OK)
-        status = hf_url_parse(text != NULL ? text : hf_client_default_url(),
-                              &url, error);
+        status = parse_url(text, &url, error);
     if (status == HF_OK) {
         status = new_client(&url, &opts, loop, list_only, client, error);
         hf_url_free(&url);

@@ -279,8 +279,15 @@ hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
      * belongs to its caller. */
     if (path == NULL && wanted->url->user == NULL)
         path = secure_getenv("HOLDFAST_AUTH_FILE");
-    if (path == NULL || path[0] == '\0')
+    if (path == NULL)
         return HF_OK;
+    if (path[0] == '\0')
+        return hf_error_set(error, HF_EURL,
+                            "%s is empty; expected the path of a file with "
+                            "credentials, or nothing of that name",
+                            hf_url_option(wanted->url, "auth_file") != NULL
+                                ? "auth_file="
+                                : "HOLDFAST_AUTH_FILE");
     status = hf_secret_file_read(path, text, &bytes, error);
     if (status == HF_OK)
         status = hf_auth_parse(wanted, path, text, bytes, auth, error);

@@ -11,6 +11,7 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/client_url.h"
 #include "host/monitor_host.h"
 #include "host/opts_compat.h"
 #include "zookeeper_client/zookeeper_handle.h"
@@ -231,6 +232,20 @@ static hf_status check_scheme(const struct hf_url *url, struct hf_error *error)
                         url->scheme);
 }
 
+/* Parse ${given}, or what it refers to, see host/client_url.h. */
+static hf_status parse_url(const char *given, struct hf_url *url,
+                           struct hf_error *error)
+{
+    char *text;
+    hf_status status = hf_client_url_take(given, &text, error);
+
+    if (status != HF_OK)
+        return status;
+    status = hf_url_parse(text, url, error);
+    hf_client_url_free(text);
+    return status;
+}
+
 /* The callbacks in ${given} are dropped on every failure, so that their owner
  * need not know how far the call came. */
 static hf_status open_common(const char *text,
@@ -249,7 +264,7 @@ static hf_status open_common(const char *text,
     *error = (struct hf_error){.status = HF_OK};
     status = check_opts(given, loop != NULL, &opts, error);
     if (status == HF_OK)
-        status = hf_url_parse(text, &url, error);
+        status = parse_url(text, &url, error);
     if (status == HF_OK) {
         status = check_scheme(&url, error);
         if (status == HF_OK)

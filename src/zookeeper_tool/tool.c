@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/url.h"
+#include "host/client_url.h"
 
 #define ANSWER_BYTES_MAX (256U << 20)
 
@@ -36,13 +37,24 @@ static void on_state(void *arg, enum hf_state state)
         tool->was_lost = true;
 }
 
-/* The URL of -c or of the environment; NULL if there is neither. */
-static const char *choose_url(const struct hf_tool_common *common)
+/* Set ${url}, to be freed with hf_client_url_free(), to that of -c or of the
+ * environment.  Unlike a lock, a tree has no engine that it uses if none is
+ * named. */
+static hf_status take_url(const struct hf_tool_common *common, char **url,
+                          struct hf_error *error)
 {
-    const char *url =
-        common->url != NULL ? common->url : secure_getenv("HOLDFAST_URL");
+    const char *given = common->url;
+    hf_status status = HF_OK;
 
-    return url == NULL || url[0] == '\0' ? NULL : url;
+    *url = NULL;
+    if (given == NULL)
+        status = hf_client_url_of_environment(&given, error);
+    if (status == HF_OK && given == NULL)
+        status = hf_error_set(error, HF_EURL,
+                              "no servers are named; expected -c "
+                              "zk://HOST:PORT or HOLDFAST_URL in the "
+                              "environment");
+    return status == HF_OK ? hf_client_url_take(given, url, error) : status;
 }
 
 static hf_status open_session(const char *url, struct hf_tool *tool,
@@ -67,18 +79,17 @@ static hf_status open_session(const char *url, struct hf_tool *tool,
 
 bool hf_tool_open(const struct hf_tool_common *common, struct hf_tool *tool)
 {
-    const char *url = choose_url(common);
     struct hf_error error;
+    hf_status status;
+    char *url;
 
     *tool = (struct hf_tool){.wait_ms = common->wait_ms};
-    if (url == NULL) {
-        hf_ui_print("no servers are named; expected -c zk://HOST:PORT or "
-                    "HOLDFAST_URL in the environment");
-        tool->exit_code = HF_EXIT_USAGE;
-        return false;
-    }
     hf_command_line_warn_password(common->url);
-    if (open_session(url, tool, &error) == HF_OK)
+    status = take_url(common, &url, &error);
+    if (status == HF_OK)
+        status = open_session(url, tool, &error);
+    hf_client_url_free(url);
+    if (status == HF_OK)
         return true;
     tool->exit_code = hf_tool_fail_error(&error);
     return false;

@@ -75,12 +75,36 @@ class Variables(harness.Case):
                 self.environment["HOLDFAST_URL"] = given
             seen = self.command_environment("-c", url, "l")
             self.assertEqual(seen["HOLDFAST_URL"], url)
-        for given in (None, ""):
-            self.environment.pop("HOLDFAST_URL", None)
-            if given is not None:
-                self.environment["HOLDFAST_URL"] = given
-            seen = self.command_environment("l")
-            self.assertEqual(seen["HOLDFAST_URL"], "file:")
+        self.environment.pop("HOLDFAST_URL", None)
+        seen = self.command_environment("l")
+        self.assertEqual(seen["HOLDFAST_URL"], "file:")
+
+    def test_an_empty_variable_chooses_nothing(self):
+        """Neither an engine nor a directory: nothing is used by accident."""
+        commands = [["run", "l", "--", "echo", "ran"],
+                    ["elect", "l", "--", "echo", "ran"],
+                    *([name, "l"] for name in ("show", "explain", "revoke",
+                                               "metrics", "ls")),
+                    ["evict", "--yes", "l", "0123abcd"],
+                    ["torture", "--for", "1s", "l"]]
+        for variable, status in (("HOLDFAST_URL", 64), ("HOLDFAST_DIR", 73)):
+            for command in commands:
+                with self.subTest(variable=variable, command=command):
+                    self.an_empty(variable, command, status)
+        self.an_empty("HOLDFAST_URL", ["doctor"], 64)
+        self.an_empty("HOLDFAST_DIR", ["doctor"], 2)
+        self.an_empty("HOLDFAST_URL", ["zk", "ls", "/"], 64)
+        self.assertEqual(os.listdir(self.locks), [])
+
+    def an_empty(self, variable, command, status):
+        done = subprocess.run([harness.TOOL, *command], text=True,
+                              env=dict(self.environment, **{variable: ""}),
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=waiting.LIMIT_S)
+        text = done.stderr + (done.stdout if command == ["doctor"] else "")
+        self.assertEqual(done.returncode, status, text)
+        self.assertIn("%s is empty; expected" % variable, text)
+        self.assertNotIn("ran", done.stdout)
 
     def test_names(self):
         seen = self.command_environment("b/c", "/a", "d e")

@@ -29,6 +29,7 @@ CATCHERS = {
     "DUPLICATES_COUNT": ("signals", "Running.test_to_both_is_forwarded_once"),
     "ANCESTOR_BY_PID": ("nested",
                         "Nested.test_an_environment_that_outlived_its_run"),
+    "NESTED_URL_FORGOTTEN": ("nested", "UrlWithPassword.test_the_same_engine"),
     "NO_GRANT_PASSES": ("verify", "Verify.test_nothing_was_granted"),
     "UNREACHED_PASSES": ("verify", "Verify.test_an_engine_that_is_not_reached"),
     "SHOW_CREATES": ("show", "Show.test_a_directory_that_is_not_there"),

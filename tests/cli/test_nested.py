@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run inside of a run: what the outer one holds is known to the inner one,
-which is refused where it would wait for itself."""
+which is refused where it would wait for itself; and it uses the outer engine,
+also where the URL has a password."""
 
 import json
 import os
+import shutil
 import subprocess
+import sys
+import unittest
 
 import harness
 from harness import waiting
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
 RUN = [harness.TOOL, "run"]
+PYTHON = "/usr/bin/python3"
 
 
 class Nested(harness.Case):
@@ -155,6 +163,213 @@ class Nested(harness.Case):
         names = ["%02d" % i + "/x" * 500 for i in range(64)]
         self.taken(names, ["job"])
         self.taken(names[:32], [*names[32:], "--", *RUN, "job"])
+
+
+class UrlWithPassword(harness.Case):
+    """The server refuses whoever has no password, so a run that is admitted has
+    been given it.  The lock directory must stay empty: a run there is one that
+    has chosen another engine."""
+
+    PASSWORD = "geheim4711"
+
+    @classmethod
+    def setUpClass(cls):
+        import redis_server
+        cls.server = redis_server.Server(["appendonly yes", "appendfsync always"])
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+        with redis_server.Client(cls.server.port) as client:
+            client.ask("CONFIG", "SET", "requirepass", cls.PASSWORD)
+
+    def setUp(self):
+        super().setUp()
+        self.url = "redis://:%s@127.0.0.1:%d/" % (self.PASSWORD, self.server.port)
+        self.environment["HOLDFAST_URL"] = self.url
+        self.name = self.id().rpartition(".")[2]
+
+    def tearDown(self):
+        used = os.listdir(self.locks)
+        super().tearDown()
+        self.assertEqual(used, [], "a run has used the lock directory")
+
+    def profile(self):
+        """Put the URL into a profile, and nowhere else."""
+        del self.environment["HOLDFAST_URL"]
+        self.environment["XDG_CONFIG_HOME"] = self.path("config")
+        os.makedirs(self.path("config/holdfast"))
+        path = self.path("config/holdfast/profiles")
+        with open(path, "w") as file:
+            file.write("prod %s\n" % self.url)
+        os.chmod(path, 0o600)
+        return ["-c", "@prod"]
+
+    def ran(self, *words):
+        status, out, err = self.run_tool(*words)
+        self.assertEqual((status, out, err), (0, "ran\n", ""))
+
+    def refused_there(self, *words):
+        """The text; nothing ran."""
+        status, out, err = self.run_tool(*words)
+        self.assertEqual((status, out), (64, ""), err)
+        for part in ("has a password", "closed", "-c", "auth_file="):
+            self.assertIn(part, err)
+        self.assertNotIn(self.PASSWORD, err)
+        return err
+
+    def test_the_same_engine(self):
+        """What the outer run holds, the inner one finds held."""
+        for choose in (list, self.profile):
+            options = choose()
+            status, out, err = self.run_tool(
+                *options, self.name, "--", *RUN, "--try", self.name, "--",
+                "echo", "ran")
+            self.assertEqual((status, out), (75, ""), err)
+            status, out, err = self.run_tool(*options, self.name, "--", *RUN,
+                                             self.name, "--", "echo", "ran")
+            self.assertEqual((status, out), (64, ""), err)
+            self.assertIn("is held already", err)
+
+    def test_three_deep(self):
+        self.ran(self.name, "--", *RUN, self.name + "/b", "--", *RUN,
+                 self.name + "/c", "--", "sh", "-c",
+                 "%s run -q --try %s -- true || echo ran" % (harness.TOOL,
+                                                            self.name))
+
+    def test_a_nested_run_of_elect(self):
+        """Each start of its command has a descriptor of its own, and none
+        stays with the supervisor, except that it may not have closed the
+        latest yet."""
+        self.holder(name=self.name + "/held")
+        script = ('"$@"; echo status $? $(ls -l /proc/$PPID/fd | grep -c holdfast-url) >> %s; '
+                  '[ $(wc -l < %s) -eq 3 ]' % (self.path("seen"),
+                                               self.path("seen")))
+        status, _, err = self.run_tool(
+            "--restart", "on-failure", self.name, "--", "sh", "-c", script, "sh",
+            *RUN, "-q", "--try", self.name + "/held", "--", "echo", "inner",
+            command="elect")
+        self.assertEqual(status, 0, err)
+        with open(self.path("seen")) as file:
+            lines = file.read().splitlines()
+        self.assertEqual([line[:10] for line in lines], ["status 75 "] * 3)
+        self.assertLessEqual(int(lines[2].split()[2]), 1, lines)
+
+    def test_other_commands(self):
+        status, out, err = self.run_tool(
+            self.name, "--", harness.TOOL, "show", "--json", self.name)
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(len(json.loads(out)["tickets"]), 1)
+        status, out, _ = self.run_tool(self.name, "--", harness.TOOL, "ls",
+                                       self.name)
+        self.assertEqual(status, 0)
+        self.assertIn(self.name, out)
+        self.ran(self.name, "--", "sh", "-c",
+                 '%s run -q -c "$HOLDFAST_URL" --try %s -- true || echo ran' % (
+                     harness.TOOL, self.name))
+
+    def test_nobody_sees_the_password(self):
+        """In the environment, the arguments and the output of env(1), of each
+        process of both runs."""
+        options = self.profile()
+        outer = self.start(*options, self.name, "--", *RUN, self.name + "/inner",
+                           "--", "sh", "-c", "env; echo held; read line",
+                           stdin=subprocess.PIPE)
+        seen = ""
+        while not seen.endswith("held\n"):
+            seen += waiting.read_line(outer) + "\n"
+        self.assertRegex(seen, r"\nHOLDFAST_URL=fd:[0-9]+:[0-9]+:[0-9]+\n")
+        pids = [outer.pid, *harness.descendants(outer.pid)]
+        self.assertGreaterEqual(len(pids), 5)
+        for pid in pids:
+            for file in ("cmdline", "environ"):
+                with open("/proc/%d/%s" % (pid, file)) as shown:
+                    seen += shown.read()
+        self.assertNotIn(self.PASSWORD, seen)
+        outer.stdin.close()
+        outer.wait(waiting.LIMIT_S)
+
+    def test_the_descriptor(self):
+        """It has a number that no script uses, only its user can open it by
+        /proc, and nobody can change what the others read."""
+        script = ("import os\n"
+                  "fd = int(os.environ['HOLDFAST_URL'].split(':')[1])\n"
+                  "print(fd, oct(os.fstat(fd).st_mode & 0o777))\n"
+                  "for change in (lambda: os.pwrite(fd, b'x', 0),\n"
+                  "               lambda: os.ftruncate(fd, 0),\n"
+                  "               lambda: os.ftruncate(fd, 9999)):\n"
+                  "    try: change(); print('changed')\n"
+                  "    except PermissionError: pass\n")
+        status, out, err = self.run_tool(self.name, "--", PYTHON, "-c", script)
+        self.assertEqual((status, err), (0, ""))
+        number, *rest = out.split()
+        self.assertEqual(rest, ["0o400"])
+        self.assertGreaterEqual(int(number), 256)
+
+    def test_a_low_limit_of_descriptors(self):
+        status, out, err = self.finish(self.popen_limited(64))
+        self.assertEqual((status, out, err), (0, "ran\n", ""))
+
+    def popen_limited(self, limit):
+        process = subprocess.Popen(
+            ["prlimit", "--nofile=%d" % limit, "--", *RUN, self.name, "--", "sh",
+             "-c", "%s run -q --try %s -- true || echo ran" % (harness.TOOL,
+                                                            self.name)],
+            env=self.environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.started.append(process)
+        return process
+
+    def test_a_program_that_closes_descriptors(self):
+        script = ("import subprocess, sys\n"
+                  "sys.exit(subprocess.run(sys.argv[1:], close_fds=%s)"
+                  ".returncode)\n")
+        words = [*RUN, "--try", self.name + "/inner", "--", "echo", "ran"]
+        self.ran(self.name, "--", PYTHON, "-c", script % False, *words)
+        self.refused_there(self.name, "--", PYTHON, "-c", script % True, *words)
+        for command in (["show", self.name], ["ls"], ["explain", self.name]):
+            with self.subTest(command):
+                self.refused_there(self.name, "--", PYTHON, "-c", script % True,
+                                   harness.TOOL, *command)
+
+    def test_another_file_at_its_number(self):
+        """Also one that looks right, and has another URL."""
+        script = ("import fcntl, os, sys\n"
+                  "fd = int(os.environ['HOLDFAST_URL'].split(':')[1])\n"
+                  "%s\n"
+                  "os.dup2(other, fd, inheritable=True)\n"
+                  "os.execv(sys.argv[1], sys.argv[1:])\n")
+        words = [*RUN, "--try", self.name + "/inner", "--", "echo", "ran"]
+        for other in ("other = os.open('/etc/hostname', os.O_RDONLY)",
+                      "other = os.memfd_create('x', os.MFD_ALLOW_SEALING)\n"
+                      "os.write(other, b'file:%s')\n"
+                      "fcntl.fcntl(other, fcntl.F_ADD_SEALS, 15)" % self.locks):
+            self.refused_there(self.name, "--", PYTHON, "-c", script % other,
+                               *words)
+
+    def test_an_environment_that_outlived_its_run(self):
+        status, out, _ = self.run_tool(self.name, "--", "sh", "-c",
+                                       "echo $HOLDFAST_URL")
+        self.environment["HOLDFAST_URL"] = out.strip()
+        self.refused_there(self.name, "--", "echo", "ran")
+
+    def test_a_url_of_its_own(self):
+        """It is what the innermost command is given."""
+        other = "file:" + self.path("other")
+        status, out, err = self.run_tool(
+            self.name, "--", *RUN, "-c", other, self.name, "--", "sh", "-c",
+            'echo $HOLDFAST_URL')
+        self.assertEqual((status, out, err), (0, other + "\n", ""))
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_another_user(self):
+        """It was given the engine with the descriptor, so it may use it."""
+        os.chmod(self.directory, 0o711)
+        tool = shutil.copy(harness.TOOL, self.path("holdfast"))
+        status, out, err = self.run_tool(
+            self.name, "--", "setpriv", "--reuid=54321", "--regid=54321",
+            "--clear-groups", "sh", "-c",
+            "GCOV_PREFIX=%s; export GCOV_PREFIX; %s run --try %s -- true; "
+            "echo status $?" % (self.directory, tool, self.name))
+        self.assertEqual((status, out), (0, "status 75\n"), err)
 
 
 if __name__ == "__main__":

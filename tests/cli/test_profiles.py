@@ -81,6 +81,29 @@ class Profiles(harness.Case):
         self.assertIn("there is no profile 'prod'", self.refused("prod"))
         self.assertIn("there is no profile ''", self.refused(""))
 
+    def test_profiles_of_the_user_that_cannot_be_found(self):
+        """Those of the machine do not take their place."""
+        self.environment["XDG_CONFIG_HOME"] = "config"
+        self.assertIn("XDG_CONFIG_HOME is a relative path", self.refused("prod"))
+        self.environment["XDG_CONFIG_HOME"] = "/" + "x" * 5000
+        self.assertIn("XDG_CONFIG_HOME is too long", self.refused("prod"))
+        for empty in (True, False):
+            if empty:
+                self.environment["XDG_CONFIG_HOME"] = ""
+            else:
+                del self.environment["XDG_CONFIG_HOME"]
+            self.environment["HOME"] = ""
+            self.assertIn("HOME is empty", self.refused("prod"))
+            self.environment["HOME"] = "home"
+            self.assertIn("HOME is a relative path", self.refused("prod"))
+        del self.environment["HOME"]
+        self.assertIn("there is no profile 'prod'", self.refused("prod"))
+
+    def test_profiles_of_the_user_that_cannot_be_read(self):
+        """A read that fails is not the end of the file."""
+        os.mkdir(os.path.join(self.config, "holdfast", "profiles"))
+        self.assertIn("cannot be read: Is a directory", self.refused("prod"))
+
     def test_a_line_that_is_none(self):
         for line in ("prod", "prod file:/a file:/b", "prod " + "a" * 5000):
             with self.subTest(line[:20]):

@@ -722,6 +722,8 @@ class Commands(Served):
         del self.environment["HOLDFAST_URL"]
         self.fails(64, "no servers are named; expected -c zk://HOST:PORT or "
                    "HOLDFAST_URL in the environment", "ls", "/")
+        self.environment["HOLDFAST_URL"] = ""
+        self.fails(64, "HOLDFAST_URL is empty", "ls", "/")
 
     def test_files_that_cannot_be_used(self):
         self.do("create", "/a", "x")

@@ -5,10 +5,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <holdfast/holdfast.h>
 
 #include "cmocka/runner.h"
+#include "host/client_url.h"
 
 #define PASSWORD "QJXZWKVBQJ"
 
@@ -82,6 +84,21 @@ static void nothing_of_it_is_freed_with_a_client(void **state)
     assert_int_equal(atomic_load(&found), 0);
 }
 
+static void nothing_of_it_is_freed_after_a_descriptor_was_read(void **state)
+{
+    char reference[HF_URL_REFERENCE_BYTES];
+    struct hf_client *client;
+    int fd =
+        hf_client_url_refer("zk://user:" PASSWORD "@127.0.0.1:1", reference);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(hf_client_open(reference, NULL, &client, NULL), HF_OK);
+    hf_client_close(client);
+    close(fd);
+    assert_int_equal(atomic_load(&found), 0);
+}
+
 static void nothing_of_it_is_freed_with_a_refused_url(void **state)
 {
     struct hf_client *client;
@@ -98,6 +115,7 @@ TEST_FILE(secrets)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_allocator_sees_a_password),
         cmocka_unit_test(nothing_of_it_is_freed_with_a_client),
+        cmocka_unit_test(nothing_of_it_is_freed_after_a_descriptor_was_read),
         cmocka_unit_test(nothing_of_it_is_freed_with_a_refused_url),
     };
 

@@ -354,7 +354,7 @@ static void a_good_file_is_used(void **state)
     assert_refused("zk://h", HF_EURL, "/nonexistent");
     assert_true(is_shown(options)); /* the URL's own goes before */
     assert_int_equal(setenv("HOLDFAST_AUTH_FILE", "", 1), 0);
-    assert_false(is_shown(""));
+    assert_refused("zk://h", HF_EURL, "HOLDFAST_AUTH_FILE is empty; expected");
     assert_int_equal(unsetenv("HOLDFAST_AUTH_FILE"), 0);
     secret_remove(&secret);
 }

@@ -29,6 +29,9 @@ static void the_url_decides_then_the_environment(void **state)
     assert_int_equal(root_parse_url("file:///run/x", &settings, &error), HF_OK);
     assert_string_equal(settings.root, "/run/x");
     assert_int_equal(setenv("HOLDFAST_DIR", "", 1), 0);
+    assert_int_equal(root_parse_url("file:", &settings, &error), HF_EDIR);
+    assert_non_null(strstr(error.text, "HOLDFAST_DIR is empty; expected"));
+    assert_int_equal(unsetenv("HOLDFAST_DIR"), 0);
     assert_int_equal(root_parse_url("file:", &settings, &error), HF_OK);
     if (geteuid() == 0)
         assert_string_equal(settings.root, "/run/holdfast");

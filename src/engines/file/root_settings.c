@@ -66,7 +66,9 @@ static hf_status copy_path(const char *from, char *to, size_t room,
 }
 
 /* Use $HOLDFAST_DIR.  A '?' is refused, although a path may have one: most
- * likely it begins options, which would be ignored. */
+ * likely it begins options, which would be ignored.  Empty, it is a mistake in
+ * a script: the default in its place could be another directory than that of
+ * the other programs. */
 static hf_status copy_named(const char *named,
                             struct hf_root_settings *settings,
                             struct hf_error *error)
@@ -78,6 +80,11 @@ static hf_status copy_named(const char *named,
                             "HOLDFAST_URL, for instance "
                             "file:/run/holdfast?mode=0770",
                             hf_quote(named, strlen(named)).text);
+    if (named[0] == '\0')
+        return hf_error_set(error, HF_EDIR,
+                            "HOLDFAST_DIR is empty; expected the path of a "
+                            "directory, or no such variable, which means the "
+                            "default one (unset HOLDFAST_DIR)");
     return copy_path(named, settings->root, sizeof(settings->root), HF_EDIR,
                      "HOLDFAST_DIR", error);
 }
@@ -98,7 +105,7 @@ static hf_status choose_root(const struct hf_url *url,
     if (url->path[0] != '\0')
         return copy_path(url->path, settings->root, sizeof(settings->root),
                          HF_EURL, "the path of the URL", error);
-    if (named != NULL && named[0] != '\0')
+    if (named != NULL)
         return copy_named(named, settings, error);
     settings->by_default = true;
     hf_root_settings_default(geteuid(), settings->root);
