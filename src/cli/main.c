@@ -114,6 +114,8 @@ static void print_no_such_command(const char *word)
 
 int main(int argc, char **argv)
 {
+    if (!hf_ui_open())
+        return HF_EXIT_LIMIT;
     if (argc < 2) {
         fputs(usage, stderr);
         return HF_EXIT_USAGE;

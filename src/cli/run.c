@@ -6,7 +6,6 @@
 #include "cli/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,19 +17,6 @@
 #include "cli/ipc.h"
 #include "cli/process_tree.h"
 #include "cli/ui.h"
-
-/* Open /dev/null in place of those of descriptors 0, 1 and 2 that are closed.
- * Otherwise a descriptor of our own would get one of these numbers, and error
- * texts would be written to it.  The command still finds them closed, because
- * they are O_CLOEXEC.  -1 with errno. */
-static int occupy_standard_descriptors(void)
-{
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
-            return -1;
-    return 0;
-}
 
 /* List the children that this process had before it became holdfast (as "sh -c
  * 'sleep 9 & exec holdfast run ...'").  They are not part of the command's
@@ -53,8 +39,6 @@ static int set_up(struct hf_run *run)
 
     run->launcher = getpid();
     run->group = getpgrp();
-    if (occupy_standard_descriptors() < 0)
-        return -1;
     hf_signals_block(&run->signals);
     run->signal_fd =
         signalfd(-1, &run->signals.handled, SFD_CLOEXEC | SFD_NONBLOCK);

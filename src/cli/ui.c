@@ -3,6 +3,7 @@
 #include "cli/ui.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +34,19 @@ static void write_stderr(const char *text, size_t bytes)
     do
         written = write(STDERR_FILENO, text, bytes);
     while (written < 0 && errno == EINTR);
+}
+
+/* As gnulib's stdopen: each is opened for what nobody does with it. */
+bool hf_ui_open(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int access = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", access | O_CLOEXEC) != fd)
+            return false;
+    }
+    return true;
 }
 
 /* Cut ${text} to ${columns}, counting a UTF-8 character as one column. */

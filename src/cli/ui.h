@@ -12,6 +12,12 @@
 
 #include "cli/run_options.h"
 
+/* Occupy those of descriptors 0, 1 and 2 that are closed; first thing in
+ * main(). Otherwise a descriptor of ours would get such a number, and what is
+ * printed would be written to it.  Reading and writing them still fails, and a
+ * command finds them closed.  False with errno if that cannot be done. */
+bool hf_ui_open(void);
+
 /* Print one line "holdfast: ...", in one write(2).  The line about the wait is
  * cleared before. */
 void hf_ui_print(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,6 +9,7 @@
 
 #include "core/errno_text.h"
 #include "core/error.h"
+#include "thread/high_descriptor.h"
 
 /* Have the timer expire at ${at_ms}, unless it expires earlier: an early timer
  * does no harm, and not setting it saves a system call. */
@@ -98,7 +99,8 @@ hf_status hf_engine_loop_open(struct hf_engine_loop *loop, uv_loop_t *uv_loop,
 {
     int rc;
 
-    loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    loop->timer_fd = hf_high_descriptor(
+        timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     if (loop->timer_fd < 0)
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for a timer: %s; raise the limit on "

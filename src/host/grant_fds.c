@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "host/grant.h"
 #include "host/grant_check.h"
+#include "thread/high_descriptor.h"
 
 /* ------------------------------------------------------------- its loss -- */
 
@@ -71,7 +72,7 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
     if ((status = hf_monitor_ensure_poller(&grant->client->monitor, error)) !=
         HF_OK)
         return status;
-    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fd = hf_high_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (fd < 0)
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor is left to show a loss; raise the "

@@ -18,6 +18,7 @@
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "thread/high_descriptor.h"
 
 /* Somebody who sums up a directory removes a file that is being made and that
  * has no lock yet, because its maker may be dead; then it is made again. */
@@ -290,8 +291,8 @@ static bool try_create(struct hf_metrics_file *file, int dir, const char **call)
     (void)snprintf(named, sizeof(named), "%016" PRIx64 "%016" PRIx64 "%s",
                    random[0], random[1], HF_METRICS_LIVE_SUFFIX);
     *call = "open of a new file";
-    fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                0644);
+    fd = hf_high_descriptor(openat(
+        dir, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (fd < 0)
         return false;
     lock_file(fd);

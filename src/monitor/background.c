@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "thread/high_descriptor.h"
 #include "thread/thread.h"
 
 /* How long the thread leaves polling to callers before it checks whether they
@@ -78,7 +79,8 @@ hf_status hf_background_start(struct hf_background *background,
                               void *(*work)(void *arg), void *arg)
 {
     assert(!background->started);
-    background->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    background->wake_fd =
+        hf_high_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (background->wake_fd < 0)
         return HF_ELIMIT;
     init_condition(&background->wake);

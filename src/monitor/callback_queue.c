@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "monitor/fork.h"
+#include "thread/high_descriptor.h"
 
 /* How many callbacks this thread is inside of: one may call a .drop. */
 static _Thread_local unsigned callback_depth;
@@ -21,7 +22,7 @@ bool hf_callback_queue_init(struct hf_callback_queue *queue,
     queue->end = &queue->first;
     pthread_cond_init(&queue->not_running, NULL);
     if (runner == HF_RUNNER_DISPATCH)
-        queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        queue->fd = hf_high_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     return runner != HF_RUNNER_DISPATCH || queue->fd >= 0;
 }
 

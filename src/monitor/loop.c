@@ -12,6 +12,7 @@
 
 #include "core/time_math.h"
 #include "monitor/clock.h"
+#include "thread/high_descriptor.h"
 
 /* How often the loop is run at most until the last of its handles is closed. */
 #define CLOSING_RUNS_MAX 16
@@ -39,7 +40,8 @@ static void on_timer(uv_poll_t *timer, int status, int events)
 static bool make_timer(struct hf_loop *loop)
 {
     loop->armed_at_ms = HF_FOREVER;
-    loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    loop->timer_fd = hf_high_descriptor(
+        timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     if (loop->timer_fd < 0)
         return false;
     if (uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd) != 0) {
@@ -69,13 +71,26 @@ static bool has_descriptors(void)
     return enough;
 }
 
+/* All descriptors that libuv opens are opened here: those of the loop and, with
+ * the first one, those of its signals. */
+static bool init_uv(uv_loop_t *uv)
+{
+    struct hf_low_descriptors reserved;
+    int rc;
+
+    hf_low_descriptors_reserve(&reserved);
+    rc = uv_loop_init(uv);
+    hf_low_descriptors_release(&reserved);
+    return rc == 0;
+}
+
 uv_loop_t *hf_loop_get(struct hf_loop *loop)
 {
     int rc;
 
     if (loop->made)
         return &loop->uv;
-    if (!has_descriptors() || uv_loop_init(&loop->uv) != 0)
+    if (!has_descriptors() || !init_uv(&loop->uv))
         return NULL;
     if (!make_timer(loop)) {
         rc = uv_loop_close(&loop->uv);

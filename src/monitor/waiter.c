@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "monitor/monitor_private.h"
+#include "thread/high_descriptor.h"
 
 hf_status hf_monitor_may_block(const struct hf_monitor *m,
                                struct hf_error *error)
@@ -87,7 +88,8 @@ static bool can_poll(struct hf_monitor *m)
     bool had_loop = m->loop.made;
 
     if (m->interrupt_fd < 0)
-        m->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        m->interrupt_fd =
+            hf_high_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (m->interrupt_fd < 0 || hf_loop_get(&m->loop) == NULL)
         return false;
     if (!had_loop)

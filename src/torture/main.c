@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/exit_status.h"
+#include "cli/ui.h"
 #include "torture/torture.h"
 #include "torture/verify.h"
 
@@ -19,6 +20,8 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
+    if (!hf_ui_open())
+        return HF_EXIT_LIMIT;
     if (argc > 1 && strcmp(argv[1], "torture") == 0)
         return hf_torture_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "verify") == 0)

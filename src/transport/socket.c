@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "thread/high_descriptor.h"
+
 static socklen_t bytes_of(const union hf_address *address)
 {
     return address->any.sa_family == AF_INET ? sizeof(address->in)
@@ -32,7 +34,8 @@ static int begin_connect(int fd, const struct sockaddr *to, socklen_t bytes)
 int hf_socket_connect_unix(const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = hf_high_descriptor(
+        socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
     assert(strlen(path) < sizeof(to.sun_path));
     memcpy(to.sun_path, path, strlen(path) + 1);
@@ -52,8 +55,8 @@ int hf_socket_connect(const union hf_address *address, uint16_t port)
         to.in.sin_port = htons(port);
     else
         to.in6.sin6_port = htons(port);
-    fd =
-        socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd = hf_high_descriptor(socket(
+        to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -1;
     /* An error is ignored, because it only makes the connection slower. */

@@ -67,6 +67,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (!hf_ui_open())
+        return HF_EXIT_LIMIT;
     if (argc > 2 && strcmp(argv[1], "zk") == 0)
         return run(argc - 2, argv + 2);
     print_usage(stderr);

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "thread/high_descriptor.h"
+
 /* Where time_t is longer than a long, the first futex system call takes another
  * struct timespec than the C library has. */
 #ifdef SYS_futex_time64
@@ -45,12 +47,16 @@ static bool refused(const char *call)
 
 int hf_sys_open(const char *path, int flags, mode_t mode)
 {
-    return refused("open") ? -1 : open(path, flags | O_CLOEXEC, mode);
+    if (refused("open"))
+        return -1;
+    return hf_high_descriptor(open(path, flags | O_CLOEXEC, mode));
 }
 
 int hf_sys_openat(int dir, const char *path, int flags, mode_t mode)
 {
-    return refused("openat") ? -1 : openat(dir, path, flags | O_CLOEXEC, mode);
+    if (refused("openat"))
+        return -1;
+    return hf_high_descriptor(openat(dir, path, flags | O_CLOEXEC, mode));
 }
 
 int hf_sys_mkdir(const char *path, mode_t mode)
@@ -190,8 +196,9 @@ int hf_sys_duplicate(int fd, int least)
 
 int hf_sys_inotify(void)
 {
-    return refused("inotify_init") ? -1
-                                   : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (refused("inotify_init"))
+        return -1;
+    return hf_high_descriptor(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 }
 
 int hf_sys_inotify_add(int fd, const char *path, uint32_t mask)
@@ -203,7 +210,8 @@ int hf_sys_timer(void)
 {
     if (refused("timerfd_create"))
         return -1;
-    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    return hf_high_descriptor(
+        timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
 }
 
 int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,

@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "engines/postgres/pg_private.h"
+#include "thread/high_descriptor.h"
 
 #define NUMBER_BYTES 24
 #define OURS_MAX 12
@@ -214,12 +215,16 @@ void hf_pg_flush_and_poll(struct hf_store *store)
 /* Let libpq connect further, and poll for what it waits for. */
 static void connect_step(struct hf_store *store)
 {
+    struct hf_low_descriptors reserved;
     PostgresPollingStatusType polling;
     char why[HF_PG_TEXT_BYTES];
     hf_status status;
 
     pause_polling(store);
+    /* libpq opens its sockets here and in start(). */
+    hf_low_descriptors_reserve(&reserved);
     polling = PQconnectPoll(store->conn);
+    hf_low_descriptors_release(&reserved);
     if (polling == PGRES_POLLING_OK) {
         (void)PQsetnonblocking(store->conn, 1);
         store->state = HF_PG_PREPARING;
@@ -343,6 +348,7 @@ static void start(struct hf_store *store, const struct hf_pg_host *host,
                   const char *address)
 {
     uint64_t ttl_ms = store->config.ttl_ms;
+    struct hf_low_descriptors reserved;
     struct keywords keywords = {.count = 0};
     char seconds[NUMBER_BYTES];
     char ms[NUMBER_BYTES];
@@ -356,7 +362,9 @@ static void start(struct hf_store *store, const struct hf_pg_host *host,
         add(&keywords, "hostaddr", address);
         add(&keywords, "port", host->port);
     }
+    hf_low_descriptors_reserve(&reserved);
     store->conn = PQconnectStartParams(keywords.keys, keywords.values, 0);
+    hf_low_descriptors_release(&reserved);
     if (store->conn == NULL) {
         fail_later(store, HF_ENOMEM, "no memory for a connection");
         return;

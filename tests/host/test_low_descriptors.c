@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that runs with descriptors 0 to 2 closed: nothing of the library
+ * takes their place, whatever the client does.  With the engine of the server
+ * that the environment names, or with files. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <holdfast/holdfast.h>
+
+#include "cmocka/runner.h"
+
+#define WAIT_MS 10000
+
+/* The child's: where it says what went wrong. */
+static int report_fd;
+
+/* Write the URL of the server to ${url}. */
+static void choose_url(char *url, size_t bytes)
+{
+    const char *zookeeper = getenv("HF_ZK"), *redis = getenv("HF_REDIS");
+    const char *postgres = getenv("HF_PG");
+
+    if (zookeeper != NULL)
+        (void)snprintf(url, bytes, "zk://%s", zookeeper);
+    else if (redis != NULL)
+        (void)snprintf(url, bytes, "redis://%s", redis);
+    else if (postgres != NULL)
+        (void)snprintf(url, bytes, "%s", postgres);
+    else
+        (void)snprintf(url, bytes, "file:");
+}
+
+static _Noreturn void end_with(const char *step, const char *what)
+{
+    dprintf(report_fd, "%s: %s\n", step, what);
+    _exit(1);
+}
+
+/* Is each of 0 to 2 closed? */
+static void check(const char *step)
+{
+    char text[64];
+
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) >= 0) {
+            (void)snprintf(text, sizeof text, "descriptor %d is open", fd);
+            end_with(step, text);
+        }
+}
+
+static void check_status(const char *step, hf_status status)
+{
+    if (status != HF_OK)
+        end_with(step, hf_status_name(status));
+    check(step);
+}
+
+static void open_client(const char *url, struct hf_client **client,
+                        struct hf_lock **lock)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_error error;
+
+    opts.delivery = HF_DELIVER_DISPATCH;
+    opts.metrics = HF_METRICS_DIR;
+    if (hf_client_open(url, &opts, client, &error) != HF_OK)
+        end_with("open", error.text);
+    check("open");
+    check_status("lock", hf_lock_open(*client, "low/name", NULL, lock));
+}
+
+static hf_status acquire(struct hf_lock *lock, uint64_t wait_ms,
+                         struct hf_grant **grant)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+
+    opts.wait_ms = wait_ms;
+    return hf_lock_acquire(lock, &opts, grant);
+}
+
+/* Hold, wait in vain, be shown a loss: what opens descriptors. */
+static void use(const char *url)
+{
+    struct hf_client *first, *second;
+    struct hf_lock *held, *wanted;
+    struct hf_grant *grant, *other;
+    int fd;
+
+    open_client(url, &first, &held);
+    open_client(url, &second, &wanted);
+    check_status("acquire", acquire(held, WAIT_MS, &grant));
+    check_status("loss_fd", hf_grant_loss_fd(grant, &fd));
+    if (acquire(wanted, 300, &other) != HF_ETIMEDOUT)
+        end_with("wait", "it did not end with HF_ETIMEDOUT");
+    check("wait");
+    check_status("release", hf_grant_release(grant));
+    check_status("acquire again", acquire(wanted, WAIT_MS, &grant));
+    check_status("release again", hf_grant_release(grant));
+    hf_lock_free(held);
+    hf_lock_free(wanted);
+    check_status("close", hf_client_close(first));
+    check_status("close again", hf_client_close(second));
+}
+
+/* In the child. */
+static _Noreturn void run_without_low_descriptors(const char *url, int report)
+{
+    report_fd = fcntl(report, F_DUPFD_CLOEXEC, 100);
+    for (int fd = 0; fd <= 2; fd++)
+        (void)close(fd);
+    use(url);
+    _exit(0);
+}
+
+static void none_of_the_library_is_low(void **state)
+{
+    char url[512], directory[] = "/tmp/holdfast-low-XXXXXX", text[512];
+    int ends[2], ended;
+    ssize_t bytes;
+    pid_t child;
+
+    (void)state;
+    choose_url(url, sizeof url);
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(setenv("HOLDFAST_DIR", directory, 1), 0);
+    assert_int_equal(setenv("HOLDFAST_METRICS_DIR", directory, 1), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    child = test_fork();
+    if (child == 0)
+        run_without_low_descriptors(url, ends[1]);
+    close(ends[1]);
+    bytes = read(ends[0], text, sizeof text - 1);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_string_equal(text, "");
+    assert_int_equal(ended, 0);
+}
+
+TEST_FILE(low_descriptors)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none_of_the_library_is_low),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
