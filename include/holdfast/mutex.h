@@ -266,7 +266,7 @@ HF_API hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock,
  *   Fails     HF_EOWNER if the caller has none of that sort; HF_ELOST, having
  *             counted down, if the grant was lost; a status that
  *             hf_grant_downgrade() fails with, having counted down: others then
- *             wait on, until all is unlocked; HF_EREENTRANT HF_EFORKED.
+ *             may wait on, until all is unlocked; HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
 HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);

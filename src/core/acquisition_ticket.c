@@ -289,8 +289,7 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
 
     if (why != NULL)
         hf_acquisition_set_error(core, a, why);
-    else
-        a->kind = HF_TICKET_READ;
+    a->kind = ticket->spec.kind;
     notify_downgrade(core, a, why != NULL ? why->status : HF_OK);
 }
 

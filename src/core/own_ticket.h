@@ -115,12 +115,20 @@ struct hf_own_ticket_queued {
     uint64_t report_at_ms;  /* CLOCK_BOOTTIME; when to call .waiting again */
 };
 
+/* How far the downgrade of a writer that is to become a reader has come. */
+enum hf_downgrade_state {
+    HF_DOWNGRADE_NONE, /* none is wanted, or it has ended */
+    HF_DOWNGRADE_DUE,  /* nothing was requested yet */
+    /* A DOWNGRADE was requested; if it was answered, it was not done. */
+    HF_DOWNGRADE_REQUESTED,
+    /* The answer to a DOWNGRADE was lost: the ticket may be a reader's. */
+    HF_DOWNGRADE_UNSURE,
+};
+
 struct hf_own_ticket_held {
-    bool stale;               /* the connection was down since: somebody may
-                                 have removed it, see hf_own_ticket_confirm() */
-    bool downgrading;         /* a writer that is to become a reader */
-    bool downgrade_asked;     /* the DOWNGRADE was requested, so it may have
-                                 been done */
+    bool stale; /* the connection was down since: somebody may have removed it,
+                   see hf_own_ticket_confirm() */
+    enum hf_downgrade_state downgrade;
     uint64_t downgrade_at_ms; /* CLOCK_BOOTTIME; not requested before */
     struct hf_retry_state downgrade_retry;
 };
@@ -161,7 +169,8 @@ struct hf_ticket_listener {
     /* The wait ends with ${why}. */
     void (*refused)(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_error *why);
-    /* The downgrade has ended; NULL: the ticket is a reader's now. */
+    /* The downgrade has ended; NULL: the ticket is a reader's now.  With
+     * HF_EUNSURE it may be, and counts as one. */
     void (*downgraded)(struct hf_core *core, struct hf_own_ticket *ticket,
                        const struct hf_error *why);
     /* The wait was given up and the ENQUEUE got no answer.  The listener calls

@@ -57,7 +57,7 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
     if (!waited)
         ticket->watch_at_ms = hf_after_ms(core->now_ms, HF_OWN_WATCH_AFTER_MS);
     hf_own_ticket_move(core, ticket, STATE(HELD));
-    ticket->in.held = (struct hf_own_ticket_held){.downgrade_asked = false};
+    ticket->in.held = (struct hf_own_ticket_held){.stale = false};
     ticket->listener->granted(core, ticket, revoked);
 }
 

@@ -80,7 +80,8 @@ static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
 /* Is a downgrade of the ticket under way, or due? */
 static bool is_downgrading(const struct hf_own_ticket *ticket)
 {
-    return ticket->state == STATE(HELD) && ticket->in.held.downgrading;
+    return ticket->state == STATE(HELD) &&
+           ticket->in.held.downgrade != HF_DOWNGRADE_NONE;
 }
 
 /* Should the ticket watch itself?  Not while a DOWNGRADE may be carried out,
@@ -93,8 +94,9 @@ static bool watches_itself(const struct hf_core *core,
         return true;
     if (ticket->state != STATE(HELD))
         return false;
-    return !is_downgrading(ticket) || (!ticket->in.held.downgrade_asked &&
-                                       !hf_session_usable(&core->session));
+    return !is_downgrading(ticket) ||
+           (ticket->in.held.downgrade == HF_DOWNGRADE_DUE &&
+            !hf_session_usable(&core->session));
 }
 
 /* Invariant 6: a ticket watches itself and at most two ahead of it, so a
@@ -150,7 +152,8 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
         ticket->request.busy || hf_ticket_description_is_busy(description) ||
         core->now_ms < ticket->in.held.downgrade_at_ms)
         return;
-    ticket->in.held.downgrade_asked = true;
+    if (ticket->in.held.downgrade == HF_DOWNGRADE_DUE)
+        ticket->in.held.downgrade = HF_DOWNGRADE_REQUESTED;
     ticket->request.payload = description != NULL && description->is_sent
                                   ? description->text
                                   : *ticket->spec.payload;
@@ -239,7 +242,7 @@ bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)
 {
     *hf_own_ticket_held(ticket) =
-        (struct hf_own_ticket_held){.downgrading = true};
+        (struct hf_own_ticket_held){.downgrade = HF_DOWNGRADE_DUE};
 }
 
 /* The queue is listed again by a new queue watch. */
@@ -565,32 +568,56 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(HELD)) /* lost or released meanwhile */
         return;
-    ticket->in.held.downgrading = false;
+    ticket->in.held.downgrade = HF_DOWNGRADE_NONE;
     ticket->spec.kind = HF_TICKET_READ;
     ticket->listener->downgraded(core, ticket, NULL);
 }
 
-/* The DOWNGRADE failed: repeat it; or the ticket is gone; or it stays a write
- * ticket. */
+/* The engine refuses the DOWNGRADE: the ticket stays a write ticket.  If the
+ * answer to an earlier DOWNGRADE was lost, that may have been done and readers
+ * may be in, so the owner must not count as a writer any more.  The ticket may
+ * hold others up as a write ticket until it is removed: that is late, and lets
+ * nobody in. */
+static void downgrade_refused(struct hf_core *core,
+                              struct hf_own_ticket *ticket,
+                              const struct hf_event *event)
+{
+    struct hf_own_ticket_held *held = &ticket->in.held;
+    bool unsure = held->downgrade == HF_DOWNGRADE_UNSURE;
+    struct hf_error why;
+
+    held->downgrade = HF_DOWNGRADE_NONE;
+    if (unsure) {
+        ticket->spec.kind = HF_TICKET_READ;
+        hf_error_set(&why, HF_EUNSURE,
+                     "an answer was lost, and a further downgrade was refused: "
+                     "%.300s; count as a reader, and release",
+                     event->as.answer.text);
+    } else {
+        hf_error_set(&why, event->as.answer.status, "%s",
+                     event->as.answer.text);
+    }
+    ticket->listener->downgraded(core, ticket, &why);
+}
+
+/* The DOWNGRADE failed: repeat it; or the ticket is gone; or it is refused. */
 static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                              const struct hf_event *event)
 {
     struct hf_own_ticket_held *held = &ticket->in.held;
-    struct hf_error why;
 
     if (ticket->state != STATE(HELD))
         return;
+    if (event->as.answer.failure == HF_FAILURE_UNSURE)
+        held->downgrade = HF_DOWNGRADE_UNSURE;
     if (!is_fatal(event)) {
         held->downgrade_at_ms =
             hf_core_retry_at_ms(core, &held->downgrade_retry);
     } else if (event->as.answer.status == HF_ELOST) {
         /* Also remove the ticket, in case the engine is wrong. */
         ticket->listener->lost(core, ticket, true, event->as.answer.text);
-    } else { /* a writer still */
-        held->downgrading = false;
-        hf_error_set(&why, event->as.answer.status, "%s",
-                     event->as.answer.text);
-        ticket->listener->downgraded(core, ticket, &why);
+    } else {
+        downgrade_refused(core, ticket, event);
     }
 }
 

@@ -118,6 +118,30 @@ static void what_is_refused_leaves_a_writer(void **state)
     expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
+/* An answer was lost, and the next DOWNGRADE is refused: readers may be in, so
+ * the owner is no writer any more, and is notified that this is not certain. */
+static void what_is_refused_after_a_lost_answer_may_be_a_reader(void **state)
+{
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
+    wake(f);
+    expect(f, "a DOWNGRADE a1");
+    failed(f, "a DOWNGRADE a1", HF_FAILURE_RETRY);
+    wake(f);
+    expect(f, "a DOWNGRADE a1");
+    failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
+    expect(f, "a DOWNGRADED HF_EUNSURE; a WATCH a1");
+    assert_int_equal(f->a.kind, HF_TICKET_READ);
+    assert_string_equal(hf_acquisition_text(&f->a),
+                        "an answer was lost, and a further downgrade was "
+                        "refused: not you; count as a reader, and release");
+    release(f, &f->a);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_OK; a DONE");
+}
+
 /* The pending request ends first; no ticket of either name is left. */
 static void a_release_ends_it(void **state)
 {
@@ -223,6 +247,7 @@ TEST_FILE(downgrade)
         cmocka_unit_test(a_loss_while_the_link_is_broken_is_reported_first),
         cmocka_unit_test(a_ticket_that_is_gone_is_a_loss),
         cmocka_unit_test(what_is_refused_leaves_a_writer),
+        cmocka_unit_test(what_is_refused_after_a_lost_answer_may_be_a_reader),
         cmocka_unit_test(a_release_ends_it),
         cmocka_unit_test(a_release_takes_back_what_was_not_asked),
         cmocka_unit_test(a_lost_session_ends_it),

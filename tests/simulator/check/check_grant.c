@@ -322,9 +322,16 @@ void check_downgraded(struct attempt *attempt)
             cluster_broken(cluster, 4,
                            "%s was notified of DOWNGRADED and is no reader",
                            attempt->name);
+    } else if (status != HF_EUNSURE && check_holds(attempt) &&
+               position < queue.count &&
+               queue.tickets[position].kind == HF_TICKET_READ) {
+        cluster_broken(cluster, 1,
+                       "%s is a writer still, %s, and its ticket a reader's",
+                       attempt->name, hf_status_name(status));
     } else if (!(status == HF_ELOST && is_lost(attempt)) &&
                !(status == HF_ECANCELLED && attempt->release_called) &&
-               !(status == HF_EDENIED && cluster->denied)) {
+               !((status == HF_EDENIED || status == HF_EUNSURE) &&
+                 cluster->denied)) {
         cluster_broken(cluster, 9,
                        "%s was not downgraded, %s, without a reason",
                        attempt->name, hf_status_name(status));

@@ -99,7 +99,7 @@ static void put_held(const struct client_encoder *to,
                      const struct hf_own_ticket_held *held)
 {
     put_number(to, held->stale);
-    put_number(to, held->downgrade_asked);
+    put_number(to, held->downgrade);
     put_instant(to, held->downgrade_at_ms);
 }
 
