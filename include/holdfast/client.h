@@ -268,7 +268,7 @@ HF_API hf_status hf_client_open(const char *url,
  * HF_ECLOSED, each grant that is still held is lost and its user is notified,
  * and every callback has returned before this does.  Locks and grants stay
  * valid handles: free and release them as usual.
- *   Time      closing a session over a network takes at most a second.
+ *   Time      over a network at most a second, and one for each 1000 locks.
  *   Fails     HF_EREENTRANT HF_EFORKED; ${client} is then not closed.
  */
 HF_API hf_status hf_client_close(struct hf_client *client);

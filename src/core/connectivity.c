@@ -187,9 +187,9 @@ bool hf_connectivity_resume(struct hf_connectivity *connectivity,
 }
 
 void hf_connectivity_closing(struct hf_connectivity *connectivity,
-                             uint64_t now_ms)
+                             uint64_t now_ms, uint64_t limit_ms)
 {
-    connectivity->until_ms = hf_after_ms(now_ms, HF_CLOSE_TIMEOUT_MS);
+    connectivity->until_ms = hf_after_ms(now_ms, limit_ms);
     move(connectivity, HF_CONNECTIVITY_CLOSING);
 }
 

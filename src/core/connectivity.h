@@ -39,7 +39,8 @@
  * backoff. */
 #define HF_CONNECTIVITY_STEADY_MS 1000
 
-/* How long a session waits for the answer to the request that ends it. */
+/* How long a session waits for the answer to the request that ends it, if that
+ * request does not do more the more the session has. */
 #define HF_CLOSE_TIMEOUT_MS 1000
 
 enum hf_connectivity_state {
@@ -144,9 +145,10 @@ void hf_connectivity_restart(struct hf_connectivity *connectivity,
 bool hf_connectivity_resume(struct hf_connectivity *connectivity,
                             uint64_t now_ms);
 
-/* The request that ends the session was sent.  UP. */
+/* The request that ends the session was sent, and is given up after
+ * ${limit_ms}.  UP. */
 void hf_connectivity_closing(struct hf_connectivity *connectivity,
-                             uint64_t now_ms);
+                             uint64_t now_ms, uint64_t limit_ms);
 
 /* The session is closed.  In any state. */
 void hf_connectivity_closed(struct hf_connectivity *connectivity);

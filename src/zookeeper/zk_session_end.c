@@ -256,5 +256,6 @@ void hf_zk_session_close(struct hf_zk_session *session)
     session->close_call.owner = session;
     hf_zk_call_end(session, hf_zk_call_begin(session, &session->close_call,
                                              HF_ZK_CLOSE_SESSION));
-    hf_connectivity_closing(&session->connectivity, session->now_ms);
+    hf_connectivity_closing(&session->connectivity, session->now_ms,
+                            HF_CLOSE_TIMEOUT_MS);
 }

@@ -39,7 +39,7 @@
 #include <holdfast/uv.h>
 
 #define SESSIONS_MAX 256
-#define WAITS_MAX 4096
+#define WAITS_MAX 16384
 #define LINE_BYTES 4096
 
 struct session {

@@ -143,7 +143,7 @@ class ClientDriver:
     def acquire(self, session, name, wait_ms=-1, how="acquire"):
         """Start to acquire; the number of the wait.  how is acquire, or pass:
         release as soon as granted."""
-        number = self.next_wait % 4096
+        number = self.next_wait % 16384
         self.next_wait += 1
         with self.condition:
             self.waits.pop(number, None)

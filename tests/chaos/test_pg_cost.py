@@ -54,6 +54,16 @@ class Cost(unittest.TestCase):
             "SELECT count(*) FROM pg_stat_activity "
             "WHERE application_name = 'holdfast'")[0][0]
 
+    def test_closing_a_client_removes_all_that_it_held(self):
+        session, = self.driver.opened(self.url)
+        for held in [self.driver.acquire(session, "close/%d" % number)
+                     for number in range(9999)]:
+            self.driver.granted(held)
+        self.driver.say("close", session)
+        self.driver.until_state(session, "CLOSED")
+        self.assertEqual(self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket"), [(0,)])
+
     def waits(self, name, sessions, waits_each):
         """The waits for one lock, in the order of the queue."""
         opened = self.driver.opened(*[self.url] * sessions)

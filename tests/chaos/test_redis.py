@@ -242,6 +242,19 @@ class Keys(unittest.TestCase):
             self.assertGreater(mutant.changed, 0)
 
 
+class Closing(unittest.TestCase):
+    def test_closing_a_client_removes_all_that_it_held(self):
+        names = ["chaos/close/%d" % number for number in range(9999)]
+        with Server() as server, ClientDriver(CLIENT_DRIVER) as driver:
+            session, = driver.opened(server.url(options="?ttl=60s"))
+            for held in [driver.acquire(session, name) for name in names]:
+                driver.granted(held)
+            driver.say("close", session)
+            driver.until_state(session, "CLOSED")
+            with server.client() as client:
+                self.assertEqual(client.ask("KEYS", "holdfast:*:until"), [])
+
+
 class Clocks(unittest.TestCase):
     """The server's wall clock is set, which docs/engine-redis.md warns of."""
 
@@ -650,6 +663,8 @@ class Inputs(unittest.TestCase):
                 with self.subTest(right):
                     self.refused(self.all_rights_but(right), 77, "NOPERM",
                                  wait="60s")
+        url = self.all_rights_but() + "?wait=1"
+        self.refused(url, 77, "NOPERM", "wait", wait="60s")
         with self.server.client() as client:
             self.assertEqual(client.ask("KEYS", "holdfast:*"), [
                 "holdfast:{%s}:last" % NAME])

@@ -261,7 +261,8 @@ static void a_close_takes_no_longer_than_its_timeout(void **state)
     begin(&fixture, NULL, 1);
     connecting(&fixture);
     up(&fixture);
-    hf_connectivity_closing(&fixture.connectivity, fixture.now_ms);
+    hf_connectivity_closing(&fixture.connectivity, fixture.now_ms,
+                            HF_CLOSE_TIMEOUT_MS);
     assert_true(hf_connectivity_has_connection(&fixture.connectivity));
     assert_int_equal(wake_in_ms(&fixture), HF_CLOSE_TIMEOUT_MS);
     sleep_until_due(&fixture);

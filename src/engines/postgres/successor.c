@@ -88,7 +88,9 @@ static void end_round(struct hf_pg_look *look)
     if (look->hosts[host].answered)
         ours->host_index = host;
     else /* it does not answer: not ours again before all others */
-        ours->host_index = (ours->host_index + 1) % ours->config.host_count;
+        ours->host_index = ours->host_index + 1 < ours->config.host_count
+                               ? ours->host_index + 1
+                               : 0;
     hf_pg_down(ours, HF_EUNREACHABLE,
                "%.100s was promoted in its place (timeline %" PRIu64
                ", and this one has %" PRIu64 "); locks that only the old "

@@ -30,8 +30,9 @@ if ARGV[1] == 'enqueue' and not plain and ARGV[7] ~= MEMBER and
             kind ~= LEASE and '0' or nil}
 end
 
--- ARGV of withdraw: id
-if ARGV[1] == 'withdraw' and not plain then
+-- ARGV of withdraw, and of a goodbye to one ticket: id
+if (ARGV[1] == 'withdraw' or ARGV[1] == 'goodbye' and #ARGV == 6) and
+        not plain then
     local alive = redis.call('ZRANGE', untils, 0, 1, 'WITHSCORES')
     local kind, whose
 

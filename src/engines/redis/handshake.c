@@ -258,6 +258,13 @@ static void refuse_for_rights(struct hf_redis_link *link, const char *missing)
     hf_redis_link_down(link, lacks ? HF_EUNSUPPORTED : HF_EDENIED, "", text);
 }
 
+/* Is a command among ${others} that only the options of our URL need? */
+static bool lacks_optional(const struct hf_redis_link *link, const char *others)
+{
+    return (link->config.wait > 0 && strstr(others, "wait") != NULL) ||
+           (link->script.redis_py && strstr(others, "exists") != NULL);
+}
+
 /* What the script says of the user's rights: as for holdfast doctor.  A user
  * that may use the keys of some locks only is not refused, so what it may not
  * run with a key of another one does not count; and a server before 7.0 cannot
@@ -267,7 +274,8 @@ static void handle_rights(struct hf_redis_link *link,
 {
     bool known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
                  reply->element[1]->type == REDIS_REPLY_INTEGER &&
-                 reply->element[2]->type == REDIS_REPLY_STRING;
+                 reply->element[2]->type == REDIS_REPLY_STRING &&
+                 reply->element[3]->type == REDIS_REPLY_STRING;
     hf_status status;
 
     if (reply->type == REDIS_REPLY_ERROR) {
@@ -276,9 +284,11 @@ static void handle_rights(struct hf_redis_link *link,
         if (status == HF_EDENIED ||
             strstr(reply->str, "unknown command") != NULL)
             hf_redis_link_refused(link, "", reply);
-    } else if (known && reply->element[1]->integer > 0 &&
-               reply->element[2]->str[0] != '\0') {
-        refuse_for_rights(link, reply->element[2]->str);
+    } else if (known && reply->element[1]->integer > 0) {
+        if (reply->element[2]->str[0] != '\0')
+            refuse_for_rights(link, reply->element[2]->str);
+        else if (lacks_optional(link, reply->element[3]->str))
+            refuse_for_rights(link, reply->element[3]->str);
     }
 }
 
