@@ -27,6 +27,7 @@ import jute  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
 from ensemble import Ensemble  # noqa: E402
+from postgres_pair import Pair  # noqa: E402
 from redis_cluster import Cluster  # noqa: E402
 from zookeeper import Standalone, digest_section  # noqa: E402
 
@@ -707,6 +708,24 @@ class PostgreSql(Leased, harness.Case):
 
     def forget(self):
         self.server.sql("DELETE FROM holdfast.ticket")
+
+    def test_two_primaries(self):
+        """A standby was promoted while the primary lives."""
+        with Pair(synchronous=False) as pair:
+            url = "%s,127.0.0.1:%d/postgres" % (
+                pair.primary.tcp_url().rpartition("/")[0], pair.standby.port)
+            subprocess.run([harness.TOOL, "run", "-c", url, "first", "--",
+                            "true"], check=True, timeout=waiting.LIMIT_S,
+                           stderr=subprocess.DEVNULL)
+            waiting.eventually("the standby to follow", pair.is_followed)
+            pair.cut_off()
+            pair.standby.sql("SELECT pg_promote()")
+            found = self.assert_severity("postgres-primaries", "error",
+                                         url=url, secret=True)
+            self.assertIn("127.0.0.1:%d (timeline 2) and 127.0.0.1:%d "
+                          "(timeline 1) both take writes" % (
+                              pair.standby.port, pair.primary.port),
+                          found["text"])
 
     def set_for_server(self, name, value):
         """Set it until the test ends."""

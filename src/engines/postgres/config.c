@@ -406,6 +406,11 @@ hf_status hf_pg_config_parse(struct hf_pg_config *config,
     return status;
 }
 
+const char *hf_pg_host_port(const struct hf_pg_host *host)
+{
+    return host->port[0] != '\0' ? host->port : "5432";
+}
+
 void hf_pg_config_free(struct hf_pg_config *config)
 {
     explicit_bzero(config->memory, MEMORY_BYTES); /* it may have a password */

@@ -29,6 +29,9 @@ struct hf_pg_host {
     const char *port;
 };
 
+/* The port of ${host} for texts: that of the URL, or PostgreSQL's. */
+const char *hf_pg_host_port(const struct hf_pg_host *host);
+
 /* One keyword of libpq with its value. */
 struct hf_pg_setting {
     const char *keyword;

@@ -110,11 +110,13 @@ static void add_primaries(const struct hf_store *store,
         if (i != own && look->hosts[own].timeline != 0 &&
             look->hosts[i].timeline != 0)
             hf_finding_add(list, &head,
-                           "%.100s (timeline %" PRIu64 ") and %.100s (timeline "
-                           "%" PRIu64 ") both take writes: locks of the one "
-                           "are none of the other",
-                           hosts[own].name, look->hosts[own].timeline,
-                           hosts[i].name, look->hosts[i].timeline);
+                           "%.100s:%.16s (timeline %" PRIu64
+                           ") and %.100s:%.16s (timeline %" PRIu64
+                           ") both take writes: locks of the one are none of "
+                           "the other",
+                           hosts[own].name, hf_pg_host_port(&hosts[own]),
+                           look->hosts[own].timeline, hosts[i].name,
+                           hf_pg_host_port(&hosts[i]), look->hosts[i].timeline);
     }
 }
 

@@ -91,11 +91,13 @@ static void end_round(struct hf_pg_look *look)
         ours->host_index = ours->host_index + 1 < ours->config.host_count
                                ? ours->host_index + 1
                                : 0;
-    hf_pg_down(ours, HF_EUNREACHABLE,
-               "%.100s was promoted in its place (timeline %" PRIu64
-               ", and this one has %" PRIu64 "); locks that only the old "
-               "primary has are lost; expected that one to be stopped",
-               ours->config.hosts[host].name, look->highest, own);
+    hf_pg_down(
+        ours, HF_EUNREACHABLE,
+        "%.100s, port %.16s, was promoted in its place (timeline %" PRIu64
+        ", and this one has %" PRIu64 "); locks that only the old "
+        "primary has are lost; expected that one to be stopped",
+        ours->config.hosts[host].name,
+        hf_pg_host_port(&ours->config.hosts[host]), look->highest, own);
 }
 
 /* Ask the server behind the one that was asked; the round ends with the
