@@ -118,6 +118,7 @@ void hf_zk_session_free(struct hf_zk_session *session)
     hf_zk_wire_free(&session->wire);
     explicit_bzero(session->password, sizeof session->password);
     explicit_bzero(&session->granted, sizeof session->granted);
+    hf_zk_session_forget_lost(session);
 }
 
 void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)

@@ -29,6 +29,10 @@
  * session uses the shortest timeout that any of them may have in force: for
  * how long it is safe, for how often it sends, and for when it counts as lost.
  *
+ * A session that is lost because no server answers is ended before the next one
+ * begins, so that what it held does not wait for the servers
+ * (zk_session_lost.c).
+ *
  * A server without a quorum may serve readers (readonlymode.enabled).  If
  * .read_only of the configuration is set, the session accepts such a server:
  *
@@ -129,6 +133,22 @@ enum hf_zk_tls_probe {
     HF_ZK_TLS_PROBED,
 };
 
+/* The session that was lost last, as long as it is to be ended:
+ * zk_session_lost.c. */
+enum hf_zk_lost_state {
+    HF_ZK_LOST_NONE,
+    HF_ZK_LOST_KEPT,     /* for one of the next connections */
+    HF_ZK_LOST_RESUMING, /* its ConnectRequest has been sent */
+    HF_ZK_LOST_CLOSING,  /* the request to close it has been sent */
+};
+
+struct hf_zk_lost_session {
+    enum hf_zk_lost_state state;
+    int64_t id;
+    uint8_t password[HF_ZK_PASSWORD_BYTES];
+    unsigned unanswered; /* connections that ended in the handshake since */
+};
+
 /* A session.  Other files read the fields; unless noted otherwise only the
  * files zk_session*.c write them.  Times are of the driver's monotonic
  * clock. */
@@ -172,6 +192,10 @@ struct hf_zk_session {
     bool local;      /* it has begun the session, which no other one knows */
     bool lost_local; /* that is true of the session that was lost last: nothing
                         rests on it */
+    /* Another client may take the session over: its user has the password.
+     * Written by the client whose session it is. */
+    bool handed_out;
+    struct hf_zk_lost_session lost;
     struct hf_zk_search search; /* for a server with a quorum */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX + 1];
     uint64_t connect_sent_at_ms;  /* when the ConnectRequest was sent */

@@ -61,7 +61,7 @@ static void forget_session(struct hf_zk_session *session)
     if (!session->local)
         session->zxid = 0;
     session->lost_local = session->local;
-    session->local = false;
+    session->local = session->handed_out = false;
     session->timeout_ms = 0;
     session->alive_until_ms = 0;
     memset(session->password, 0, sizeof session->password);
@@ -140,6 +140,7 @@ static void disconnect(struct hf_zk_session *session, bool refused,
     (void)vsnprintf(why, sizeof why, format, args);
     session->disconnecting = true;
     hf_zk_session_note_resume_without_answer(session);
+    hf_zk_session_note_lost_unanswered(session);
     hf_zk_sasl_end(&session->sasl);
     if (refused)
         hf_connectivity_refused(&session->connectivity, status, session->now_ms,

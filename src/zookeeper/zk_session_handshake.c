@@ -31,10 +31,30 @@ static void send_tls_probe(struct hf_zk_session *session)
     hf_connectivity_handshaking(&session->connectivity);
 }
 
-void hf_zk_session_send_connect_request(struct hf_zk_session *session)
+/* Write the ConnectRequest for the session ${id} with ${password}, which is to
+ * have the timeout ${timeout_ms}. */
+static void put_connect_request(struct hf_zk_session *session,
+                                uint64_t timeout_ms, int64_t id,
+                                const uint8_t *password, bool read_only)
 {
     struct hf_jute_writer *out = &session->wire.out;
-    size_t begin;
+    size_t begin = hf_jute_begin_frame(out);
+
+    hf_jute_put_int(out, 0); /* protocol version */
+    hf_jute_put_long(out, session->zxid);
+    hf_jute_put_int(out, (int32_t)timeout_ms);
+    hf_jute_put_long(out, id);
+    hf_jute_put_buffer(out, password, HF_ZK_PASSWORD_BYTES);
+    hf_jute_put_bool(out, read_only);
+    hf_jute_end_frame(out, begin);
+}
+
+/* The timeout of a session is always the same value: another one would change
+ * how a resume affects it.  Of one that is to be ended it is the shortest that
+ * a server grants. */
+void hf_zk_session_send_connect_request(struct hf_zk_session *session)
+{
+    const struct hf_zk_session_config *config = session->config;
 
     assert(session->connectivity.state == HF_CONNECTIVITY_CONNECTING);
     if (session->tls_probe[session->server] == HF_ZK_TLS_PROBE_NEXT) {
@@ -42,16 +62,12 @@ void hf_zk_session_send_connect_request(struct hf_zk_session *session)
         return;
     }
     hf_zk_wire_begin(&session->wire, session->now_ms);
-    begin = hf_jute_begin_frame(out);
-    hf_jute_put_int(out, 0); /* protocol version */
-    hf_jute_put_long(out, session->zxid);
-    /* Always the same value: another one would change how a resume affects the
-     * session's timeout. */
-    hf_jute_put_int(out, (int32_t)session->config->timeout_ms);
-    hf_jute_put_long(out, session->id);
-    hf_jute_put_buffer(out, session->password, sizeof session->password);
-    hf_jute_put_bool(out, session->config->read_only);
-    hf_jute_end_frame(out, begin);
+    if (hf_zk_session_resume_lost(session))
+        put_connect_request(session, 1, session->lost.id,
+                            session->lost.password, false);
+    else
+        put_connect_request(session, config->timeout_ms, session->id,
+                            session->password, config->read_only);
     session->connect_sent_at_ms = session->now_ms;
     hf_connectivity_handshaking(&session->connectivity);
     if (session->id == 0 || hf_zk_session_never_accepted(session))
@@ -139,11 +155,23 @@ static void take_read_only(struct hf_zk_session *session, bool read_only,
         session->local = read_only;
 }
 
+void hf_zk_session_begin_next(struct hf_zk_session *session)
+{
+    hf_zk_session_forget_lost(session);
+    hf_zk_session_leave_for(session, session->server,
+                            "the lost session is ended");
+}
+
 void hf_zk_session_accept(struct hf_zk_session *session)
 {
     const struct hf_zk_granted *granted = &session->granted;
     bool resumed = session->id != 0;
 
+    if (hf_zk_session_ends_lost(session)) {
+        hf_zk_session_close_lost(session);
+        return;
+    }
+    hf_zk_session_forget_lost(session);
     session->id = granted->id;
     memcpy(session->password, granted->password, sizeof session->password);
     take_read_only(session, granted->read_only, resumed);
@@ -151,11 +179,24 @@ void hf_zk_session_accept(struct hf_zk_session *session)
     session_accepted(session, resumed);
 }
 
-/* A timeout or id of 0 means that the server does not know the session any
- * more, or has granted none. */
+/* The server has granted no session, or does not know the one that was to be
+ * resumed any more. */
+static void refused(struct hf_zk_session *session)
+{
+    if (hf_zk_session_ends_lost(session))
+        hf_zk_session_begin_next(session);
+    else if (session->id == 0)
+        hf_zk_session_disconnect(session, "no session was granted");
+    else
+        hf_zk_session_lose(session, "the server has ended the session");
+}
+
+/* A timeout or id of 0 means that it is refused. */
 void hf_zk_session_connect_answered(struct hf_zk_session *session,
                                     struct hf_jute_reader *frame)
 {
+    bool ends_lost = hf_zk_session_ends_lost(session);
+    int64_t asked = ends_lost ? session->lost.id : session->id;
     struct hf_jute_piece password;
     int32_t timeout_ms;
     bool read_only;
@@ -177,20 +218,17 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
         hf_zk_session_disconnect_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
         return;
     }
-    if (read_only && !session->config->read_only) {
+    if (read_only && (ends_lost || !session->config->read_only)) {
         hf_zk_session_disconnect(
             session, "the server is read-only, which was not asked for");
         return;
     }
     if (timeout_ms <= 0 || id == 0) {
-        if (session->id == 0)
-            hf_zk_session_disconnect(session, "no session was granted");
-        else
-            hf_zk_session_lose(session, "the server has ended the session");
+        refused(session);
         return;
     }
     if (password.count != sizeof session->password ||
-        (session->id != 0 && id != session->id)) {
+        (asked != 0 && id != asked)) {
         hf_zk_session_disconnect(
             session, "an answer to a connect request that was not ours");
         return;

@@ -10,6 +10,7 @@ static void leave(struct hf_zk_session *session)
 
     session->disconnecting = true;
     hf_zk_session_note_resume_without_answer(session);
+    hf_zk_session_note_lost_unanswered(session);
     hf_zk_sasl_end(&session->sasl);
     hf_connectivity_restart(&session->connectivity, session->now_ms);
     hf_zk_session_connect_next(session);

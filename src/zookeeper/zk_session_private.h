@@ -68,6 +68,10 @@ void hf_zk_session_connect_answered(struct hf_zk_session *session,
  * session is begun, or resumed. */
 void hf_zk_session_accept(struct hf_zk_session *session);
 
+/* .lost is ended: begin the next session, on another connection to the same
+ * server, because this one ends with that. */
+void hf_zk_session_begin_next(struct hf_zk_session *session);
+
 /* The server closed the connection without an answer to the ConnectRequest.
  * If there has never been a session, probe the server for TLS on the next
  * connection. */
@@ -100,6 +104,27 @@ void hf_zk_session_end_disconnect(struct hf_zk_session *session);
  * ephemeral nodes are gone or will be deleted by the servers. */
 void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ----------------------------------------------------- zk_session_lost.c -- */
+
+/* No server has answered, and the session is about to be lost: keep what it
+ * takes to end it. */
+void hf_zk_session_keep_lost(struct hf_zk_session *session);
+
+/* It is ended, or need not be. */
+void hf_zk_session_forget_lost(struct hf_zk_session *session);
+
+/* Does the current connection end it? */
+bool hf_zk_session_ends_lost(const struct hf_zk_session *session);
+
+/* A ConnectRequest is due.  Is it to resume .lost?  Then that is so now. */
+bool hf_zk_session_resume_lost(struct hf_zk_session *session);
+
+/* The server has resumed it: send the request to close it. */
+void hf_zk_session_close_lost(struct hf_zk_session *session);
+
+/* The connection ends, or is left. */
+void hf_zk_session_note_lost_unanswered(struct hf_zk_session *session);
 
 /* ---------------------------------------------------- zk_session_leave.c -- */
 

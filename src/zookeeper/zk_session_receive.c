@@ -218,6 +218,8 @@ static void frame_received(struct hf_zk_session *session,
         reject_frame(session, frame->length);
     else if (session->sasl.state != HF_ZK_SASL_OFF)
         hf_zk_session_sasl_answered(session, &frame->bytes);
+    else if (session->lost.state == HF_ZK_LOST_CLOSING)
+        hf_zk_session_begin_next(session);
     else if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)
         hf_zk_session_connect_answered(session, &frame->bytes);
     else

@@ -51,6 +51,7 @@ static void connect_timed_out(struct hf_zk_session *session)
 /* Its time has passed without an answer that moved it. */
 static void lose_for_silence(struct hf_zk_session *session)
 {
+    hf_zk_session_keep_lost(session);
     hf_zk_session_lose(session,
                        "%s for %" PRIu64 " ms, the timeout of the session",
                        hf_zk_session_read_only(session)

@@ -295,9 +295,11 @@ hf_status hf_zookeeper_session(struct hf_zookeeper *zookeeper,
         !zookeeper->session->local) {
         session->id = zookeeper->session->id;
         session->timeout_ms = zookeeper->session->timeout_ms;
-        if (zookeeper->shared.client == NULL)
+        if (zookeeper->shared.client == NULL) {
             memcpy(session->password, zookeeper->session->password,
                    sizeof session->password);
+            zookeeper->session->handed_out = true;
+        }
     } else {
         status = hf_error_set(&error, HF_EUNREACHABLE,
                               "there is no session that other servers know; "

@@ -3,7 +3,7 @@
 """Servers that freeze, restart, are replaced, go one by one, say nothing or
 lose their names: clients recover or say why, and no wait is forgotten.
 
-    test_zk_outages.py CLIENT_DRIVER CLASS
+    test_zk_outages.py CLIENT_DRIVER HOLDFAST CLASS
 """
 
 import os
@@ -23,6 +23,7 @@ from proxy import Proxy
 from zookeeper import Standalone
 
 CLIENT_DRIVER = os.path.abspath(sys.argv.pop(1))
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
 REPEATS = 8 if client_driver.LONG else 1
 SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
 NAME = "outages/one-of-them"
@@ -297,6 +298,84 @@ class ThreeServers(Case):
                 self.the_holder_kept_it()
                 self.everybody_is_granted()
                 self.nothing_is_left(ensemble.leader())
+
+
+class LongOutage(Case):
+    """Two of three servers are down for longer than the sessions.  The leader
+    of those that come back keeps the old sessions, and gives each another
+    timeout, which is so long here that a test does not wait for it: nobody
+    waits for the servers to let a session expire."""
+
+    timeout_ms = 10000
+
+    def setUp(self):
+        super().setUp()
+        self.ensemble = Ensemble()
+        self.addCleanup(self.ensemble.close)
+
+    def go_down(self):
+        self.down = self.random.sample(self.ensemble.servers, 2)
+        for server in self.down:
+            server.kill()
+
+    def come_back(self):
+        for server in self.down:
+            server.launch()
+        self.ensemble.wait()
+        self.back_at_ms = waiting.now_ms()
+
+    def nobody_has_waited(self, what):
+        print("%s %d ms after the servers were back" % (
+            what, waiting.now_ms() - self.back_at_ms), file=sys.stderr)
+        self.assertEqual(self.ensemble.expirations(), [])
+
+    def test_waits_for_a_lock(self):
+        self.begin()
+        self.contend(self.url(self.timeout_ms,
+                              *(m.address() for m in self.ensemble.servers)))
+        self.go_down()
+        self.the_holder_lost_it()
+        for session in self.others:
+            self.driver.until("a session to be lost", lambda:
+                              self.driver.count_states(session, "LOST") > 0)
+        self.hasty_give_up()
+        self.come_back()
+        self.everybody_is_granted()
+        self.nobody_has_waited("everybody was granted")
+        self.nothing_is_left(self.ensemble.leader())
+
+    def led(self):
+        """The processes that have led, in order."""
+        with open(self.file) as file:
+            return [int(line) for line in file]
+
+    def candidate(self):
+        process = machine.Process(
+            [HOLDFAST, "elect", "-c", self.url(
+                self.timeout_ms, self.ensemble.addresses()), NAME, "--",
+             "sh", "-c", "echo $$ >>%s; exec sleep 3600" % self.file])
+        self.addCleanup(process.kill)
+        return process
+
+    def test_an_election(self):
+        directory = machine.directory("election")
+        self.addCleanup(shutil.rmtree, directory)
+        self.file = os.path.join(directory, "led")
+        open(self.file, "w").close()
+        candidates = [self.candidate() for _ in range(3)]
+        with self.ensemble.client() as client:
+            waiting.eventually(
+                "three candidates", lambda: client.exists(PATH) and
+                len(client.children(PATH)) == 3, of=candidates)
+        [first] = waiting.eventually("a leader", self.led, of=candidates)
+        self.go_down()
+        waiting.eventually("the end of the leader", lambda:
+                           not os.path.exists("/proc/%d" % first),
+                           of=candidates)
+        self.come_back()
+        waiting.eventually("another leader", lambda: len(self.led()) > 1,
+                           of=candidates)
+        self.nobody_has_waited("somebody led")
 
 
 class Names(Case):

@@ -223,8 +223,12 @@ static void a_session_that_is_given_up_ends_what_waits(void **state)
     op_fixture_cut(&f);
     op_fixture_pass(&f, OP_FIXTURE_TIMEOUT_MS);
     op_fixture_expect_events(&f, "/a HF_ELOST");
-    f.sent[0] = '\0';
     op_fixture_start(&f, &o[1], GET, "/b");
+    op_fixture_link_up(&f);
+    assert_int_equal(f.handshake_id, 0x1234); /* to be ended */
+    op_fixture_accept(&f, 0);
+    op_fixture_expect_events(&f, "");
+    f.sent[0] = '\0';
     op_fixture_connect(&f);
     assert_int_equal(f.handshake_id, 0);
     op_fixture_expect_sent(&f, "get /b");

@@ -326,9 +326,6 @@ static void silence_loses_a_session_too(void **state)
     assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
     advance_to(&f, 11000);
     assert_string_equal(zk_fixture_events(&f), "LOST");
-    wake(&f);
-    link_up(&f);
-    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
     zk_fixture_close(&f);
 
     zk_fixture_connected(&f);
@@ -348,9 +345,135 @@ static void every_session_has_its_clock(void **state)
         advance_to(&f, f.now_ms + 10000);
         assert_string_equal(zk_fixture_events(&f), "LOST");
         link_up(&f);
+        refuse_session(&f); /* the lost one has ended */
+        link_up(&f);
         accept_session_as(&f, 10000, i);
         (void)zk_fixture_events(&f);
     }
+    zk_fixture_close(&f);
+}
+
+/* ----------------------------------------------- the end of a lost session */
+
+/* The next connection is made, when it is due. */
+static void connect(struct zk_fixture *f)
+{
+    while (f->server == NULL)
+        wake(f);
+    link_up(f);
+}
+
+/* A session is lost because nothing was answered; the next connection is
+ * made. */
+static void lose_for_silence(struct zk_fixture *f)
+{
+    zk_fixture_connected(f);
+    advance_to(f, 11000);
+    assert_string_equal(zk_fixture_events(f), "LOST");
+    (void)zk_fixture_sent(f);
+    connect(f);
+}
+
+/* A new session begins on the connection that is made now. */
+static void expect_new_session(struct zk_fixture *f)
+{
+    connect(f);
+    assert_string_equal(zk_fixture_sent(f), "HANDSHAKE 0x0 10000 0x0");
+    accept_session_as(f, 10000, 9);
+    assert_memory_equal(zk_fixture_events(f), "CONNECTED 10000", 15);
+    assert_int_equal(hf_zk_session(f->zk)->lost.state, HF_ZK_LOST_NONE);
+    zk_fixture_close(f);
+}
+
+/* It asks for the shortest timeout, and nobody is notified. */
+static void a_lost_session_is_ended_before_the_next_one(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    lose_for_silence(&f);
+    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
+    accept_session_as(&f, 1000, ZK_FIXTURE_SESSION);
+    assert_string_equal(zk_fixture_sent(&f), "CLOSE");
+    assert_false(hf_zk_session_usable(hf_zk_session(f.zk)));
+    done(&f);
+    assert_string_equal(zk_fixture_events(&f), "");
+    expect_new_session(&f);
+}
+
+static void the_end_of_a_lost_session_may_go_unanswered(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    lose_for_silence(&f);
+    accept_session(&f);
+    (void)zk_fixture_sent(&f);
+    link_down(&f, "reset");
+    expect_new_session(&f);
+}
+
+static void a_lost_session_that_has_ended_is_not_lost_again(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    lose_for_silence(&f);
+    refuse_session(&f);
+    assert_string_equal(zk_fixture_events(&f), "");
+    (void)zk_fixture_sent(&f);
+    expect_new_session(&f);
+}
+
+/* As servers without a quorum do, for as long as they have none. */
+static void a_lost_session_is_ended_by_the_first_that_answers(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    lose_for_silence(&f);
+    for (int i = 1; i < 64; i++) {
+        assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
+        link_down(&f, NULL);
+        connect(&f);
+    }
+    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
+    link_down(&f, NULL);
+    connect(&f);
+    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
+    accept_session_as(&f, 10000, ZK_FIXTURE_SESSION + 1);
+    assert_string_equal(f.text,
+                        "h1:2181: an answer to a connect request that was "
+                        "not ours");
+    connect(&f);
+    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
+    accept_session(&f);
+    assert_string_equal(zk_fixture_sent(&f), "CLOSE");
+    done(&f);
+    expect_new_session(&f);
+}
+
+/* Another client may have it. */
+static void a_session_that_was_handed_out_is_left_alone(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    hf_zk_session(f.zk)->handed_out = true;
+    advance_to(&f, 11000);
+    (void)zk_fixture_events(&f);
+    (void)zk_fixture_sent(&f);
+    expect_new_session(&f);
+}
+
+static void a_close_does_not_wait_for_a_lost_session(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    lose_for_silence(&f);
+    accept_session(&f);
     zk_fixture_close(&f);
 }
 
@@ -602,8 +725,9 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
     zk_fixture_process(&f);
     (void)zk_fixture_sent(&f);
     link_up(&f);
-    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
-    zk_fixture_close(&f);
+    assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
+    refuse_session(&f);
+    expect_new_session(&f);
 }
 
 static void what_waiting_does_not_mend_is_final(void **state)
@@ -716,6 +840,12 @@ TEST_FILE(zk_session)
         cmocka_unit_test(a_session_that_is_cut_off_is_lost_by_our_clock),
         cmocka_unit_test(silence_loses_a_session_too),
         cmocka_unit_test(every_session_has_its_clock),
+        cmocka_unit_test(a_lost_session_is_ended_before_the_next_one),
+        cmocka_unit_test(the_end_of_a_lost_session_may_go_unanswered),
+        cmocka_unit_test(a_lost_session_that_has_ended_is_not_lost_again),
+        cmocka_unit_test(a_lost_session_is_ended_by_the_first_that_answers),
+        cmocka_unit_test(a_session_that_was_handed_out_is_left_alone),
+        cmocka_unit_test(a_close_does_not_wait_for_a_lost_session),
         cmocka_unit_test(pings_go_at_a_third),
         cmocka_unit_test(what_comes_in_puts_off_no_ping),
         cmocka_unit_test(silence_of_two_thirds_ends_the_connection),

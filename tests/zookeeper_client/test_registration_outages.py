@@ -317,8 +317,10 @@ class Closing(Case):
         self.driver.end()
 
     def blocked_by_the_session_before(self):
-        """A session is lost here while its server keeps it."""
+        """A session is lost here while its server keeps it.  It is not ended
+        by the client, which has handed it out."""
         session = self.opened("timeout=4s")
+        self.driver.session(session)
         registration = self.registered(session)
         self.proxy.hold(DOWN)
         self.driver.await_line("session", session, "LOST")
@@ -494,8 +496,9 @@ class Outages(Case):
 
     def test_the_old_node_outlives_its_session_here(self):
         """The server gets pings, and its answers are lost.  The node of the old
-        session is waited for, and is not deleted."""
+        session, which was handed out, is waited for, and is not deleted."""
         session = self.opened(SHORT)
+        self.driver.session(session)
         registration = self.registered(session)
         czxid = self.stat().czxid
         self.proxy.hold(DOWN)
@@ -503,6 +506,20 @@ class Outages(Case):
         self.cut()
         line = self.await_event(registration, "REGISTERED HF_OK", after=1)
         self.assertGreater(int(line[2]), czxid)
+        check_next_session(self, self.driver, registration)
+        self.driver.end()
+
+    def test_the_old_session_is_ended(self):
+        """Its server would keep it for longer."""
+        session = self.opened("timeout=4s")
+        registration = self.registered(session)
+        lost = self.stat().ephemeral_owner
+        self.proxy.hold(DOWN)
+        self.driver.await_line("session", session, "LOST")
+        self.cut()
+        self.await_event(registration, "REGISTERED HF_OK", after=1)
+        self.assertNotIn(lost & (1 << 64) - 1, [
+            expired for _, expired, _ in self.server.expirations()])
         check_next_session(self, self.driver, registration)
         self.driver.end()
 
