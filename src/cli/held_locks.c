@@ -64,10 +64,10 @@ static bool parse(const char *line, size_t length, struct hf_held_lock *held)
 
     /* The widths are those of the fields of the struct. */
     if (sscanf(line,
-               "%16[0-9a-f]:%9d:%20" SCNu64 ":%15[a-z]:%9" SCNu32
+               "%16[0-9a-f]:%9d:%20" SCNu64 ":%15[a-z]:%9" SCNu32 ":%9" SCNu32
                ":%8[0-9a-f]:%n",
                held->engine, &pid, &held->started, kind, &held->permits,
-               held->ticket, &name) != 6 ||
+               &held->words, held->ticket, &name) != 7 ||
         name == 0 || (size_t)name >= length ||
         length - (size_t)name > HF_NAME_BYTES || !kind_of(kind, &held->kind))
         return false;
@@ -185,6 +185,20 @@ void hf_held_locks_each(const char *text, const char *engine,
             each(arg, &lines.held);
 }
 
+bool hf_held_locks_of_run(const char *text, pid_t pid,
+                          struct hf_held_lock *found)
+{
+    struct held_lines lines = {.next = text, .left = HF_HELD_LOCKS_LINES_MAX};
+
+    while (next_line(&lines)) {
+        if (lines.held.pid == pid) {
+            *found = lines.held;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* -------------------------------------------------------------- writing -- */
 
 void hf_held_locks_write_inherited(FILE *out, const char *text)
@@ -199,7 +213,8 @@ void hf_held_locks_write_inherited(FILE *out, const char *text)
 
 void hf_held_lock_write(FILE *out, const struct hf_held_lock *held)
 {
-    fprintf(out, "%s:%d:%" PRIu64 ":%s:%" PRIu32 ":%s:%s\n", held->engine,
-            (int)held->pid, held->started, hf_format_kind(held->kind),
-            held->permits, held->ticket, held->name);
+    fprintf(out, "%s:%d:%" PRIu64 ":%s:%" PRIu32 ":%" PRIu32 ":%s:%s\n",
+            held->engine, (int)held->pid, held->started,
+            hf_format_kind(held->kind), held->permits, held->words,
+            held->ticket, held->name);
 }

@@ -6,12 +6,13 @@
  *
  * The variable has one line for each lock, those of the outermost run first:
  *
- *   ENGINE:PID:STARTED:KIND:PERMITS:TICKET:NAME\n
+ *   ENGINE:PID:STARTED:KIND:PERMITS:WORDS:TICKET:NAME\n
  *
  * ENGINE is a digest of what hf_client_describe() says.  PID and STARTED are
  * the process that holds the lock (hf_process_started()).  PERMITS is 1, but
- * for a semaphore.  TICKET is the first eight digits of the ticket's id.  NAME
- * is the rest; it may contain ':' but no newline.
+ * for a semaphore.  WORDS is how many words the command has (outer_waits.h); 0
+ * if a timer ends the run.  TICKET is the first eight digits of the ticket's
+ * id.  NAME is the rest; it may contain ':' but no newline.
  *
  * An environment may be copied to a process that outlives the run.  Therefore
  * a line counts only while the process that it names is an ancestor of the
@@ -38,6 +39,7 @@ struct hf_held_lock {
     uint64_t started;
     enum hf_kind kind;
     uint32_t permits;
+    uint32_t words;
     char ticket[HF_HELD_LOCK_TICKET_BYTES];
     char name[HF_NAME_BYTES + 1];
 };
@@ -69,6 +71,11 @@ void hf_held_locks_each(const char *text, const char *engine,
                         void (*each)(void *arg,
                                      const struct hf_held_lock *held),
                         void *arg);
+
+/* Set ${found} to the first line of ${text} (NULL: none) that counts and is of
+ * the process ${pid}; false: there is none. */
+bool hf_held_locks_of_run(const char *text, pid_t pid,
+                          struct hf_held_lock *found);
 
 /* Write the lines of ${text} that count to ${out}; at most so many that the
  * kernel takes them, with HF_LOCKS_MAX more lines, in one variable. */

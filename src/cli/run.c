@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,16 @@ static int list_children(struct hf_process_list *spared)
     return hf_process_children(getpid(), spared) ? 0 : -1;
 }
 
+/* Does this process have a timer from before it became holdfast?  Of the kinds
+ * of timers only these are kept by an exec (setitimer(2)). */
+static bool has_timer(void)
+{
+    struct itimerval timer;
+
+    return getitimer(ITIMER_REAL, &timer) != 0 || timer.it_value.tv_sec != 0 ||
+           timer.it_value.tv_usec != 0;
+}
+
 /* Everything that must exist before the fork.  -1 with errno; what was opened
  * is closed by the exit. */
 static int set_up(struct hf_run *run)
@@ -38,6 +49,7 @@ static int set_up(struct hf_run *run)
     int ends[2];
 
     run->launcher = getpid();
+    run->has_timer = has_timer();
     run->group = getpgrp();
     hf_signals_block(&run->signals);
     run->signal_fd =

@@ -36,6 +36,8 @@ struct hf_run {
                          the supervisor */
     int supervisor_end; /* the supervisor's end; closed in the launcher */
     pid_t launcher;
+    bool has_timer;   /* the launcher has got a timer of whoever started it, as
+                         "alarm 5; exec holdfast run ..." makes one */
     pid_t group;      /* process group of the launcher, and of the command */
     pid_t supervisor; /* pid; 0 in the supervisor */
     struct hf_process_list spared; /* children the launcher had before an exec:

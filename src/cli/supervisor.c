@@ -617,14 +617,16 @@ static uint64_t advance_resigned(struct hf_supervisor *supervisor,
     return HF_FOREVER;
 }
 
-/* The wait is over: with a grant, or without. */
-static void advance_waiting(struct hf_supervisor *supervisor, uint64_t now_ms)
+/* Is the wait over: with a grant, or without?  Returns when to look again. */
+static uint64_t advance_waiting(struct hf_supervisor *supervisor,
+                                uint64_t now_ms)
 {
     if (!supervisor->acquire_done)
-        return;
+        return hf_supervisor_check_outer_waits(supervisor, now_ms);
     supervisor->granted_at_ms = now_ms;
     supervisor->state =
         supervisor->grant ? HF_SUPERVISOR_GRANTED : HF_SUPERVISOR_DONE;
+    return now_ms;
 }
 
 /* Do what can be done in this state.  Returns when to look again; HF_FOREVER:
@@ -633,8 +635,7 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     switch (supervisor->state) {
     case HF_SUPERVISOR_WAITING:
-        advance_waiting(supervisor, now_ms);
-        break;
+        return advance_waiting(supervisor, now_ms);
     case HF_SUPERVISOR_GRANTED:
         advance_granted(supervisor, now_ms);
         break;

@@ -17,6 +17,7 @@
 
 #include "cli/clock.h"
 #include "cli/environment.h"
+#include "cli/outer_waits.h"
 #include "cli/restart_policy.h"
 #include "cli/run.h"
 #include "cli/tree_termination.h"
@@ -58,6 +59,7 @@ struct hf_supervisor {
     bool announced;      /* the launcher was sent the tickets and GRANTED */
     bool tickets_shared; /* the launcher has descriptors of tickets */
     bool queued;         /* a ticket of this run has been in a queue */
+    bool nested;         /* it is inside of another run */
     bool lost;           /* the grant was lost */
     bool not_renewed; /* the lease was not renewed in time: the tree had to be
                          ended */
@@ -73,7 +75,10 @@ struct hf_supervisor {
                               or has to clear a line first */
     uint32_t epoch;        /* as last received, see struct hf_ipc_message */
     struct hf_error failure; /* why there is no grant, or no command */
-    uint64_t watch_at_ms;    /* when to ask for .loss_fd (again) */
+    struct hf_outer_waits outer_waits; /* what the tickets of this run say */
+    uint64_t outer_check_at_ms; /* when to look at the runs around this one */
+    uint64_t outer_check_ms;    /* from that to the next look */
+    uint64_t watch_at_ms;       /* when to ask for .loss_fd (again) */
     int loss_fd; /* readable when the grant is lost; -1: not watched yet */
     /* The command. */
     pid_t command;        /* pid; 0: not started; -1: could not be started */
@@ -133,7 +138,12 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
 
 /* Have the tickets of this run name the locks that runs around it hold, so
  * that others can detect a deadlock through it. */
-void hf_supervisor_inherit_holdings(const struct hf_supervisor *supervisor);
+void hf_supervisor_inherit_holdings(struct hf_supervisor *supervisor);
+
+/* The acquire is under way: if other runs around this one wait for it than its
+ * ticket says, have it say so.  Returns when to look again. */
+uint64_t hf_supervisor_check_outer_waits(struct hf_supervisor *supervisor,
+                                         uint64_t now_ms);
 
 /* Is one of the locks held by a run around this one, so that the wait would
  * never end?  True with .failure set. */

@@ -20,6 +20,23 @@
 #include "host/client.h"
 #include "host/client_url.h"
 #include "host/grant.h"
+#include "host/owner_grants.h"
+
+/* While it waits, a run looks at the runs around it this long after the look
+ * before: the shell that has started it begins to wait for it a moment later.
+ * Others look for a deadlock after a second. */
+#define OUTER_CHECK_FIRST_MS 25
+#define OUTER_CHECK_MAX_MS 1000
+
+/* How many words the command has; 0 if a timer ends this run. */
+static uint32_t count_words(const struct hf_run *run)
+{
+    uint32_t count = 0;
+
+    while (!run->has_timer && run->options->command[count] != NULL)
+        count++;
+    return count;
+}
 
 /* Fill what is the same for all locks of this run: all but .name and .ticket.
  */
@@ -32,7 +49,8 @@ static void describe_held(const struct hf_supervisor *supervisor,
     *held = (struct hf_held_lock){.pid = getpid(),
                                   .started = hf_process_started(getpid()),
                                   .kind = options->kind,
-                                  .permits = options->permits};
+                                  .permits = options->permits,
+                                  .words = count_words(supervisor->run)};
     hf_client_describe(supervisor->client, engine, sizeof engine);
     hf_held_lock_engine(engine, held->engine);
 }
@@ -62,19 +80,79 @@ bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
     return hf_environment_make(&values, environment);
 }
 
-/* Called for each lock that a run around this one holds. */
-static void inherit(void *arg, const struct hf_held_lock *held)
+/* Called for each lock that a run around this one holds: those of the runs that
+ * wait for this one; and the others. */
+static void inherit_waiting(void *arg, const struct hf_held_lock *held)
 {
-    hf_owner_grants_inherit(arg, held->name, held->ticket);
+    const struct hf_supervisor *supervisor = arg;
+
+    if (hf_outer_waits_have(&supervisor->outer_waits, held->pid))
+        hf_owner_grants_inherit(supervisor->client, held->name, held->ticket,
+                                true);
 }
 
-void hf_supervisor_inherit_holdings(const struct hf_supervisor *supervisor)
+static void inherit_others(void *arg, const struct hf_held_lock *held)
 {
+    const struct hf_supervisor *supervisor = arg;
+
+    if (!hf_outer_waits_have(&supervisor->outer_waits, held->pid))
+        hf_owner_grants_inherit(supervisor->client, held->name, held->ticket,
+                                false);
+}
+
+/* Find out which of the runs around this one wait for it, as far as that can be
+ * known.  A wait that has a limit ends by itself, so none does. */
+static void find_outer_waits(const struct hf_supervisor *supervisor,
+                             struct hf_outer_waits *waits)
+{
+    const struct hf_run *run = supervisor->run;
+
+    waits->count = 0;
+    if (run->options->wait_ms == HF_FOREVER && !run->has_timer)
+        hf_outer_waits_find(waits, getenv(HF_HELD_LOCKS_VARIABLE),
+                            run->launcher);
+}
+
+void hf_supervisor_inherit_holdings(struct hf_supervisor *supervisor)
+{
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
     struct hf_held_lock self;
 
+    supervisor->nested = text != NULL && text[0] != '\0';
+    if (!supervisor->nested)
+        return;
+    find_outer_waits(supervisor, &supervisor->outer_waits);
     describe_held(supervisor, &self);
-    hf_held_locks_each(getenv(HF_HELD_LOCKS_VARIABLE), self.engine, inherit,
-                       supervisor->client);
+    hf_owner_grants_disinherit(supervisor->client);
+    hf_held_locks_each(text, self.engine, inherit_waiting, supervisor);
+    hf_held_locks_each(text, self.engine, inherit_others, supervisor);
+    supervisor->outer_check_ms = OUTER_CHECK_FIRST_MS;
+}
+
+uint64_t hf_supervisor_check_outer_waits(struct hf_supervisor *supervisor,
+                                         uint64_t now_ms)
+{
+    struct hf_outer_waits waits;
+
+    if (!supervisor->nested || !supervisor->queued ||
+        supervisor->run->options->wait_ms != HF_FOREVER)
+        return HF_FOREVER;
+    if (now_ms < supervisor->outer_check_at_ms)
+        return supervisor->outer_check_at_ms;
+    find_outer_waits(supervisor, &waits);
+    if (waits.count != supervisor->outer_waits.count) {
+        uint64_t interval_ms = supervisor->outer_check_ms;
+
+        hf_supervisor_inherit_holdings(supervisor);
+        supervisor->outer_check_ms = interval_ms;
+        hf_grant_describe_again(supervisor->op);
+    }
+    supervisor->outer_check_at_ms = now_ms + supervisor->outer_check_ms;
+    supervisor->outer_check_ms =
+        2 * supervisor->outer_check_ms < OUTER_CHECK_MAX_MS
+            ? 2 * supervisor->outer_check_ms
+            : OUTER_CHECK_MAX_MS;
+    return supervisor->outer_check_at_ms;
 }
 
 /* Set .failure: ${held} would block this run for ever. */

@@ -366,21 +366,41 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_finish(core, a);
 }
 
+/* The acquisition by whose ticket ${a} waits behind others; NULL: none. */
+static struct hf_acquisition *behind(const struct hf_acquisition *a)
+{
+    return a->state == STATE(WAITING)
+               ? (struct hf_acquisition *)(uintptr_t)a->ops->behind(a)
+               : NULL;
+}
+
+void hf_acquisition_describe(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_acquisition *waiting = behind(a);
+
+    if (waiting == NULL)
+        return;
+    hf_ticket_description_want(waiting->tickets.current);
+    hf_acquisition_pump(core, waiting);
+}
+
 /* ------------------------------------------------ detection of deadlocks -- */
 
 static bool waits_by(const struct hf_acquisition *a,
                      struct hf_deadlock_wait *wait)
 {
-    const struct hf_acquisition *behind =
-        a->state == STATE(WAITING) ? a->ops->behind(a) : NULL;
+    const struct hf_acquisition *waiting = behind(a);
+    const struct hf_own_ticket *ticket;
 
-    if (behind == NULL)
+    if (waiting == NULL)
         return false;
+    ticket = waiting->tickets.current;
     *wait = (struct hf_deadlock_wait){
-        .queue = behind->queue,
-        .is_entry = behind->entry_mutex,
-        .ticket = &behind->tickets.current->id,
-        .text = behind->payload,
+        .queue = waiting->queue,
+        .is_entry = waiting->entry_mutex,
+        .ticket = &ticket->id,
+        .text =
+            hf_ticket_description_text(ticket->description, waiting->payload),
     };
     return true;
 }

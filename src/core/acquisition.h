@@ -364,6 +364,10 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
  * is under way, and LOST was not carried out. */
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
+/* DESCRIBE: write the text of the ticket by which ${a} waits behind others
+ * again, if there is one. */
+void hf_acquisition_describe(struct hf_core *core, struct hf_acquisition *a);
+
 /* --------------------------------- from the clock, and from the session -- */
 
 /* Request everything that is wanted and can be requested now; finish if nothing

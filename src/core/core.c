@@ -520,6 +520,9 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_DOWNGRADE:
         hf_acquisition_downgrade(core, event->as.acquisition);
         break;
+    case HF_EVENT_DESCRIBE:
+        hf_acquisition_describe(core, event->as.acquisition);
+        break;
     case HF_EVENT_START_OPERATION:
         hf_operation_start(core, event->as.operation);
         break;

@@ -290,7 +290,8 @@ enum hf_event_kind {
     HF_EVENT_RELEASE,
     HF_EVENT_SET_LIMIT,
     HF_EVENT_DOWNGRADE,
-    HF_EVENT_CHECK, /* is the session of our grants proven? */
+    HF_EVENT_DESCRIBE, /* what the ticket by which it waits says has changed */
+    HF_EVENT_CHECK,    /* is the session of our grants proven? */
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -372,7 +373,7 @@ struct hf_event {
                                         it is gone.  Else NULL or "" */
         } answer;
         struct hf_acquisition *acquisition; /* ACQUIRE, CANCEL, RELEASE,
-                                               DOWNGRADE */
+                                               DOWNGRADE, DESCRIBE */
         struct hf_operation *operation; /* START_OPERATION, CANCEL_OPERATION */
         struct {
             struct hf_acquisition *acquisition; /* a lease */

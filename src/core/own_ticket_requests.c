@@ -154,9 +154,8 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
         return;
     if (ticket->in.held.downgrade == HF_DOWNGRADE_DUE)
         ticket->in.held.downgrade = HF_DOWNGRADE_REQUESTED;
-    ticket->request.payload = description != NULL && description->is_sent
-                                  ? description->text
-                                  : *ticket->spec.payload;
+    ticket->request.payload =
+        hf_ticket_description_text(description, *ticket->spec.payload);
     send_request(core, ticket, HF_REQUEST_DOWNGRADE);
 }
 
@@ -472,7 +471,7 @@ static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
         !hf_ticket_id_equal(&request->ticket, &ticket->id))
         return;
     if (ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD))
-        hf_ticket_description_want(ticket);
+        hf_ticket_description_asked(ticket);
     if (ticket->state == STATE(QUEUED))
         ticket->in.queued.revoked = true;
     else if (ticket->state == STATE(HELD))

@@ -32,11 +32,26 @@ void hf_ticket_description_want(struct hf_own_ticket *ticket)
     if (description == NULL)
         description = ticket->description = new_description(ticket);
     if (description == NULL)
-        return; /* only people read it */
+        return;
     description->pending = true;
     description->retrying = false;
     description->at_ms = 0;
     description->retry = (struct hf_retry_state){0};
+}
+
+void hf_ticket_description_asked(struct hf_own_ticket *ticket)
+{
+    hf_ticket_description_want(ticket);
+    if (ticket->description != NULL)
+        ticket->description->asked = true;
+}
+
+const char *
+hf_ticket_description_text(const struct hf_ticket_description *description,
+                           const char *payload)
+{
+    return description != NULL && description->is_sent ? description->text
+                                                       : payload;
 }
 
 bool hf_ticket_description_is_due(

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a ticket of ours, written again because somebody has asked for
- * its release (DESCRIBE).  It is for people, who then see in the queue that the
- * owner was asked.  In ZooKeeper such a request overwrites the text, so that
- * otherwise the queue would not say who the owner is.
+ * The text of a ticket of ours, written again (DESCRIBE) for one of two
+ * reasons.  Somebody has asked for its release: people then see in the queue
+ * that the owner was asked; and in ZooKeeper such a request overwrites the
+ * text, so that otherwise the queue would not say who the owner is.  Or it has
+ * become known, or is known no longer, that what the owner holds waits with it.
  *
  * Only a downgrade waits for it, because both change the ticket.  At most one
  * is under way for a ticket, so requests that come close together may be shown
@@ -22,25 +23,34 @@
 
 struct hf_own_ticket;
 
-/* Allocated by the first request to release, because few tickets ever get one,
- * and freed with the ticket.  A pointer to one may be NULL: there was no such
- * request. */
+/* Allocated when it is first needed, because few tickets ever need it, and
+ * freed with the ticket.  A pointer to one may be NULL: the text was never
+ * written again. */
 struct hf_ticket_description {
     struct hf_request request; /* .busy until it was answered */
     struct hf_effect effect;
     bool pending;   /* to be requested, not before .at_ms */
     bool retrying;  /* the last one failed: .text stays as it is */
+    bool asked;     /* somebody has asked for the release of the ticket */
     bool is_sent;   /* .text is that of the ticket as it is now */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct hf_retry_state retry;
     /* The payload of the request.  When the host carries out the effect it
-     * appends what it has to say besides the payload of the acquisition. */
+     * writes here what the ticket is to say, unless .retrying. */
     char text[HF_PAYLOAD_BYTES];
 };
 
-/* Somebody has asked for the release of ${ticket}, which is in the queue: write
- * its text again.  Nothing is written if there is no memory. */
+/* Write the text of ${ticket}, which is in the queue, again.  Nothing is
+ * written if there is no memory: no decision rests on that it is. */
 void hf_ticket_description_want(struct hf_own_ticket *ticket);
+
+/* The same, because somebody has asked for the release of ${ticket}. */
+void hf_ticket_description_asked(struct hf_own_ticket *ticket);
+
+/* What the ticket says by now, if it was enqueued with ${payload}. */
+const char *
+hf_ticket_description_text(const struct hf_ticket_description *description,
+                           const char *payload);
 
 /* Is a DESCRIBE to be requested, now or later? */
 bool hf_ticket_description_is_due(

@@ -42,7 +42,7 @@ void hf_effects_carry_out(struct hf_client *client,
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
             hf_grant_write_payload(effect->request->own_ticket);
         else if (effect->request->kind == HF_REQUEST_DESCRIBE)
-            hf_grant_add_asked(effect->request->own_ticket);
+            hf_grant_write_description(effect->request->own_ticket);
         hf_client_metrics_request(client, effect->request);
         client->ops->request(client->engine, effect->request);
         break;

@@ -268,8 +268,14 @@ void hf_grant_write_payload(struct hf_own_ticket *ticket);
  * tickets, or NULL if several grants share the ticket. */
 struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket);
 
-/* Add asked= to the payload of ${ticket}, which is about to be written again,
- * if the text is one of ours. */
-void hf_grant_add_asked(struct hf_own_ticket *ticket);
+/* Write what ${ticket}, whose text is about to be written again, is to say now;
+ * with asked= if somebody has asked for its release and the text is one of
+ * ours. */
+void hf_grant_write_description(struct hf_own_ticket *ticket);
+
+/* What the owner of the acquire ${op} inherits has changed
+ * (hf_owner_grants_inherit()): if it waits, have its ticket say that.  Without
+ * the lock. */
+void hf_grant_describe_again(struct hf_op *op);
 
 #endif

@@ -60,23 +60,33 @@ static bool grow_payload(struct hf_grant *grant, size_t size)
     return true;
 }
 
-/* First what is the same for all tickets of the grant, then the limit, then
- * what its owner holds now. */
-void hf_grant_write_payload(struct hf_own_ticket *ticket)
+/* Write what a ticket of ${grant}, one of ${acquisition}, says now: first what
+ * is the same for all of its tickets, then the limit, then what its owner
+ * holds.  Returns the bytes before the last. */
+static size_t compose(char payload[HF_PAYLOAD_BYTES],
+                      const struct hf_grant *grant,
+                      const struct hf_acquisition *acquisition)
 {
-    struct hf_acquisition *acquisition = ticket->acquisition;
-    char payload[HF_PAYLOAD_BYTES];
     size_t least;
-    struct hf_grant *grant = hf_grant_of_ticket(ticket);
 
-    if (grant == NULL)
-        /* Several share the ticket, and its payload is that of the first. */
-        return;
     memcpy(payload, grant->payload, grant->payload_bytes);
     payload[grant->payload_bytes] = '\0';
     describe_limit(payload, acquisition);
     least = strlen(payload);
     hf_owner_grants_write(grant, payload);
+    return least;
+}
+
+void hf_grant_write_payload(struct hf_own_ticket *ticket)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_grant *grant = hf_grant_of_ticket(ticket);
+    size_t least;
+
+    if (grant == NULL)
+        /* Several share the ticket, and its payload is that of the first. */
+        return;
+    least = compose(payload, grant, ticket->acquisition);
     if (!grow_payload(grant, strlen(payload) + 1))
         /* Without memory for it, leave out what its owner holds. */
         payload[least] = '\0';
@@ -87,16 +97,39 @@ void hf_grant_write_payload(struct hf_own_ticket *ticket)
 /* The tickets of one grant use its payload one after the other.  A ticket that
  * is held has lost what it said to the next one.  It does not wait, so it need
  * not say what its owner holds. */
-void hf_grant_add_asked(struct hf_own_ticket *ticket)
+static void write_again(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
     struct hf_ticket_description *description = ticket->description;
     struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
+    const struct hf_grant *grant = hf_grant_of_ticket(ticket);
 
-    if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD &&
-        !description->retrying) {
+    if (ticket->state == HF_OWN_TICKET_QUEUED && grant != NULL) {
+        (void)compose(description->text, grant, acquisition);
+    } else if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD) {
         description->text[of_acquisition(parent)->payload_bytes] = '\0';
         describe_limit(description->text, acquisition);
     }
-    hf_owner_text_add_asked(description->text);
+}
+
+void hf_grant_write_description(struct hf_own_ticket *ticket)
+{
+    if (!ticket->description->retrying)
+        write_again(ticket);
+    if (ticket->description->asked)
+        hf_owner_text_add_asked(ticket->description->text);
+}
+
+void hf_grant_describe_again(struct hf_op *op)
+{
+    struct hf_grant *grant =
+        (struct hf_grant *)((char *)op - offsetof(struct hf_grant, op));
+    struct hf_event event = {.kind = HF_EVENT_DESCRIBE};
+    struct hf_client *client = grant->client;
+
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
+        return;
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(client, &event);
+    hf_monitor_leave(&client->monitor);
 }

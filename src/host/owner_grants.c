@@ -21,10 +21,23 @@ static struct hf_grant **bucket_of(struct hf_owner_grants *owner_grants,
 }
 
 void hf_owner_grants_inherit(struct hf_client *client, const char *name,
-                             const char *id)
+                             const char *id, bool waits)
 {
-    (void)hf_owner_text_add_hold(client->owner_grants.inherited,
-                                 HF_OWNER_INHERITED_BYTES, name, id);
+    struct hf_owner_grants *owner_grants = &client->owner_grants;
+
+    size_t room = HF_OWNER_INHERITED_BYTES - strlen(owner_grants->inherited);
+
+    if (waits)
+        (void)hf_owner_text_add_hold(owner_grants->inherited,
+                                     HF_OWNER_INHERITED_BYTES, name, id);
+    else if (room > sizeof(" outer=+"))
+        (void)hf_owner_text_add_outer(owner_grants->outer, room, name, id);
+}
+
+void hf_owner_grants_disinherit(struct hf_client *client)
+{
+    client->owner_grants.inherited[0] = '\0';
+    client->owner_grants.outer[0] = '\0';
 }
 
 /* At the head of the bucket, so the newest grant is named first. */
@@ -126,6 +139,24 @@ bool hf_owner_grants_conflict(uint64_t owner, const struct hf_lock *lock)
     return false;
 }
 
+static void append(char payload[HF_PAYLOAD_BYTES], const char *words)
+{
+    memcpy(payload + strlen(payload), words, strlen(words) + 1);
+}
+
+/* Add what the owner holds only as far as is known. */
+static void write_outer(char payload[HF_PAYLOAD_BYTES],
+                        const struct hf_grant *grant)
+{
+    const char *outer = grant->client->owner_grants.outer;
+
+    if (outer[0] == '\0')
+        return;
+    append(payload, outer);
+    if (grant->acquisition.deadline_at_ms != HF_FOREVER)
+        hf_owner_text_add_ends(payload);
+}
+
 /* The inherited locks come first, then those of ${grant}, then those of the
  * owner's other grants. */
 void hf_owner_grants_write(const struct hf_grant *grant,
@@ -136,13 +167,13 @@ void hf_owner_grants_write(const struct hf_grant *grant,
 
     if (grant->owner == 0)
         return;
+    write_outer(payload, grant);
     held = next_of_owner(*bucket_of(owner_grants, grant->owner), grant->owner);
     if (owner_grants->inherited[0] == '\0' && held == NULL && !has_some(grant))
         return;
     if (grant->acquisition.detection != NULL)
         hf_owner_text_add_detect(payload);
-    memcpy(payload + strlen(payload), owner_grants->inherited,
-           strlen(owner_grants->inherited) + 1);
+    append(payload, owner_grants->inherited);
     if (!write_grant(payload, grant))
         return;
     for (; held != NULL; held = next_of_owner(held->held_next, grant->owner)) {

@@ -25,16 +25,23 @@ struct hf_owner_grants {
     /* The grants that are held and whose owner is known, hashed by owner; the
      * newest first. */
     struct hf_grant *buckets[HF_OWNER_GRANTS_BUCKETS];
-    /* " holds=..." of what every owner of this client holds besides, or "". */
+    /* What every owner of this client holds besides, in words of a ticket's
+     * text or "": " holds=..." and " outer=...", together shorter than
+     * HF_OWNER_INHERITED_BYTES. */
     char inherited[HF_OWNER_INHERITED_BYTES];
+    char outer[HF_OWNER_INHERITED_BYTES];
 };
 
 /* Every owner of ${client} also holds the lock called ${name}, by the ticket
  * whose id begins with the eight hex digits of ${id}: the process was started
- * by one that holds it and that keeps it as long as this process lives
- * (holdfast run inside holdfast run). */
+ * by one that holds it (holdfast run inside holdfast run).  ${waits}: nothing
+ * of that one can go on before this process has ended, so its lock waits with
+ * us (holds=).  Else that is not known (outer=); all of those come last. */
 void hf_owner_grants_inherit(struct hf_client *client, const char *name,
-                             const char *id);
+                             const char *id, bool waits);
+
+/* Nothing is inherited any more. */
+void hf_owner_grants_disinherit(struct hf_client *client);
 
 /* ${grant} is held from now on; it is not held any more.  Nothing happens if
  * its owner is not known, or the second time. */
@@ -48,7 +55,8 @@ bool hf_owner_grants_conflict(uint64_t owner, const struct hf_lock *lock);
 /* Add holds= to ${payload} if the owner of ${grant}, which waits, holds
  * anything: the locks of that owner's other grants, and those of several locks
  * that ${grant} itself has already.  It stops when ${payload} is full.  If the
- * owner looks for deadlocks, detect is before it. */
+ * owner looks for deadlocks, detect is before it.  outer= is before both, and
+ * ends after that if the wait has a limit. */
 void hf_owner_grants_write(const struct hf_grant *grant,
                            char payload[HF_PAYLOAD_BYTES]);
 

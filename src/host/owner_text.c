@@ -29,7 +29,7 @@
 /* With these bounds, and numbers of at most twenty digits, all words fit. */
 #define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
 _Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit= "
-                      "permits= detect") +
+                      "permits= ends detect") +
                        (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)5 * 20 +
                        BOOT_DIGITS + TIME_BYTES + TEXT_BYTES +
                        HF_OWNER_INHERITED_BYTES <
@@ -217,6 +217,13 @@ void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit,
                    (unsigned long)permits);
 }
 
+void hf_owner_text_add_ends(char payload[HF_PAYLOAD_BYTES])
+{
+    size_t length = strlen(payload);
+
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " ends");
+}
+
 void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES])
 {
     size_t length = strlen(payload);
@@ -224,28 +231,39 @@ void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES])
     (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " detect");
 }
 
-/* A name that does not fit leaves a '+' instead, for which one byte is always
- * kept. */
-bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
-                            const char *id)
+/* Append ${name} and ${id} to the list that the word ${key} has; that word is
+ * the last one, or there is none.  A name that does not fit leaves a '+'
+ * instead, for which one byte is always kept. */
+static bool add_to_list(char *payload, size_t bytes, const char *key,
+                        const char *name, const char *id)
 {
     char encoded[3 * HF_NAME_BYTES + 1];
-    const char *before = strstr(payload, " holds=") ? "," : " holds=";
+    bool begun = strstr(payload, key) != NULL;
     size_t length = strlen(payload);
     int added;
 
-    /* No other word ends with it. */
-    if (length > 0 && payload[length - 1] == '+')
+    if (begun && payload[length - 1] == '+')
         return false;
     encode(encoded, sizeof(encoded), name);
-    added = snprintf(payload + length, bytes - length, "%s%s:%.*s", before,
-                     encoded, HF_TICKET_HOLD_DIGITS, id);
+    added = snprintf(payload + length, bytes - length, "%s%s:%.*s",
+                     begun ? "," : key, encoded, HF_TICKET_HOLD_DIGITS, id);
     /* One byte is kept for the '+' of the next. */
     if (added > 0 && (size_t)added + 1 < bytes - length)
         return true;
-    (void)snprintf(payload + length, bytes - length, "%s",
-                   before[0] == ',' ? "+" : " holds=+");
+    (void)snprintf(payload + length, bytes - length, "%s+", begun ? "" : key);
     return false;
+}
+
+bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
+                            const char *id)
+{
+    return add_to_list(payload, bytes, " holds=", name, id);
+}
+
+bool hf_owner_text_add_outer(char *payload, size_t bytes, const char *name,
+                             const char *id)
+{
+    return add_to_list(payload, bytes, " outer=", name, id);
 }
 
 /* -------------------------------------------------------------- reading -- */

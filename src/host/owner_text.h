@@ -54,6 +54,9 @@ void hf_owner_text_write(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
 void hf_owner_text_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit,
                              uint32_t permits);
 
+/* Append "ends": the wait has a limit. */
+void hf_owner_text_add_ends(char payload[HF_PAYLOAD_BYTES]);
+
 /* Append "detect": the owner looks for deadlocks. */
 void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES]);
 
@@ -63,6 +66,10 @@ void hf_owner_text_add_detect(char payload[HF_PAYLOAD_BYTES]);
  * no room; nothing may be added after that. */
 bool hf_owner_text_add_hold(char *payload, size_t bytes, const char *name,
                             const char *id);
+
+/* The same with "outer=", before any "holds=". */
+bool hf_owner_text_add_outer(char *payload, size_t bytes, const char *name,
+                             const char *id);
 
 /* Append " asked=" and the time of day to ${payload}, once.  Nothing is
  * appended if there is no room for all of it, or if the payload is not one of

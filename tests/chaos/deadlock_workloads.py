@@ -77,6 +77,13 @@ class Workload:
         return "%s:%d/%d" % (name, permits, limit), "%s:%d/%d" % (
             name, self.random.randint(limit - permits + 1, limit), limit)
 
+    def run_of(self, lock):
+        name, _, kind = lock.rpartition(":")
+        how = {"m": [], "r": ["--read"], "w": ["--write"]}.get(
+            kind, ["--permits", kind])
+        # Its holder may be evicted, which ends what it runs.
+        return [self.pool.holdfast, "run", "-q", "-c", self.pool.url, *how, name, "--"]
+
 
 class Deadlock(Workload):
     async def others(self, pairs):
@@ -226,13 +233,6 @@ class Ordered(Workload):
                 self.pool.threads, self.pool.url, self.name(self.locks.index(["m"])), "4",
                 "mutex", text=b"run 100\n")
 
-    def run_of(self, lock):
-        name, _, kind = lock.rpartition(":")
-        how = {"m": [], "r": ["--read"], "w": ["--write"]}.get(
-            kind, ["--permits", kind])
-        # Its holder may be evicted, which ends what it runs.
-        return [self.pool.holdfast, "run", "-q", "-c", self.pool.url, *how, name, "--"]
-
     async def nested(self):
         first, second = sorted(self.random.sample(range(self.NAMES), 2))
         inner = self.run_of(self.lock(second))
@@ -346,6 +346,58 @@ class Unknown(Circle):
                  for i in range(self.count)}
         await self.end(waits.pop(late), "HF_ETIMEDOUT")
         await self.release_in_order(waits, late)
+
+
+class Script(Workload):
+    """A run whose script goes on although a run inside of it waits: somebody
+    who has what that one waits for waits for the outer run."""
+
+    SCRIPTS = [
+        "INNER & read line",
+        "(INNER &); read line",
+        "(read line; kill $$) & INNER; :",
+        "trap exit TERM; (read line; kill $$) & INNER & wait $!",
+        "timeout 2 INNER; :",
+        "INNER -t 2s; :",
+        "perl -e 'alarm 2; exec @ARGV' bash -c 'INNER; :'; :",
+        "python3 -c 'import subprocess, sys\ntry: subprocess.run("
+        "sys.argv[1:], timeout=2)\nexcept subprocess.TimeoutExpired: pass' "
+        "INNER; :",
+        "echo 1 2 | xargs -n 1 -P 2 sh -c 'if [ $0 = 1 ]; then INNER; else "
+        "sleep 2; kill $PPID; fi'; :",
+        "printf 'all: one two\\none:\\n\\tINNER\\ntwo:\\n\\tsleep 2; "
+        "kill 0' | make -s -j2 -f -; :",
+    ]
+
+    def inner(self, script):
+        words = self.run_of(self.name(2) + ":m")
+        words[2:2] = ["-D"]
+        if " -t 2s" in script:
+            words[2:2] = ["-t", "2s"]
+            script = script.replace(" -t 2s", "")
+        return script.replace("INNER", " ".join([*words, "true"]))
+
+    async def run(self):
+        owner, = self.owners(1)
+        held = await owner.hold(self.name(2) + ":m")
+        outer = await asyncio.create_subprocess_exec(
+            "setpriv", "--pdeathsig", "KILL", "--",
+            *self.run_of(self.name(1) + ":m"), "bash", "-c",
+            "exec 3<&0; echo held; " + self.inner(
+                self.random.choice(self.SCRIPTS)).replace(
+                    "read line", "read line <&3"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        await outer.stdout.readline()
+        wait = owner.acquire(self.name(1) + ":m", detects=True)
+        await wait.queued()
+        await asyncio.sleep(self.random.uniform(1.2, 3.5))
+        outer.stdin.close()
+        await self.end(wait, "granted")
+        await wait.release()
+        await held.release()
+        async with asyncio.timeout(2 * waiting.LIMIT_S):
+            await outer.wait()
 
 
 async def run_all(pool, count, seed, *sorts):

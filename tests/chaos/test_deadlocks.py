@@ -22,6 +22,8 @@ These workloads have no deadlock:
   - by turns: all owners of a circle but one wait at any time.
   - a free permit: a circle has a semaphore in it of which somebody else holds
     a permit that is enough.
+  - script: a run inside of another one waits, while the script of the outer
+    one goes on, or goes on after a time.
   - unknown: one of a circle does not say what it holds.  It waits for ever,
     but it is not known.
 """
@@ -33,8 +35,8 @@ import sys
 import unittest
 
 import real_engines
-from deadlock_workloads import (ByTurns, Deadlock, FreePermit, Ordered, Unknown,
-                                run_all)
+from deadlock_workloads import (ByTurns, Deadlock, FreePermit, Ordered, Script,
+                                Unknown, run_all)
 from owners import Owners, Pool
 
 import testing
@@ -69,7 +71,7 @@ class Deadlocks(unittest.TestCase):
 
     def test_nobody_fails_without_one(self):
         looks = sum(workload.looks for workload in self.run_all(
-            Ordered, ByTurns, Ordered, FreePermit, Ordered, Unknown))
+            Ordered, ByTurns, Ordered, FreePermit, Script, Unknown, Script))
         print("%d workloads, %d waits of more than a second" % (COUNT, looks))
         self.assertGreater(looks, 0)
 

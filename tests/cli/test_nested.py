@@ -107,7 +107,7 @@ class Nested(harness.Case):
         """What it names is no ancestor, or another process with its pid."""
         _, out, _ = self.run_tool("job", "--", "sh", "-c", "echo $HOLDFAST_HELD")
         engine, _, started, rest = out.strip().split(":", 3)
-        self.assertRegex(rest, r"^mutex:1:[0-9a-f]{8}:job$")
+        self.assertRegex(rest, r"^mutex:1:3:[0-9a-f]{8}:job$")
         for pid in (os.getpid(), 1, 999999999, 0):
             self.environment["HOLDFAST_HELD"] = "%s:%d:%s:%s" % (
                 engine, pid, started, rest)
@@ -118,8 +118,8 @@ class Nested(harness.Case):
         _, out, _ = self.run_tool(
             "a:b", "c d", "--", *RUN, "--read", "inner", "--", "sh", "-c",
             'printf %s "$HOLDFAST_HELD"')
-        lines = [line.split(":", 6) for line in out.splitlines()]
-        self.assertEqual([line[3:5] + line[6:] for line in lines],
+        lines = [line.split(":", 7) for line in out.splitlines()]
+        self.assertEqual([line[3:5] + line[7:] for line in lines],
                          [["mutex", "1", "a:b"], ["mutex", "1", "c d"],
                           ["read", "1", "inner"]])
         self.assertEqual(lines[0][:3], lines[1][:3])
@@ -150,8 +150,8 @@ class Nested(harness.Case):
 
     def test_nonsense_is_ignored(self):
         for text in ("", "\n\n", ":::::::", "x" * 100000, "\udcff:1",
-                     "0123456789abcdef:1:1:mutex:1:01234567:",
-                     "0123456789abcdef:1:1:nothing:1:01234567:job\n" * 2000):
+                     "0123456789abcdef:1:1:mutex:1:1:01234567:",
+                     "0123456789abcdef:1:1:nothing:1:1:01234567:job\n" * 2000):
             self.environment["HOLDFAST_HELD"] = text
             status, out, err = self.run_tool("job", "--", "sh", "-c",
                                              'printf %s "$HOLDFAST_HELD"')
