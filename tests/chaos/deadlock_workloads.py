@@ -388,6 +388,15 @@ class Script(Workload):
                     "read line", "read line <&3"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL)
+        try:
+            await self.wait_for(owner, outer)
+        finally:
+            await held.release()
+            async with asyncio.timeout(2 * waiting.LIMIT_S):
+                await outer.wait()
+
+    async def wait_for(self, owner, outer):
+        """The owner is granted what the outer run has."""
         await outer.stdout.readline()
         wait = owner.acquire(self.name(1) + ":m", detects=True)
         await wait.queued()
@@ -395,9 +404,6 @@ class Script(Workload):
         outer.stdin.close()
         await self.end(wait, "granted")
         await wait.release()
-        await held.release()
-        async with asyncio.timeout(2 * waiting.LIMIT_S):
-            await outer.wait()
 
 
 async def run_all(pool, count, seed, *sorts):
