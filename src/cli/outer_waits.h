@@ -5,8 +5,8 @@
  * The locks of such a run wait together with this one, and then a deadlock can
  * go through them.  The locks of any other run may be released while this one
  * still waits: its command goes on beside us, or goes on when it is tired of
- * waiting.  If such a lock counted, somebody would be told of a deadlock who
- * would have got his lock in the end.  So the sure side is that a run does not
+ * waiting.  If such a lock counted, a wait would end with a deadlock that
+ * would have ended with the lock.  So the sure side is that a run does not
  * wait.
  *
  * A run is known to wait for this one only if all processes of its command's
