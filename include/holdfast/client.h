@@ -166,9 +166,10 @@ enum hf_metrics_flag {
 
 /* What a lock called ${name} is called in metrics: ${name}, or a name that
  * several locks share; at most 255 bytes of it are kept.  NULL: it counts among
- * the others.  Called once for each handle of a lock, when it is opened, with
- * locks of the library held: it must not call the library.  The text is copied
- * when it has returned. */
+ * the others, and so does what is no UTF-8 or has control characters.  Called
+ * once for each handle of a lock, when it is opened, with locks of the library
+ * held: it must not call the library.  The text is copied when it has returned.
+ */
 struct hf_metrics_name {
     const char *(*fn)(void *arg, const char *name);
     void *arg; /* valid until hf_client_close() has returned */

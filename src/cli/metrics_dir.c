@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -32,6 +33,9 @@
 #define FOLDED_TEMPORARY "folded.tmp"
 /* The name of a file without its suffix. */
 #define ID_BYTES 32
+/* Users that have a folded file of their own.  What those who come later count
+ * stays in their files. */
+#define FOLDS_MAX 64
 /* Files that one fold takes in; the rest waits for the next one. */
 #define ABSORBED_MAX ((size_t)65536)
 /* Names of files in "folded": those, and others that could not be removed. */
@@ -49,6 +53,18 @@ struct ids {
     size_t room;
 };
 
+/* A folded file: of the directory's owner and root, or of one other user.  So
+ * what a user makes up stays in a file that can be removed. */
+struct fold {
+    uid_t user;    /* ignored for the first one */
+    char name[32]; /* FOLDED, or that, '-' and the number of the user */
+    struct hf_metrics_sum sum;
+    struct ids in_file;  /* as the file says, in order */
+    struct ids absorbed; /* the dead of this pass, and of .in_file those that
+                            could not be removed */
+    bool is_bad;         /* the file cannot be read: fold nothing */
+};
+
 /* One pass through a directory. */
 struct pass {
     const char *path;
@@ -58,11 +74,9 @@ struct pass {
     char boot[HF_METRICS_BOOT_BYTES];
     struct hf_metrics_block *block; /* what was read last */
     struct hf_metrics_dir *result;
-    struct hf_metrics_sum folded;
-    struct ids in_folded; /* as "folded" says */
-    struct ids absorbed;  /* the dead of this pass, and of .in_folded those that
-                             could not be removed */
-    bool folded_is_bad;   /* "folded" cannot be read: fold nothing */
+    struct fold
+        folds[FOLDS_MAX]; /* the first one is of those who are trusted */
+    size_t fold_count;
     bool no_memory;
     uint64_t entries; /* that were looked at */
     struct hf_progress shown;
@@ -83,20 +97,36 @@ static bool add_id(struct ids *ids, const char id[ID_BYTES])
     return true;
 }
 
-static bool has_id(const struct ids *ids, const char id[ID_BYTES])
+static int compare_ids(const void *a, const void *b)
 {
-    for (size_t i = 0; i < ids->count; i++)
-        if (memcmp(ids->items[i], id, ID_BYTES) == 0)
-            return true;
-    return false;
+    return memcmp(a, b, ID_BYTES);
 }
 
-/* Print that ${name} is skipped, and why. */
-static void skip(struct pass *pass, const char *name, const char *why)
+static void sort_ids(struct ids *ids)
 {
+    if (ids->count > 0)
+        qsort(ids->items, ids->count, ID_BYTES, compare_ids);
+}
+
+/* ${ids} are sorted. */
+static bool has_id(const struct ids *ids, const char id[ID_BYTES])
+{
+    return ids->count > 0 &&
+           bsearch(id, ids->items, ids->count, ID_BYTES, compare_ids) != NULL;
+}
+
+/* Print that ${name} is skipped, whose it is if it was opened, and why. */
+static void skip(struct pass *pass, const char *name, const struct stat *stat,
+                 const char *why)
+{
+    char user[32] = "";
+
     pass->result->skipped++;
-    hf_ui_print("%.200s: skipped %s: %s", pass->path,
-                hf_quote(name, strlen(name)).text, why);
+    if (stat != NULL)
+        (void)snprintf(user, sizeof user, " of user %u",
+                       (unsigned)stat->st_uid);
+    hf_ui_print("%.200s: skipped %s%s: %s", pass->path,
+                hf_quote(name, strlen(name)).text, user, why);
 }
 
 /* --------------------------------------------------------------- a file -- */
@@ -164,6 +194,8 @@ static const char *read_block(int fd, struct hf_metrics_block *block)
     if (block->header.bytes != sizeof *block ||
         block->header.used > HF_METRICS_NAMES)
         return "damaged";
+    if (!hf_metrics_sum_check(block, HF_METRICS_NAMES, HF_METRICS_NUMBER_MAX))
+        return "it has numbers that no client counts to";
     return NULL;
 }
 
@@ -204,48 +236,6 @@ static int open_file(const struct pass *pass, const char *name,
     return -1;
 }
 
-/* Count the file of a client.  Whether it is dead is asked before it is read,
- * because the numbers of the dead do not change. */
-static void add_client(struct pass *pass, const char *name)
-{
-    struct hf_metrics_dir *result = pass->result;
-    const char *why;
-    struct stat stat;
-    bool dead;
-    int fd;
-
-    if (has_id(&pass->in_folded, name)) { /* a fold was killed */
-        if (pass->may_fold && unlinkat(pass->dir, name, 0) != 0 &&
-            !add_id(&pass->absorbed, name))
-            pass->no_memory = true;
-        return;
-    }
-    if ((fd = open_file(pass, name, &stat, &why)) < 0) {
-        if (errno != ENOENT)
-            skip(pass, name, why);
-        return;
-    }
-    dead = is_dead(pass, fd);
-    why = read_block(fd, pass->block);
-    close(fd);
-    if (why != NULL) {
-        skip(pass, name, why);
-        return;
-    }
-    if (!hf_metrics_sum_add(&result->sum, pass->block, HF_METRICS_NAMES))
-        pass->no_memory = true;
-    if (!dead) {
-        result->alive++;
-        return;
-    }
-    result->dead++;
-    if (pass->may_fold && !pass->folded_is_bad &&
-        pass->absorbed.count < ABSORBED_MAX &&
-        (!hf_metrics_sum_add(&pass->folded, pass->block, HF_METRICS_NAMES) ||
-         !add_id(&pass->absorbed, name)))
-        pass->no_memory = true;
-}
-
 /* Remove a file that a dead process did not finish.  A living one has a lock on
  * it, or makes another one. */
 static void remove_unfinished(const struct pass *pass, const char *name)
@@ -273,8 +263,8 @@ static size_t folded_bytes(uint64_t names, uint64_t ids)
 }
 
 /* Add the folded file in ${memory}.  NULL: done; else why not. */
-static const char *parse_folded(struct pass *pass, const char *memory,
-                                size_t bytes)
+static const char *parse_folded(struct pass *pass, struct fold *fold,
+                                const char *memory, size_t bytes)
 {
     const struct hf_metrics_block *block = (const void *)memory;
     uint8_t digest[HF_SHA256_BYTES];
@@ -295,25 +285,28 @@ static const char *parse_folded(struct pass *pass, const char *memory,
     memcpy(&ids, memory + at, sizeof ids);
     if (ids > IDS_MAX || folded_bytes(names, ids) != bytes)
         return "damaged";
+    if (!hf_metrics_sum_check(block, (size_t)names, HF_METRICS_SUM_MAX))
+        return "damaged";
     at += sizeof ids;
     for (uint64_t i = 0; i < ids; i++, at += ID_BYTES)
-        if (!add_id(&pass->in_folded, memory + at))
+        if (!add_id(&fold->in_file, memory + at))
             pass->no_memory = true;
-    if (!hf_metrics_sum_add(&pass->folded, block, (size_t)names) ||
+    sort_ids(&fold->in_file);
+    if (!hf_metrics_sum_add(&fold->sum, block, (size_t)names) ||
         !hf_metrics_sum_add(&pass->result->sum, block, (size_t)names))
         pass->no_memory = true;
     return NULL;
 }
 
-/* Read "folded", if it is there.  In a directory for all users another one may
- * have made it. */
-static void read_folded(struct pass *pass)
+/* Read the folded file, if it is there.  In a directory for all users another
+ * one may have made it. */
+static void read_folded(struct pass *pass, struct fold *fold)
 {
     const char *why = "too large";
     char *memory = NULL;
     struct stat stat;
     size_t bytes;
-    int fd = open_file(pass, FOLDED, &stat, &why);
+    int fd = open_file(pass, fold->name, &stat, &why);
 
     if (fd < 0 && errno == ENOENT)
         return;
@@ -328,18 +321,44 @@ static void read_folded(struct pass *pass)
         if (memory != NULL && !read_all(fd, memory, bytes))
             why = "it cannot be read";
         else if (memory != NULL)
-            why = parse_folded(pass, memory, bytes);
+            why = parse_folded(pass, fold, memory, bytes);
     }
     if (why != NULL && !pass->no_memory) {
-        pass->folded_is_bad = true;
-        skip(pass, FOLDED, why);
-        hf_ui_print("%.200s: nothing is folded while that is there; remove it "
-                    "to lose what it counts and begin anew",
+        fold->is_bad = true;
+        skip(pass, fold->name, fd >= 0 ? &stat : NULL, why);
+        hf_ui_print("%.200s: nothing is folded into it while that is there; "
+                    "remove it to lose what it counts and begin anew",
                     pass->path);
     }
     hf_free(memory);
     if (fd >= 0)
         close(fd);
+}
+
+static struct fold *new_fold(struct pass *pass, uid_t user, const char *name)
+{
+    struct fold *fold = &pass->folds[pass->fold_count++];
+
+    fold->user = user;
+    (void)snprintf(fold->name, sizeof fold->name, "%s", name);
+    read_folded(pass, fold);
+    return fold;
+}
+
+/* Where the files of ${user} are folded.  NULL: there is no room. */
+static struct fold *get_fold(struct pass *pass, uid_t user)
+{
+    char name[32];
+
+    if (user == 0 || user == pass->owner)
+        return &pass->folds[0];
+    for (size_t i = 1; i < pass->fold_count; i++)
+        if (pass->folds[i].user == user)
+            return &pass->folds[i];
+    if (pass->fold_count == FOLDS_MAX)
+        return NULL;
+    (void)snprintf(name, sizeof name, FOLDED "-%u", (unsigned)user);
+    return new_fold(pass, user, name);
 }
 
 static bool write_all(int fd, const void *from, size_t bytes)
@@ -356,37 +375,37 @@ static bool write_all(int fd, const void *from, size_t bytes)
     return true;
 }
 
-/* The folded file of this pass in memory, ${bytes} long; NULL: no memory. */
-static char *build_folded(struct pass *pass, size_t *bytes)
+/* The new folded file in memory, ${bytes} long; NULL: no memory. */
+static char *build_folded(struct fold *fold, size_t *bytes)
 {
-    uint64_t ids = pass->absorbed.count;
+    uint64_t ids = fold->absorbed.count;
     struct hf_metrics_block *block;
     char *memory, *at;
 
-    hf_metrics_sum_trim(&pass->folded);
-    *bytes = folded_bytes(pass->folded.count, ids);
+    hf_metrics_sum_trim(&fold->sum);
+    *bytes = folded_bytes(fold->sum.count, ids);
     if ((memory = hf_alloc(*bytes)) == NULL)
         return NULL;
     block = (void *)memory;
-    hf_metrics_sum_write(&pass->folded, block);
+    hf_metrics_sum_write(&fold->sum, block);
     memcpy(block->header.magic, HF_METRICS_MAGIC, sizeof block->header.magic);
     block->header.version = HF_METRICS_VERSION;
     block->header.byte_order = HF_METRICS_BYTE_ORDER;
     block->header.bytes = *bytes;
-    at = memory + hf_metrics_block_bytes(pass->folded.count);
+    at = memory + hf_metrics_block_bytes(fold->sum.count);
     memcpy(at, &ids, sizeof ids);
     at += sizeof ids;
     if (ids > 0)
-        memcpy(at, pass->absorbed.items, pass->absorbed.count * ID_BYTES);
+        memcpy(at, fold->absorbed.items, fold->absorbed.count * ID_BYTES);
     hf_sha256(memory, *bytes - HF_SHA256_BYTES,
               (uint8_t *)memory + *bytes - HF_SHA256_BYTES);
     return memory;
 }
 
-/* Put the ${bytes} of ${memory} into a new file and give it the name "folded".
- * False with errno. */
-static bool replace_folded(const struct pass *pass, const char *memory,
-                           size_t bytes)
+/* Put the ${bytes} of ${memory} into a new file and give it the ${name}.  False
+ * with errno. */
+static bool replace_folded(const struct pass *pass, const char *name,
+                           const char *memory, size_t bytes)
 {
     bool done;
     int fd;
@@ -400,35 +419,109 @@ static bool replace_folded(const struct pass *pass, const char *memory,
     done = write_all(fd, memory, bytes) && fsync(fd) == 0;
     close(fd);
     return done &&
-           renameat(pass->dir, FOLDED_TEMPORARY, pass->dir, FOLDED) == 0 &&
+           renameat(pass->dir, FOLDED_TEMPORARY, pass->dir, name) == 0 &&
            fsync(pass->dir) == 0;
 }
 
 /* The files of the dead are removed once the sum that has them is there. */
-static hf_status fold(struct pass *pass, struct hf_error *error)
+static hf_status write_fold(const struct pass *pass, struct fold *fold,
+                            struct hf_error *error)
 {
     char name[ID_BYTES + sizeof HF_METRICS_LIVE_SUFFIX];
     char *memory;
     size_t bytes;
     bool done;
 
-    if (pass->absorbed.count == 0)
-        return HF_OK;
-    if ((memory = build_folded(pass, &bytes)) == NULL)
+    if ((memory = build_folded(fold, &bytes)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    done = replace_folded(pass, memory, bytes);
+    done = replace_folded(pass, fold->name, memory, bytes);
     hf_free(memory);
     if (!done)
         return hf_error_set(
             error, errno == ENOSPC || errno == EDQUOT ? HF_EFULL : HF_EDIR,
             "cannot fold the files of the dead in %.200s: %s", pass->path,
             hf_errno_text(errno));
-    for (size_t i = 0; i < pass->absorbed.count; i++) {
+    for (size_t i = 0; i < fold->absorbed.count; i++) {
         (void)snprintf(name, sizeof name, "%.*s%s", ID_BYTES,
-                       pass->absorbed.items[i], HF_METRICS_LIVE_SUFFIX);
+                       fold->absorbed.items[i], HF_METRICS_LIVE_SUFFIX);
         (void)unlinkat(pass->dir, name, 0);
     }
     return HF_OK;
+}
+
+static hf_status fold_all(struct pass *pass, struct hf_error *error)
+{
+    hf_status status = HF_OK;
+
+    for (size_t i = 0; i < pass->fold_count && status == HF_OK; i++)
+        if (pass->folds[i].absorbed.count > 0)
+            status = write_fold(pass, &pass->folds[i], error);
+    return status;
+}
+
+/* -------------------------------------------------------------- a client -- */
+
+/* Count a dead client, whose block was read last, in ${fold}; NULL: there is no
+ * room for its user. */
+static void absorb(struct pass *pass, struct fold *fold, const char *name)
+{
+    if (fold == NULL || !pass->may_fold || fold->is_bad ||
+        fold->absorbed.count >= ABSORBED_MAX)
+        return;
+    if (!hf_metrics_sum_add(&fold->sum, pass->block, HF_METRICS_NAMES) ||
+        !add_id(&fold->absorbed, name))
+        pass->no_memory = true;
+}
+
+/* Is ${name} in a folded file already, because a fold was killed?  Then remove
+ * it. */
+static bool was_absorbed(struct pass *pass, struct fold *fold, const char *name)
+{
+    if (fold == NULL || !has_id(&fold->in_file, name))
+        return false;
+    if (pass->may_fold && unlinkat(pass->dir, name, 0) != 0 &&
+        !add_id(&fold->absorbed, name))
+        pass->no_memory = true;
+    return true;
+}
+
+/* Count the open file of a client.  Whether it is dead is asked before it is
+ * read, because the numbers of the dead do not change. */
+static void add_open_client(struct pass *pass, const char *name, int fd,
+                            const struct stat *stat)
+{
+    struct hf_metrics_dir *result = pass->result;
+    struct fold *fold = get_fold(pass, stat->st_uid);
+    const char *why;
+    bool dead;
+
+    if (was_absorbed(pass, fold, name))
+        return;
+    dead = is_dead(pass, fd);
+    if ((why = read_block(fd, pass->block)) != NULL) {
+        skip(pass, name, stat, why);
+        return;
+    }
+    if (!hf_metrics_sum_add(&result->sum, pass->block, HF_METRICS_NAMES))
+        pass->no_memory = true;
+    result->alive += !dead;
+    result->dead += dead;
+    if (dead)
+        absorb(pass, fold, name);
+}
+
+static void add_client(struct pass *pass, const char *name)
+{
+    const char *why;
+    struct stat stat;
+    int fd = open_file(pass, name, &stat, &why);
+
+    if (fd >= 0) {
+        add_open_client(pass, name, fd, &stat);
+        close(fd);
+    } else if (errno != ENOENT) {
+        skip(pass, name, NULL, why);
+    }
 }
 
 /* ---------------------------------------------------------- the directory --
@@ -441,6 +534,20 @@ static bool has_form(const char *name, const char *suffix)
            strcmp(name + ID_BYTES, suffix) == 0;
 }
 
+/* Is ${name} the folded file of a user who is not among the trusted?  Read it,
+ * if his files have not done so before. */
+static bool add_folded_of_user(struct pass *pass, const char *name)
+{
+    char expected[32];
+    unsigned user;
+
+    if (sscanf(name, FOLDED "-%10u", &user) != 1 || user == 0 ||
+        user == pass->owner)
+        return false;
+    (void)snprintf(expected, sizeof expected, FOLDED "-%u", user);
+    return strcmp(name, expected) == 0 && get_fold(pass, user) != NULL;
+}
+
 static void add_entry(struct pass *pass, const char *name)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
@@ -450,8 +557,8 @@ static void add_entry(struct pass *pass, const char *name)
         add_client(pass, name);
     else if (has_form(name, HF_METRICS_NEW_SUFFIX))
         remove_unfinished(pass, name);
-    else
-        skip(pass, name, "its name is none of a file of metrics");
+    else if (!add_folded_of_user(pass, name))
+        skip(pass, name, NULL, "its name is none of a file of metrics");
 }
 
 static void show_progress(struct pass *pass)
@@ -496,7 +603,7 @@ static hf_status read_entries(struct pass *pass, struct hf_error *error)
         return hf_error_set(error, HF_EDIR, "cannot list %.200s: %s",
                             pass->path, hf_errno_text(errno));
     }
-    read_folded(pass);
+    (void)new_fold(pass, pass->owner, FOLDED);
     while (!pass->no_memory && (entry = readdir(listing)) != NULL) {
         add_entry(pass, entry->d_name);
         show_progress(pass);
@@ -522,27 +629,40 @@ static hf_status run_pass(struct pass *pass, struct hf_error *error)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     if ((status = lock_dir(pass, error)) == HF_OK &&
         (status = read_entries(pass, error)) == HF_OK && pass->may_fold)
-        status = fold(pass, error);
+        status = fold_all(pass, error);
     return status;
+}
+
+static void free_pass(struct pass *pass)
+{
+    hf_free(pass->block);
+    for (size_t i = 0; i < pass->fold_count; i++) {
+        hf_free(pass->folds[i].in_file.items);
+        hf_free(pass->folds[i].absorbed.items);
+        hf_metrics_sum_free(&pass->folds[i].sum);
+    }
+    hf_free(pass);
 }
 
 hf_status hf_metrics_dir_read(const char *path, struct hf_metrics_dir *result,
                               struct hf_error *error)
 {
-    struct pass pass = {.path = path, .result = result};
-    hf_status status = hf_metrics_open_dir(path, false, &pass.dir, error);
+    struct pass *pass = hf_alloc(sizeof *pass);
+    hf_status status;
 
     *result = (struct hf_metrics_dir){.alive = 0};
-    if (status != HF_OK)
-        return status;
-    hf_progress_begin(&pass.shown);
-    status = run_pass(&pass, error);
-    hf_ui_clear_wait();
-    close(pass.dir); /* and the lock ends */
-    hf_free(pass.block);
-    hf_free(pass.in_folded.items);
-    hf_free(pass.absorbed.items);
-    hf_metrics_sum_free(&pass.folded);
+    if (pass == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    pass->path = path;
+    pass->result = result;
+    status = hf_metrics_open_dir(path, false, &pass->dir, error);
+    if (status == HF_OK) {
+        hf_progress_begin(&pass->shown);
+        status = run_pass(pass, error);
+        hf_ui_clear_wait();
+        close(pass->dir); /* and the lock ends */
+    }
+    free_pass(pass);
     if (status != HF_OK)
         hf_metrics_sum_free(&result->sum);
     return status;

@@ -13,7 +13,7 @@
 
 #include "core/memory.h"
 #include "core/name_list.h"
-#include "metrics/metrics_families.h"
+#include "metrics/metrics_block.h"
 
 /* Names that have numbers of their own, as many as a client has. */
 #define NAMES_MAX HF_METRICS_NAMES

@@ -61,7 +61,8 @@ bool hf_client_metrics_on(const struct hf_client *client)
     return client->metrics.file.block != NULL;
 }
 
-/* Without a text the name counts among the others. */
+/* Without a text the name counts among the others, and so it does if a program
+ * chooses one that the format cannot have. */
 void hf_client_metrics_name(const struct hf_client *client, const char *name,
                             char text[HF_METRICS_NAME_BYTES],
                             struct hf_metrics_name_ref *ref)
@@ -71,7 +72,7 @@ void hf_client_metrics_name(const struct hf_client *client, const char *name,
     *ref = (struct hf_metrics_name_ref){.text = NULL};
     if (chosen->fn != NULL)
         name = chosen->fn(chosen->arg, name);
-    if (name == NULL)
+    if (name == NULL || !hf_metrics_name_valid(name))
         return;
     ref->id = hf_metrics_name_id(name, text);
     ref->text = text;

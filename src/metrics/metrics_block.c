@@ -43,6 +43,21 @@ uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES])
     return id;
 }
 
+bool hf_metrics_name_valid(const char *name)
+{
+    size_t bytes = strlen(name);
+    uint32_t code;
+
+    if (bytes == 0 || strcmp(name, HF_METRICS_OTHERS) == 0)
+        return false;
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(name + at, bytes - at, &code);
+        if (length == 0 || hf_utf8_control(code))
+            return false;
+    }
+    return true;
+}
+
 /* The bucket is the number of bounds that ${us} exceeds. */
 struct hf_metrics_duration hf_metrics_duration(uint64_t us)
 {

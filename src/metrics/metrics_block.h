@@ -25,8 +25,16 @@
 /* Entries of a client, and room for a name with its NUL. */
 #define HF_METRICS_NAMES 64
 #define HF_METRICS_NAME_BYTES 256
+/* The value of "name" for the names that have no numbers of their own.  No lock
+ * can have it, because names do not begin with '/'. */
+#define HF_METRICS_OTHERS "/other"
 /* Statuses have numbers below this. */
 #define HF_METRICS_STATUSES 64
+
+/* No client counts so far: 2^56 us are 2283 years.  And a sum of clients ends
+ * where the buckets of a histogram can still be added up. */
+#define HF_METRICS_NUMBER_MAX (UINT64_C(1) << 56)
+#define HF_METRICS_SUM_MAX (UINT64_C(1) << 59)
 
 /* In a file: who wrote it, and in which form. */
 #define HF_METRICS_MAGIC "HFMETRIC"
@@ -104,6 +112,10 @@ struct hf_metrics_name_ref {
 /* Write ${name} to ${text}, and return its id, which is not 0.  A name that is
  * too long is cut, and ends with '~' and its id in hex. */
 uint64_t hf_metrics_name_id(const char *name, char text[HF_METRICS_NAME_BYTES]);
+
+/* Can ${name} be that of a lock in metrics?  It is UTF-8 without control
+ * characters, and not what all others share. */
+bool hf_metrics_name_valid(const char *name);
 
 /* A duration, and its bucket in every histogram.  All zero: none. */
 struct hf_metrics_duration {

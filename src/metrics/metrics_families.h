@@ -9,10 +9,6 @@
 #include "metrics/metrics_sum.h"
 #include "metrics/openmetrics.h"
 
-/* The value of "name" for the names that have no numbers of their own.  No lock
- * can have it, because names do not begin with '/'. */
-#define HF_METRICS_OTHERS "/other"
-
 /* Write all families. */
 void hf_metrics_write_families(struct hf_openmetrics *out,
                                const struct hf_metrics_sum *sum);

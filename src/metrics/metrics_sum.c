@@ -6,6 +6,7 @@
 #include "metrics/metrics_sum.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,26 +16,58 @@
 
 /* -------------------------------------------------------------- reading -- */
 
+static bool are_below(const void *numbers, size_t bytes, uint64_t most)
+{
+    const uint64_t *number = numbers;
+
+    for (size_t i = 0; i < bytes / sizeof(*number); i++)
+        if (number[i] > most)
+            return false;
+    return true;
+}
+
+/* All but the header, the ids and the names are numbers. */
+bool hf_metrics_sum_check(const struct hf_metrics_block *block, size_t entries,
+                          uint64_t most)
+{
+    const size_t first = offsetof(struct hf_metrics_block, all);
+
+    if (!are_below(&block->all, hf_metrics_block_bytes(0) - first, most))
+        return false;
+    for (size_t i = 0; i < entries; i++) {
+        const struct hf_metrics_entry *entry = &block->entries[i];
+
+        if (entry->weight > most ||
+            !are_below(&entry->series, sizeof(entry->series), most))
+            return false;
+    }
+    return true;
+}
+
+static void add(uint64_t *to, uint64_t number)
+{
+    *to = number < HF_METRICS_SUM_MAX - *to ? *to + number : HF_METRICS_SUM_MAX;
+}
+
 static void add_histogram(struct hf_histogram *to,
                           const struct hf_metrics_histogram *from)
 {
-    to->sum_us += from->sum_us;
+    add(&to->sum_us, from->sum_us);
+    to->count = 0;
     for (size_t i = 0; i < HF_HISTOGRAM_BUCKETS; i++) {
-        uint64_t count = from->buckets[i];
-
-        to->buckets[i] += count;
-        to->count += count;
+        add(&to->buckets[i], from->buckets[i]);
+        to->count += to->buckets[i];
     }
 }
 
 static void add_series(struct hf_lock_stats *to,
                        const struct hf_metrics_series *from)
 {
-    to->acquired += from->acquired;
-    to->waited += from->waited;
-    to->failed += from->failed;
-    to->lost += from->lost;
-    to->revoked += from->revoked;
+    add(&to->acquired, from->acquired);
+    add(&to->waited, from->waited);
+    add(&to->failed, from->failed);
+    add(&to->lost, from->lost);
+    add(&to->revoked, from->revoked);
     add_histogram(&to->wait, &from->wait);
     add_histogram(&to->hold, &from->hold);
     add_histogram(&to->handoff, &from->handoff);
@@ -64,14 +97,30 @@ static struct hf_metrics_sum_name *get_name(struct hf_metrics_sum *sum,
     return names;
 }
 
-/* The text of an entry is that of another process: it may be anything. */
-static void copy_text(char text[HF_METRICS_NAME_BYTES],
-                      const struct hf_metrics_entry *entry)
+/* Is ${id} that of ${text}?  A name that was cut has its own id at its end.  A
+ * text has one id only. */
+static bool is_id_of(uint64_t id, const char *text)
 {
-    memcpy(text, entry->name, HF_METRICS_NAME_BYTES);
-    text[HF_METRICS_NAME_BYTES - 1] = '\0';
-    if (!hf_utf8_valid(text, strlen(text)))
-        hf_utf8_make_printable(text, true);
+    enum { TAIL = 17, CUT = HF_METRICS_NAME_BYTES - 1 - 3 };
+
+    char unused[HF_METRICS_NAME_BYTES], tail[TAIL + 1];
+    size_t bytes = strlen(text);
+
+    if (bytes < CUT || text[bytes - TAIL] != '~' ||
+        strspn(text + bytes - TAIL + 1, "0123456789abcdef") != TAIL - 1)
+        return hf_metrics_name_id(text, unused) == id;
+    (void)snprintf(tail, sizeof(tail), "~%016" PRIx64, id);
+    return strcmp(text + bytes - TAIL, tail) == 0;
+}
+
+/* Has ${entry} a name that a client has written?  Then no other entry of any
+ * file has it under another id, and it appears once. */
+static bool is_named(const struct hf_metrics_entry *entry)
+{
+    return entry->id != 0 &&
+           memchr(entry->name, '\0', sizeof(entry->name)) != NULL &&
+           hf_metrics_name_valid(entry->name) &&
+           is_id_of(entry->id, entry->name);
 }
 
 static bool add_entry(struct hf_metrics_sum *sum,
@@ -79,12 +128,12 @@ static bool add_entry(struct hf_metrics_sum *sum,
 {
     struct hf_metrics_sum_name *name;
 
-    if (entry->id == 0)
+    if (!is_named(entry))
         return true;
     if ((name = get_name(sum, entry->id)) == NULL)
         return false;
-    name->weight += entry->weight;
-    copy_text(name->text, entry);
+    add(&name->weight, entry->weight);
+    memcpy(name->text, entry->name, sizeof(name->text));
     add_series(&name->stats, &entry->series);
     return true;
 }
@@ -99,10 +148,10 @@ bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
     add_series(&sum->all, &block->all);
     add_series(&sum->named, &block->named);
     for (size_t i = 0; i < HF_METRICS_STATUSES; i++)
-        sum->ended[i] += block->ended[i];
-    sum->reconnects += block->reconnects;
-    sum->suspensions += block->suspensions;
-    sum->sessions_lost += block->sessions_lost;
+        add(&sum->ended[i], block->ended[i]);
+    add(&sum->reconnects, block->reconnects);
+    add(&sum->suspensions, block->suspensions);
+    add(&sum->sessions_lost, block->sessions_lost);
     add_histogram(&sum->round_trip, &block->round_trip);
     for (size_t i = 0; i < entries && i < used; i++)
         if (!add_entry(sum, &block->entries[i]))

@@ -36,8 +36,15 @@ struct hf_metrics_sum {
     size_t room;
 };
 
-/* Add ${block}, of which ${entries} entries were read, and whose header was
- * checked.  False if there is no memory; the sum is then not usable. */
+/* Is no number of ${block}, of which ${entries} entries were read, above
+ * ${most}?  Another user may have written any. */
+bool hf_metrics_sum_check(const struct hf_metrics_block *block, size_t entries,
+                          uint64_t most);
+
+/* Add ${block}, of which ${entries} entries were read, and which was checked.
+ * No number rises above HF_METRICS_SUM_MAX.  What an entry has whose name no
+ * client would write remains among the others.  False if there is no memory;
+ * the sum is then not usable. */
 bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
                         const struct hf_metrics_block *block, size_t entries);
 

@@ -223,6 +223,37 @@ class LockDirectory(harness.Case):
         self.assertEqual(self.finish(second), (0, "", ""))
         self.assertEqual(self.finish(start(54321, "--try"))[0], 0)
 
+    @unittest.skipUnless(shutil.which("systemd-tmpfiles"),
+                         "no cleaner of temporary directories")
+    def test_a_cleaner_of_temporary_directories(self):
+        """It takes away the floor that nobody uses, and leaves that of a
+        client which came after the floor had been old."""
+        top, config = self.path("tmp"), self.path("tmpfiles.conf")
+        state = os.path.join(top, "state")
+        floor = os.path.join(state, "floor")
+        url = "file:%s?state=%s" % (os.path.join(top, "root"), state)
+        os.mkdir(top)
+        with open(config, "w", encoding="ascii") as file:
+            file.write("e %s - - - mM:10d\n" % top)
+
+        def grow_old():
+            for path in (floor, state):
+                os.utime(path, (1000, 1000))
+
+        def clean_up():
+            subprocess.run(["systemd-tmpfiles", "--clean", config], check=True)
+        self.assertEqual(self.run_tool("-c", url, "a", "--", "true")[0], 0)
+        grow_old()
+        holder = self.holder("-c", url)
+        clean_up()
+        self.assertTrue(os.path.exists(floor))
+        grow_old()
+        clean_up()
+        self.assertFalse(os.path.exists(floor))
+        self.assertEqual(self.run_tool("-c", url, "b", "--", "true")[0], 0)
+        self.assertTrue(os.path.exists(floor))
+        self.assertEqual(self.finish(holder)[0], 0)
+
     def test_url_of_the_environment_and_of_the_option(self):
         self.environment["HOLDFAST_URL"] = "file:" + self.path("other")
         self.holder("-c", "file:" + self.locks)

@@ -3,10 +3,12 @@
 of Prometheus' own library for Python; files of the living, of the dead and of
 others in one directory.
 
-    test_metrics.py [File] [ZooKeeper] [Redis] [PostgreSql] [Directory] [Text] [Log]
+    test_metrics.py [File] [ZooKeeper] [Redis] [PostgreSql] [Directory]
+                    [Neighbours] [Text] [Log]
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import pty
@@ -607,6 +609,145 @@ class Directory(Case):
             os.close(held)
         self.assertEqual((status, out), (75, ""))
         self.assertIn("lslocks", err)
+
+
+def histogram(first=1, total_us=1000):
+    return struct.pack("<Q20Q", total_us, first, *[0] * (BUCKETS - 1))
+
+
+def series(count=1, of=None):
+    return struct.pack("<5Q", count, count, 0, 0, 0) + 3 * (of or histogram())
+
+
+def entry(name, of=None, number=None, weight=9):
+    """A name with its numbers, as a client writes it unless ${number} is
+    given."""
+    if number is None:
+        number, = struct.unpack("<Q", hashlib.sha256(name).digest()[:8])
+    return struct.pack("<QQ", number, weight) + name.ljust(256, b"\0") + (
+        of or series())
+
+
+def file_of_metrics(*entries, of=None):
+    """The file of a client that was closed."""
+    of = of or series(len(entries))
+    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        boot = file.read(36)
+    body = (of + of + struct.pack("<64Q", len(entries), *[0] * 63) + bytes(24) +
+            histogram() + b"".join(entries).ljust(64 * 816, b"\0"))
+    return (b"HFMETRIC" + struct.pack("<IIQ40s5Q", 1, 0x01020304, BYTES, boot,
+                                      1, 1, 1, 2, len(entries)) + body)
+
+
+class Neighbours(Case):
+    """Other users write into the directory whatever they like."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.metrics)
+        os.chmod(self.metrics, 0o1777)
+
+    def put(self, content, user=None, name=None):
+        path = os.path.join(self.metrics, name or
+                            "%032x.live" % random.getrandbits(128))
+        with open(path, "wb") as file:
+            file.write(content)
+        if user is not None:
+            os.chown(path, user, user)
+        return path
+
+    def test_names_that_no_client_writes(self):
+        """They count among the others, and nothing of them is printed."""
+        bad = [b"\x1b]0;title\x07\x1b[2J", b"line\rfeed\n", b"\xc2\x9b31m",
+               b"no \xff utf-8", b"/other", b"", b"x" * 256]
+        self.put(file_of_metrics(
+            entry(b"good"), *[entry(name) for name in bad],
+            entry(b"same", number=7), entry(b"same", number=8),
+            entry(b"same~0123456789abcdef", number=0x0123456789abcdef)))
+        for _ in range(2):  # and the same when it was folded
+            text = self.printed("--dir", self.metrics)
+            self.assertEqual(
+                [sign for sign in text if sign != "\n" and not
+                 sign.isprintable()], [])
+            seen = Samples(text)
+            self.assertEqual(
+                {key[1][1]: value for key, value in seen.items() if key[0] ==
+                 "holdfast_client_lock_acquires_total"},
+                {"good": 1, "/other": len(bad) + 3})
+        self.assertEqual(self.files(), ["folded"])
+
+    def test_numbers_that_no_client_counts_to(self):
+        """A sum of them would begin at zero again, and buckets fall."""
+        self.put(file_of_metrics(entry(b"good")))
+        for bad in (file_of_metrics(entry(b"a"), of=series(1 << 63)),
+                    file_of_metrics(entry(b"a", of=series(of=histogram(
+                        (1 << 57) + 1)))),
+                    file_of_metrics(entry(b"a", weight=1 << 60)),
+                    file_of_metrics(entry(b"a", of=series(of=histogram(
+                        total_us=(1 << 64) - 1))))):
+            path = self.put(bad)
+            status, out, err = self.tool("--dir", self.metrics)
+            self.assertEqual(status, 0)
+            self.assertIn('skipped "%s" of user %d: it has numbers that no' % (
+                os.path.basename(path), os.getuid()), err)
+            seen = Samples(out)
+            self.assertEqual(seen.acquires(), {"HF_OK": 1})
+            self.assertEqual(seen.of("files", state="skipped"), 1)
+            os.remove(path)
+
+    def test_a_sum_ends_before_it_wraps(self):
+        most = 1 << 56
+        for _ in range(300):
+            self.put(file_of_metrics(entry(
+                b"a", of=series(most, histogram(most, most))), of=series(
+                    most, histogram(most, most))))
+        for _ in range(2):
+            seen = self.sum()
+            self.assertEqual(seen.of("lock_wait_seconds_count", name="a"),
+                             1 << 59)
+            buckets = [value for key, value in seen.items() if key[0] ==
+                       "holdfast_client_wait_seconds_bucket"]
+            self.assertEqual(buckets, sorted(buckets))
+
+    def test_any_bytes_in_any_place(self):
+        chosen = random.Random(1)
+        good = file_of_metrics(*[entry(b"name%d" % i) for i in range(64)])
+        for _ in range(300):
+            bad = bytearray(good)
+            for _ in range(chosen.choice([1, 2, 8, 64])):
+                at = chosen.choice([chosen.randrange(104),
+                                    chosen.randrange(len(bad))])
+                bad[at:at + 8] = struct.pack("<Q", chosen.choice([
+                    0, 1, 63, 64, 65, 1 << 31, 1 << 55, 1 << 63,
+                    (1 << 64) - 1, chosen.getrandbits(64)]))
+            self.put(bad[:BYTES] if chosen.random() < 0.8 else
+                     bad[:chosen.randrange(BYTES)])
+        for _ in range(2):
+            status, out, err = self.tool("--dir", self.metrics)
+            self.assertEqual(status, 0, err)
+            self.assertNotIn("\x1b", out)
+            Samples(out)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs another user")
+    def test_what_a_user_counts_stays_in_a_file_of_its_own(self):
+        self.put(file_of_metrics(entry(b"ours")))
+        self.put(file_of_metrics(entry(b"theirs")), user=65534)
+        self.put(file_of_metrics(entry(b"theirs")), user=65533)
+        for _ in range(2):
+            seen = self.sum()
+            self.assertEqual(seen.acquires(), {"HF_OK": 3})
+            self.assertEqual(self.files(), ["folded", "folded-65533",
+                                            "folded-65534"])
+        self.put(file_of_metrics(entry(b"theirs")), user=65534)
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 4})
+        os.remove(os.path.join(self.metrics, "folded-65534"))
+        self.assertEqual(self.sum().acquires(), {"HF_OK": 2})
+        os.chown(os.path.join(self.metrics, "folded-65533"), 65533, 65533)
+        live = self.put(file_of_metrics(entry(b"theirs")), user=65533)
+        status, out, err = self.tool("--dir", self.metrics)
+        self.assertEqual((status, Samples(out).acquires()), (0, {"HF_OK": 2}))
+        self.assertIn('"folded-65533" of user 65533: its owner is neither', err)
+        self.assertIn(os.path.basename(live), self.files())
 
 
 class Text(Case):

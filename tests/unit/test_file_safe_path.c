@@ -16,6 +16,7 @@
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/token_counter.h"
 #include "file_fixture.h"
 #include "file_root.h"
 
@@ -392,6 +393,139 @@ static void another_groups_locks(void **state)
     refused(VICTIM, "root", "&mode=0770", "group 54321");
 }
 
+/* ------------------------------------------------- what is not theirs -- */
+
+#define SECRET_BYTES 9000
+
+/* A private file of the victim, as a dump is that it has written into a
+ * directory of the attacker, who can move it. */
+static void make_secret(const char *name)
+{
+    static char secret[SECRET_BYTES];
+    int fd;
+
+    make_file(name, VICTIM, 0600);
+    memset(secret, 'S', sizeof(secret));
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(fd, secret, sizeof(secret)), sizeof(secret));
+    assert_int_equal(close(fd), 0);
+}
+
+/* Nobody else may read ${name}, and all of it is there. */
+static void assert_secret(const char *name, off_t bytes)
+{
+    struct stat status;
+    char text[SECRET_BYTES];
+    int fd = open(in_dir(name), O_RDONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(read(fd, text, sizeof(text)), bytes);
+    for (off_t i = 0; i < bytes; i++)
+        assert_int_equal(text[i], 'S');
+    assert_int_equal(close(fd), 0);
+}
+
+static void a_private_file_as_the_counter(void **state)
+{
+    static const off_t lengths[] = {SECRET_BYTES, HF_TOKEN_COUNTER_BYTES, 20};
+    struct stat status;
+
+    (void)state;
+    assert_int_equal(chmod(root_dir, 0755), 0);
+    make_dir("root", 0, TEAM, 02777);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        make_secret("root/counter");
+        assert_int_equal(truncate(path, lengths[i]), 0);
+        assert_int_equal(open_as(VICTIM, "root", "&mode=0777"), HF_EDIR);
+        assert_non_null(strstr(error.text, "no counter of holdfast"));
+        assert_secret("root/counter", lengths[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    make_file("root/counter", VICTIM, 0600); /* and an empty one */
+    assert_int_equal(open_as(VICTIM, "root", "&mode=0777"), HF_OK);
+    assert_int_equal(stat(in_dir("root/counter"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+/* What an attacker does between two calls of the victim. */
+static struct {
+    char from[sizeof(path)], to[CONFORMANCE_FILE_PATH_BYTES + 8];
+    bool made; /* the FIFO is there */
+} swap;
+
+static int swap_fifo(const char *call)
+{
+    if (swap.made && strcmp(call, "openat") == 0 &&
+        rename(swap.from, swap.to) == 0)
+        swap.made = false;
+    swap.made |= strcmp(call, "mkfifoat") == 0;
+    return 0;
+}
+
+static void a_private_file_as_the_ticket(void **state)
+{
+    char of_lock[CONFORMANCE_FILE_PATH_BYTES];
+    struct hf_ticket_id id = {{1}};
+    struct engine_client *client;
+    struct client_request *request;
+    struct stat status;
+    int fd;
+
+    (void)state;
+    conformance_file.begin(&conformance_file);
+    conformance_file_share();
+    client = client_open(&conformance_file);
+    conformance_file_path("q", of_lock);
+    make_file("secret", 0, 0600);
+    memset(&swap, 0, sizeof(swap));
+    (void)snprintf(swap.from, sizeof(swap.from), "%s", path);
+    (void)snprintf(swap.to, sizeof(swap.to), "%s/.new", of_lock);
+    fd = open(swap.from, O_RDONLY | O_CLOEXEC);
+    hf_sys_hook = swap_fifo;
+    request = client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
+    hf_sys_hook = NULL;
+    assert_int_equal(access(swap.from, F_OK), -1); /* it was moved */
+    assert_int_equal(request->answer, HF_EVENT_FAILED);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(close(fd), 0);
+    client_close(client);
+    conformance_file.finish(&conformance_file);
+}
+
+/* ------------------------------------------------- those who only read -- */
+
+static void assert_mode(const char *name, mode_t mode)
+{
+    struct stat status;
+
+    assert_int_equal(stat(in_dir(name), &status), 0);
+    assert_int_equal(status.st_mode & 07777, mode);
+}
+
+static void readers_can_lock_nothing(void **state)
+{
+    (void)state;
+    open_to_all();
+    assert_int_equal(open_as(VICTIM, "root", "&mode=0755"), HF_OK);
+    assert_mode("root", 0755);
+    assert_mode("root/locks", 0700);
+    assert_mode("root/counter", 0600);
+    assert_int_equal(chmod(root_dir, 0755), 0);
+    make_dir("team", 0, TEAM, 02775);
+    assert_int_equal(open_as(VICTIM, "team", "&mode=0775"), HF_OK);
+    assert_mode("team/locks", 02770);
+    assert_mode("team/counter", 0660);
+    /* Made by somebody who thought otherwise. */
+    assert_int_equal(chmod(in_dir("team/locks"), 02775), 0);
+    refused(VICTIM, "team", "&mode=0775", "chmod it to 2770");
+    assert_int_equal(chmod(in_dir("team/locks"), 02770), 0);
+    assert_int_equal(chmod(in_dir("team/counter"), 0664), 0);
+    refused(VICTIM, "team", "&mode=0775", "flock(2)");
+}
+
 /* ------------------------------------------------------------- the floor -- */
 
 static void a_floor_of_another(void **state)
@@ -465,6 +599,9 @@ TEST_FILE(file_safe_path)
         ATTACK(every_step_may_fail),
         ATTACK(a_lock_of_another),
         ATTACK(a_root_that_another_put_in_its_place),
+        ATTACK(a_private_file_as_the_counter),
+        ATTACK(a_private_file_as_the_ticket),
+        ATTACK(readers_can_lock_nothing),
         ATTACK(a_group_shares),
         ATTACK(a_groups_root_by_another),
         ATTACK(a_groups_root_that_all_can_write),

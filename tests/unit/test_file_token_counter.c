@@ -258,6 +258,70 @@ static void a_damaged_floor_is_as_good_as_none(void **state)
     assert_true(floor_now() > last);
 }
 
+/* Cleaners of temporary directories go by times, and remove what is old. */
+static void a_floor_in_use_looks_used(void **state)
+{
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    struct hf_token_counter counter;
+    struct stat status;
+
+    (void)state;
+    (void)next_of_fresh();
+    for (int use = 0; use < 2; use++) {
+        assert_int_equal(utimensat(AT_FDCWD, fixture.floor, old, 0), 0);
+        assert_int_equal(utimensat(AT_FDCWD, fixture.state, old, 0), 0);
+        if (use == 0) { /* a client opens the root */
+            open_it(&counter);
+        } else { /* and still takes numbers an hour later */
+            struct hf_error error;
+            uint64_t number;
+
+            atomic_store(&counter.look_again_ms, 0);
+            assert_false(hf_token_counter_next(&counter, &number));
+            assert_int_equal(
+                hf_token_counter_reserve(&counter, fixture.path, &error),
+                HF_OK);
+            assert_true(hf_token_counter_next(&counter, &number));
+        }
+        assert_int_equal(stat(fixture.floor, &status), 0);
+        assert_true(status.st_mtime > 1000 && status.st_atime > 1000);
+        assert_int_equal(stat(fixture.state, &status), 0);
+        assert_true(status.st_mtime > 1000 && status.st_atime > 1000);
+    }
+    hf_token_counter_close(&counter);
+}
+
+static void remove_state(void)
+{
+    assert_int_equal(unlink(fixture.floor), 0);
+    assert_int_equal(rmdir(fixture.state), 0);
+}
+
+/* And one that was removed is above all numbers again before the next one is
+ * taken: by the client that lives, and by one that comes. */
+static void a_floor_that_was_removed_is_made_again(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+    uint64_t number, limit;
+
+    (void)state;
+    open_it(&counter);
+    assert_true(hf_token_counter_next(&counter, &number));
+    limit = atomic_load(&counter.page->limit);
+    remove_state();
+    atomic_store(&counter.look_again_ms, 0);
+    assert_false(hf_token_counter_next(&counter, &number));
+    assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
+                     HF_OK);
+    assert_true(floor_now() >= limit);
+    limit = floor_now();
+    remove_state();
+    assert_true(next_of_fresh() > number);
+    assert_true(floor_now() >= limit);
+    hf_token_counter_close(&counter);
+}
+
 static void a_newer_version_is_refused(void **state)
 {
     struct hf_token_counter counter;
@@ -544,6 +608,8 @@ TEST_FILE(file_token_counter)
         TEST(a_used_up_block_is_followed_by_another),
         TEST(damaged_files_are_mended),
         TEST(a_damaged_floor_is_as_good_as_none),
+        TEST(a_floor_in_use_looks_used),
+        TEST(a_floor_that_was_removed_is_made_again),
         TEST(a_newer_version_is_refused),
         TEST(removal_and_truncation_are_seen),
         TEST(links_and_directories_are_refused),

@@ -32,6 +32,7 @@
 #include "engines/file/own_tickets.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 #include "engines/file/ticket_watch.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -114,8 +115,8 @@ static hf_status make_fifo(struct downgrade *d)
         d->fifo = -1;
         return fail_errno(d, "open a ticket in");
     }
-    if ((d->engine->settings.shared && hf_sys_fchmod(d->fifo, mode) != 0) ||
-        hf_sys_fstat(d->fifo, &d->fifo_stat) != 0 ||
+    if (hf_ticket_file_prepare(&d->engine->settings, d->fifo, &d->fifo_stat) !=
+            0 ||
         hf_sys_flock(d->fifo, LOCK_EX | LOCK_NB) != 0)
         return fail_errno(d, "lock a ticket in");
     return HF_OK;

@@ -77,10 +77,7 @@ static int open_fifo(struct hf_locked_section *s)
     if (fd < 0 || !hf_descriptors_add(s->root_dir->descriptors, fd))
         return -1;
     s->result->fifo = fd;
-    if (settings->shared &&
-        hf_sys_fchmod(fd, hf_root_settings_file_mode(settings)) != 0)
-        return -1;
-    if (hf_sys_fstat(fd, &s->result->fifo_stat) != 0)
+    if (hf_ticket_file_prepare(settings, fd, &s->result->fifo_stat) != 0)
         return -1;
     return hf_sys_flock(fd, LOCK_EX | LOCK_NB);
 }

@@ -107,6 +107,21 @@ hf_status hf_root_dir_check_lock_dir(const struct hf_root_dir *root_dir, int fd,
     return hf_safe_path_check(&root_dir->policy, &status, path, error);
 }
 
+/* The same for "locks", which nobody else may even enter. */
+static hf_status check_locks(const struct hf_root_dir *root_dir,
+                             const char *path, struct hf_error *error)
+{
+    struct stat status;
+    hf_status checked;
+
+    if (hf_sys_fstat(root_dir->locks_fd, &status) != 0)
+        return hf_error_set_errno(error, "examine", path);
+    checked = hf_safe_path_check(&root_dir->policy, &status, path, error);
+    return checked == HF_OK ? hf_safe_path_check_readers(&root_dir->policy,
+                                                         &status, path, error)
+                            : checked;
+}
+
 /* Check the filesystem of the open root directory. */
 static hf_status check_filesystem(int fd,
                                   const struct hf_root_settings *settings,
@@ -207,8 +222,7 @@ static hf_status open_locks(struct hf_root_dir *root_dir,
                       hf_root_settings_dir_mode(root_dir->settings),
                       &root_dir->locks_fd, error);
     if (status == HF_OK)
-        status = hf_root_dir_check_lock_dir(root_dir, root_dir->locks_fd, path,
-                                            error);
+        status = check_locks(root_dir, path, error);
     return status;
 }
 

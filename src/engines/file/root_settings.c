@@ -184,16 +184,30 @@ hf_status hf_root_settings_choose(const struct hf_url *url,
     return status;
 }
 
+/* The mode of the root, less the bits of those who may read in it and not
+ * write.  Nobody shares locks with them, and a lock of flock(2) needs no more
+ * than to read: they could keep everybody waiting, and a dead ticket alive. */
+static mode_t inner_mode(const struct hf_root_settings *settings)
+{
+    mode_t mode = settings->mode;
+
+    if ((mode & S_IWGRP) == 0)
+        mode &= (mode_t)~S_IRWXG;
+    if ((mode & S_IWOTH) == 0)
+        mode &= (mode_t)~S_IRWXO;
+    return mode;
+}
+
 /* Without the sticky bit: with it nobody could remove the ticket of a dead
  * process of another user. */
 mode_t hf_root_settings_dir_mode(const struct hf_root_settings *settings)
 {
-    return settings->mode & (mode_t)~S_ISVTX;
+    return inner_mode(settings) & (mode_t)~S_ISVTX;
 }
 
 mode_t hf_root_settings_file_mode(const struct hf_root_settings *settings)
 {
-    return settings->mode & 0666;
+    return inner_mode(settings) & 0666;
 }
 
 void hf_root_settings_path(const struct hf_root_settings *settings,

@@ -361,6 +361,26 @@ hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
     return hf_safe_path_check(policy, status, path, error);
 }
 
+hf_status hf_safe_path_check_readers(const struct hf_path_policy *policy,
+                                     const struct stat *status,
+                                     const char *path, struct hf_error *error)
+{
+    static const mode_t outsiders[] = {
+        [HF_SHARING_NONE] = S_IRWXG | S_IRWXO,
+        [HF_SHARING_GROUP] = S_IRWXO,
+        [HF_SHARING_ALL] = 0,
+    };
+    mode_t excess = status->st_mode & outsiders[policy->sharing];
+
+    if (excess == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EDENIED,
+                        "%s can be opened by users who may take no lock there "
+                        "(mode %04o), and who could keep it busy with "
+                        "flock(2); chmod it to %04o",
+                        path, mode_of(status), mode_of(status) & ~excess);
+}
+
 hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
                                   const struct stat *status, const char *path,
                                   struct hf_error *error)

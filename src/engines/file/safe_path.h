@@ -64,7 +64,14 @@ hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
                                   const struct stat *status, const char *path,
                                   struct hf_error *error);
 
-/* The same for a regular file, which must have one name only.
+/* May those with whom the root is not shared open the file or directory
+ * ${path}?  Then they could lock it, and keep everybody waiting.
+ *   Fails     HF_EDENIED. */
+hf_status hf_safe_path_check_readers(const struct hf_path_policy *policy,
+                                     const struct stat *status,
+                                     const char *path, struct hf_error *error);
+
+/* hf_safe_path_check() for a regular file, which must have one name only.
  *   Fails     HF_EDIR too, if it is no regular file. */
 hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
                                   const struct stat *status, const char *path,

@@ -189,6 +189,11 @@ int hf_sys_touch(const char *path)
                : utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
+int hf_sys_touch_open(int fd)
+{
+    return refused("futimens") ? -1 : futimens(fd, NULL);
+}
+
 int hf_sys_duplicate(int fd, int least)
 {
     return refused("fcntl") ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, least);

@@ -47,6 +47,7 @@ void *hf_sys_map(int fd, size_t bytes);
 ssize_t hf_sys_write(int fd, const void *data, size_t bytes);
 /* utimensat() of both times, to now, of the file itself and not of a link. */
 int hf_sys_touch(const char *path);
+int hf_sys_touch_open(int fd);
 /* fcntl(F_DUPFD_CLOEXEC): the lowest free number, ${least} or more. */
 int hf_sys_duplicate(int fd, int least);
 /* Non-blocking. */

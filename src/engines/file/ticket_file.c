@@ -43,6 +43,22 @@ enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
     return liveness;
 }
 
+int hf_ticket_file_prepare(const struct hf_root_settings *settings, int fd,
+                           struct stat *status)
+{
+    if (hf_sys_fstat(fd, status) != 0)
+        return -1;
+    if (!settings->shared)
+        return 0;
+    if (!S_ISFIFO(status->st_mode) || status->st_nlink != 1) {
+        errno = EPERM;
+        return -1;
+    }
+    if (hf_sys_fchmod(fd, hf_root_settings_file_mode(settings)) != 0)
+        return -1;
+    return hf_sys_fstat(fd, status); /* one of its times is another now */
+}
+
 hf_status hf_ticket_file_remove_fifo(const struct hf_root_settings *settings,
                                      const char *dir_name,
                                      const struct hf_ticket *ticket,

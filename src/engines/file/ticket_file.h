@@ -26,6 +26,13 @@ enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
                                             const char *path, int *fifo,
                                             struct hf_error *error);
 
+/* Note in ${status} what the FIFO ${fd} is like that we have just made, and
+ * give it the mode of ${settings} where the umask must not have a say.  In a
+ * shared root another user may have put a file of ours in its place: no mode of
+ * that is changed.  0, or -1 with errno. */
+int hf_ticket_file_prepare(const struct hf_root_settings *settings, int fd,
+                           struct stat *status);
+
 /* Remove the FIFO, the payload, or both, of a ticket that is dead or given up.
  * This needs no lock of the directory, because no name is used twice and a
  * ticket whose owner has ended never has an owner again.

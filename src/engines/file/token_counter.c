@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -78,6 +79,14 @@ static bool is_sound(const struct hf_token_counter_page *page)
     return atomic_load_explicit(&page->magic, memory_order_acquire) == MAGIC &&
            page->version == VERSION && atomic_load(&page->value) <= VALUE_MAX &&
            atomic_load(&page->limit) <= VALUE_MAX;
+}
+
+static uint64_t boottime_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* Can the page be used as it is, without the lock of the file?  Only if its
@@ -221,15 +230,54 @@ static hf_status init(struct hf_token_counter *counter, const char *path,
 /* Open the file, or make it.  First without O_CREAT: with it,
  * fs.protected_regular would refuse the counter of another user in a sticky
  * directory. */
-static int open_or_make(int root, const char *name, mode_t mode)
+static int open_or_make(int root, const char *name, mode_t mode, bool *made)
 {
     int fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
 
-    if (fd < 0 && errno == ENOENT)
+    *made = false;
+    if (fd < 0 && errno == ENOENT) {
         fd = hf_sys_openat(root, name, FILE_FLAGS | O_CREAT | O_EXCL, mode);
+        *made = fd >= 0;
+    }
     if (fd < 0 && errno == EEXIST) /* another process has made it */
         fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
     return fd;
+}
+
+/* Is the file a counter, or one that is being made?  Its first words say so:
+ * zeros until it is complete.  In a shared root others may have moved a file of
+ * ours to this name, and it must not be overwritten. */
+static hf_status check_content(const struct hf_token_counter *counter,
+                               const struct stat *status, const char *path,
+                               struct hf_error *error)
+{
+    struct hf_token_counter_page first;
+    const size_t bytes = offsetof(struct hf_token_counter_page, boot);
+
+    if (counter->policy->sharing == HF_SHARING_NONE)
+        return HF_OK;
+    memset(&first, 0, sizeof(first));
+    if (hf_sys_pread(counter->fd, &first, bytes) < 0)
+        return hf_error_set_errno(error, "read", path);
+    if (status->st_size <= HF_TOKEN_COUNTER_BYTES && first.unused == 0 &&
+        (atomic_load(&first.magic) == MAGIC ||
+         (atomic_load(&first.magic) == 0 && first.version <= VERSION)))
+        return HF_OK;
+    return hf_error_set(error, HF_EDIR,
+                        "%s is no counter of holdfast, and somebody who shares "
+                        "the directory may have put it there; expected a file "
+                        "of %d bytes that holdfast has made: move it away",
+                        path, HF_TOKEN_COUNTER_BYTES);
+}
+
+/* Give the file that we have just made the mode that the umask has taken from
+ * it. */
+static hf_status set_mode(struct hf_token_counter *counter, const char *path,
+                          mode_t mode, struct hf_error *error)
+{
+    return hf_sys_fchmod(counter->fd, mode) == 0
+               ? HF_OK
+               : hf_error_set_errno(error, "set the mode of", path);
 }
 
 /* Open the file and check its owner. */
@@ -238,8 +286,9 @@ static hf_status open_file(struct hf_token_counter *counter, int root,
                            struct stat *status, struct hf_error *error)
 {
     hf_status checked;
+    bool made;
 
-    counter->fd = open_or_make(root, strrchr(path, '/') + 1, mode);
+    counter->fd = open_or_make(root, strrchr(path, '/') + 1, mode, &made);
     if (counter->fd < 0)
         return hf_error_set_errno(error, "open", path);
     if (!hf_descriptors_add(counter->descriptors, counter->fd)) {
@@ -249,16 +298,22 @@ static hf_status open_file(struct hf_token_counter *counter, int root,
     if (hf_sys_fstat(counter->fd, status) != 0)
         return hf_error_set_errno(error, "examine", path);
     checked = hf_safe_path_check_file(counter->policy, status, path, error);
-    if (checked != HF_OK)
-        return checked;
-    /* The umask may have taken from ${mode} what others need. */
-    if (shared && status->st_uid == geteuid() &&
-        (status->st_mode & 0777) != mode &&
-        hf_sys_fchmod(counter->fd, mode) != 0)
-        return hf_error_set_errno(error, "set the mode of", path);
+    if (checked == HF_OK)
+        checked =
+            hf_safe_path_check_readers(counter->policy, status, path, error);
+    if (checked == HF_OK)
+        checked = check_content(counter, status, path, error);
+    if (checked == HF_OK && made && shared)
+        checked = set_mode(counter, path, mode, error);
     counter->device = status->st_dev;
     counter->inode = status->st_ino;
-    return HF_OK;
+    return checked;
+}
+
+/* Are all numbers that are reserved taken? */
+static bool is_used_up(const struct hf_token_counter_page *page)
+{
+    return atomic_load(&page->value) >= atomic_load(&page->limit);
 }
 
 hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
@@ -276,6 +331,8 @@ hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
     if (answer == HF_OK &&
         (counter->page == NULL || !is_ready(counter->page, &boot)))
         answer = init(counter, path, &boot, error);
+    if (answer == HF_OK)
+        answer = hf_token_counter_reserve(counter, path, error);
     if (answer != HF_OK)
         hf_token_counter_close(counter);
     return answer;
@@ -305,6 +362,8 @@ bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number)
     struct hf_token_counter_page *page = counter->page;
     uint64_t last = atomic_load(&page->value);
 
+    if (boottime_ms() >= atomic_load(&counter->look_again_ms))
+        return false;
     /* The exchange fails if another process took a number meanwhile, so that
      * none beyond the limit is ever taken.  The limit only rises. */
     do {
@@ -351,22 +410,56 @@ _Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
     return &counter->page->futexes[hash % HF_TOKEN_COUNTER_FUTEXES];
 }
 
-hf_status hf_token_counter_reserve(struct hf_token_counter *counter,
-                                   const char *path, struct hf_error *error)
+/* A cleaner of temporary files has removed the floor: make it again, above all
+ * numbers that may be in use.  Where that fails, numbers go on, as they do
+ * where there never was one. */
+static hf_status make_floor_again(struct hf_token_counter *counter,
+                                  struct hf_error *error)
 {
     struct hf_token_counter_page *page = counter->page;
     uint64_t start;
-    hf_status answer = HF_OK;
+    hf_status status =
+        hf_token_floor_reserve(counter->state, atomic_load(&page->limit),
+                               HF_TOKEN_COUNTER_BLOCK, &start, error);
 
+    if (status == HF_OK)
+        raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
+    return counter->state_required ? status : HF_OK;
+}
+
+/* Reserve a block if the last one is used up.  We have the lock of the file. */
+static hf_status reserve_locked(struct hf_token_counter *counter,
+                                struct hf_error *error)
+{
+    struct hf_token_counter_page *page = counter->page;
+    uint64_t start;
+    hf_status status;
+
+    if (!is_used_up(page))
+        return HF_OK;
+    status = reserve_block(counter, atomic_load(&page->value), &start, error);
+    if (status == HF_OK)
+        raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
+    return status;
+}
+
+hf_status hf_token_counter_reserve(struct hf_token_counter *counter,
+                                   const char *path, struct hf_error *error)
+{
+    bool is_gone = hf_token_floor_keep(counter->state) == HF_EGONE;
+    hf_status answer;
+
+    atomic_store(&counter->look_again_ms,
+                 boottime_ms() + HF_TOKEN_COUNTER_LOOK_EVERY_MS);
+    if (!is_gone && !is_used_up(counter->page))
+        return HF_OK;
     if (hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL,
                       error) != HF_FLOCK_TAKEN)
         return error->status;
-    if (atomic_load(&page->value) >= atomic_load(&page->limit)) {
-        answer =
-            reserve_block(counter, atomic_load(&page->value), &start, error);
-        if (answer == HF_OK)
-            raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
-    }
+    answer = reserve_locked(counter, error);
+    if (answer == HF_OK && is_gone &&
+        hf_token_floor_keep(counter->state) == HF_EGONE)
+        answer = make_floor_again(counter, error);
     (void)hf_sys_flock(counter->fd, LOCK_UN);
     return answer;
 }

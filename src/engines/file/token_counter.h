@@ -76,15 +76,23 @@ struct hf_token_counter {
      * once, by any thread, after .cause, which says why. */
     atomic_bool not_durable;
     struct hf_error cause;
+    /* When the floor has to be looked at again before a number is taken,
+     * because a cleaner may remove it; in milliseconds of CLOCK_BOOTTIME. */
+    _Atomic uint64_t look_again_ms;
 };
 
+/* A cleaner that removes what is older than this removes the floor of a client
+ * that goes on taking numbers. */
+#define HF_TOKEN_COUNTER_LOOK_EVERY_MS (UINT64_C(3600) * 1000)
+
 /* Open the file at ${path}, which is in the directory ${root}; make or mend it
- * as needed, with ${mode} (exactly so if ${shared}).  .fd, .descriptors,
- * .policy, .state and .state_required are set before.
- *   Time      three calls; the first open after a boot syncs a file.
- *   Thread    any that may wait.
- *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; it is
- *             closed then. */
+ * as needed, with ${mode} (exactly so if ${shared}).  One that is there is
+ * never given another mode, and in a shared root only a counter is written to:
+ * others may have put any file of ours there.  .fd, .descriptors, .policy,
+ * .state and .state_required are set before. Time      three calls, and those
+ * that look at the floor; the first open after a boot syncs a file. Thread any
+ * that may wait. Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT
+ * HF_EUNREACHABLE; it is closed then. */
 hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
                                 const char *path, mode_t mode, bool shared,
                                 struct hf_error *error);
@@ -96,11 +104,13 @@ void hf_token_counter_close(struct hf_token_counter *counter);
 bool hf_token_counter_is_current(const struct hf_token_counter *counter,
                                  const char *path);
 
-/* Take the next ${number}.  False if it would be beyond the limit: reserve
- * more, on a thread that may wait, and take it then. */
+/* Take the next ${number}.  False if it would be beyond the limit, or if the
+ * floor was not looked at for too long: reserve, on a thread that may wait, and
+ * take it then. */
 bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number);
 
-/* Reserve another block, unless another process has done so.
+/* Reserve another block, unless another process has done so; and keep the floor
+ * from cleaners, or make it again if one has removed it.
  *   Thread    any that may wait.
  *   Fails     HF_EUNREACHABLE if the lock of the file cannot be had; with
  *             .state_required what hf_token_floor_reserve() fails with. */

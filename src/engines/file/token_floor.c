@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,8 +48,9 @@ static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
     return hf_safe_path_check(&policy, &status, dir, error);
 }
 
-/* Open DIR, and make it if it is missing. */
-static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
+/* Open DIR.  If it is missing, ${make} it, or else HF_EGONE. */
+static hf_status open_dir(const char *dir, bool make, int *fd,
+                          struct hf_error *error)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
     struct stat unused;
@@ -62,6 +64,10 @@ static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
     if (status != HF_OK)
         return status;
     *fd = hf_sys_openat(parent, name, flags, 0);
+    if (*fd < 0 && errno == ENOENT && !make) {
+        (void)close(parent);
+        return hf_error_set(error, HF_EGONE, "%s is not there", dir);
+    }
     if (*fd < 0 && errno == ENOENT) {
         if (hf_sys_mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
             *fd = hf_sys_openat(parent, name, flags, 0);
@@ -205,7 +211,7 @@ hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
     hf_status status;
 
     *start = above;
-    status = open_dir(dir, &fd, error);
+    status = open_dir(dir, true, &fd, error);
     if (status != HF_OK)
         return status;
     /* The lock ends with the descriptor.  A child that is forked meanwhile may
@@ -215,6 +221,31 @@ hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
         status = reserve_locked(fd, dir, count, start, error);
     else
         status = error->status;
+    (void)close(fd);
+    return status;
+}
+
+/* The times of the directory count, too, for those who remove empty ones. */
+hf_status hf_token_floor_keep(const char *dir)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+    struct hf_error error;
+    hf_status status;
+    int fd, floor;
+
+    status = open_dir(dir, false, &fd, &error);
+    if (status != HF_OK)
+        return status;
+    floor = hf_sys_openat(fd, FLOOR_FILE, flags, 0);
+    if (floor < 0)
+        status = errno == ENOENT ? HF_EGONE : HF_EDIR;
+    else
+        status = check_file(floor, dir, &error);
+    if (status == HF_OK &&
+        (hf_sys_touch_open(floor) != 0 || hf_sys_touch_open(fd) != 0))
+        status = HF_EDENIED;
+    if (floor >= 0)
+        (void)close(floor);
     (void)close(fd);
     return status;
 }

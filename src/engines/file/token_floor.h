@@ -30,4 +30,9 @@ hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
                                  uint64_t count, uint64_t *start,
                                  struct hf_error *error);
 
+/* Say to cleaners of temporary files that the floor of ${dir} is in use: they
+ * go by its times.  HF_EGONE: there is none.  Any other status but HF_OK: it
+ * cannot be reached or touched just now. */
+hf_status hf_token_floor_keep(const char *dir);
+
 #endif
