@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/command_line.h"
@@ -164,7 +165,8 @@ static void init_output(struct hf_openmetrics *out,
                         const struct metrics_options *options)
 {
     *out = (struct hf_openmetrics){.write = {write_text, stdout},
-                                   .json = options->json};
+                                   .json = options->json,
+                                   .terminal = isatty(STDOUT_FILENO) == 1};
 }
 
 /* Returns the exit status. */

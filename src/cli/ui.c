@@ -13,6 +13,7 @@
 
 #include "cli/clock.h"
 #include "cli/format.h"
+#include "core/secret.h"
 #include "core/url.h"
 #include "core/utf8.h"
 
@@ -86,6 +87,7 @@ void hf_ui_print(const char *format, ...)
     vsnprintf(text, sizeof line - sizeof head, format, arguments);
     va_end(arguments);
     hf_utf8_make_printable(text, false);
+    hf_secret_hide(text);
     length = strlen(line);
     line[length++] = '\n';
     write_stderr(line, length);
@@ -134,6 +136,7 @@ static void redraw(const char *text)
         return;
     (void)snprintf(line, sizeof line, "holdfast: %s", text);
     hf_utf8_make_printable(line, false);
+    hf_secret_hide(line);
     truncate_columns(line, terminal_columns() - 1);
     write_stderr(HF_CLEAR, strlen(HF_CLEAR));
     write_stderr(line, strlen(line));

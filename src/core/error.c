@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/secret.h"
 #include "core/utf8.h"
 
 hf_status hf_error_set(struct hf_error *error, hf_status status,
@@ -24,8 +25,9 @@ hf_status hf_error_set(struct hf_error *error, hf_status status,
     va_end(args);
     assert(wanted >= 0);
     /* It contains text of others (paths, answers, names) and is printed to
-     * terminals. */
+     * terminals.  A path or a name may be a URL that was mistyped. */
     hf_utf8_make_printable(text, (size_t)wanted >= sizeof(text));
+    hf_secret_hide(text);
     error->status = status;
     memcpy(error->text, text, strlen(text) + 1);
     return status;

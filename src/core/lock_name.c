@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/path_character.h"
 #include "core/quote.h"
+#include "core/secret.h"
 #include "core/utf8.h"
 
 struct name_span {
@@ -205,6 +206,22 @@ static hf_status check_components(struct name_span name, struct hf_error *error)
     return st;
 }
 
+/* A name is printed by everybody who looks.  A URL as a name is a mistake, and
+ * one with a password must not become one. */
+static hf_status check_secret(struct name_span name, struct hf_error *error)
+{
+    size_t from, to;
+
+    if (!hf_secret_find(name.text, name.bytes, &from, &to))
+        return HF_OK;
+    return hf_error_set(error, HF_ENAME,
+                        "the lock name %s looks like a URL with a password; "
+                        "expected a name, and the URL as -c URL, in "
+                        "HOLDFAST_URL, or as the argument of "
+                        "hf_client_open()",
+                        hf_quote(name.text, name.bytes).text);
+}
+
 hf_status hf_lock_name_check(const char *text, const char **canonical,
                              struct hf_error *error)
 {
@@ -227,6 +244,8 @@ hf_status hf_lock_name_check(const char *text, const char **canonical,
     st = check_characters(name, error);
     if (st == HF_OK)
         st = check_components(name, error);
+    if (st == HF_OK)
+        st = check_secret(name, error);
     if (st == HF_OK)
         *canonical = name.text;
     return st;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/secret.h"
 #include "core/utf8.h"
 
 /* Room for the closing quote, "..." and the NUL. */
@@ -49,11 +50,18 @@ struct hf_quoted hf_quote(const char *text, size_t bytes)
     char *to = quoted.text + 1;
     char *const end =
         quoted.text + sizeof(quoted.text) - TAIL - HF_QUOTE_CHARACTER_BYTES;
-    size_t at = 0;
+    size_t at = 0, secret = bytes, behind = bytes;
 
+    (void)hf_secret_find(text, bytes, &secret, &behind);
     while (at < bytes && to <= end) {
         size_t written;
 
+        if (at == secret) {
+            memcpy(to, "***", 3);
+            to += 3;
+            at = behind;
+            continue;
+        }
         at += hf_quote_character(text + at, bytes - at, to, &written);
         to += written;
     }

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/secret.h"
 #include "core/utf8.h"
 
 #define SCHEME_BYTES 32
@@ -256,6 +257,16 @@ static hf_status parse_inner(struct url_parser *parser, struct url_span rest)
     return refuse_at(parser, rest.end);
 }
 
+/* Is there "user:password@" in ${rest}, which has no servers?  A socket may
+ * have any path, but hardly that one. */
+static bool has_userinfo(struct url_span rest)
+{
+    const char *colon = find(rest, ':');
+
+    return colon != NULL &&
+           find((struct url_span){colon, rest.end}, '@') != NULL;
+}
+
 /* Servers, if any, and path. */
 static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
 {
@@ -269,6 +280,13 @@ static hf_status parse_servers(struct url_parser *parser, struct url_span rest)
                           "behind \"%s:\"; expected SCHEME://SERVERS, or "
                           "SCHEME: and an absolute path, so that every process "
                           "means the same place",
+                          parser->url->scheme);
+    else if (strcmp(parser->url->scheme, "file") != 0 && has_userinfo(rest))
+        st = hf_error_set(parser->error, HF_EURL,
+                          "the URL has a user and a password and no \"//\" in "
+                          "front of them; expected "
+                          "%s://USER:PASSWORD@HOST (a ':' or '@' in the path "
+                          "of a socket as %%3A and %%40)",
                           parser->url->scheme);
     if (st == HF_OK)
         st = decode(parser, rest, "path", &parser->url->path);
@@ -399,18 +417,10 @@ const char *hf_url_option(const struct hf_url *url, const char *key)
  * taken for one, because nobody escapes a plain word without a reason. */
 static bool is_secret_key(struct url_span in)
 {
-    static const char *const keys[] = {
-        "auth", "pass", "passwd", "password", "pwd", "secret", "sslpassword"};
     struct url_span key = cut_at(&in, '=');
-    size_t bytes = (size_t)(key.end - key.from);
 
-    if (find(key, '%') != NULL)
-        return true;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (strlen(keys[i]) == bytes &&
-            strncasecmp(keys[i], key.from, bytes) == 0)
-            return true;
-    return false;
+    return find(key, '%') != NULL ||
+           hf_secret_key(key.from, (size_t)(key.end - key.from));
 }
 
 bool hf_url_has_secret(const char *text)

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/utf8_hidden.h"
+
 /* By the number of continuation bytes: the fixed bits of the lead byte, the
  * mask of these bits, and the smallest code that needs this length (a smaller
  * one is overlong). */
@@ -72,24 +74,16 @@ bool hf_utf8_control(uint32_t code)
 
 bool hf_utf8_unprintable(uint32_t code)
 {
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {
-        {0x0000, 0x001F},   /* C0 */
-        {0x007F, 0x009F},   /* DEL and C1 */
-        {0x00AD, 0x00AD},   /* soft hyphen */
-        {0x061C, 0x061C},   /* Arabic letter mark */
-        {0x180E, 0x180E},   /* Mongolian vowel separator */
-        {0x200B, 0x200F},   /* zero width; left-to-right, right-to-left mark */
-        {0x2028, 0x202E},   /* separators of lines; embeddings, overrides */
-        {0x2060, 0x206F},   /* invisible operators; isolates */
-        {0xFEFF, 0xFEFF},   /* byte order mark */
-        {0xFFF9, 0xFFFB},   /* interlinear annotation */
-        {0xE0000, 0xE0FFF}, /* tags */
-    };
+    size_t low = 0, high = sizeof(hf_utf8_hidden) / sizeof(hf_utf8_hidden[0]);
 
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-        if (code >= ranges[i].first && code <= ranges[i].last)
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (code > hf_utf8_hidden[middle].last)
+            low = middle + 1;
+        else if (code < hf_utf8_hidden[middle].first)
+            high = middle;
+        else
             return true;
     }
     return false;

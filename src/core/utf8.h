@@ -26,8 +26,9 @@ bool hf_utf8_control(uint32_t code);
 /* Could ${code}, in a text of somebody else, deceive its reader on a terminal?
  * A control character could, and so could one that reorders the characters
  * around it, that separates lines, or that is invisible (Unicode Technical
- * Report 36).  Some scripts need the latter kinds, so names and texts may
- * contain them; they are only not shown. */
+ * Report 36).  The characters are those of utf8_hidden.h.  Some scripts need
+ * the latter kinds, so names and texts may contain them; they are only not
+ * shown. */
 bool hf_utf8_unprintable(uint32_t code);
 
 /* Replace in ${text} each byte of an unprintable character, or of no character,

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/utf8.h"
+
 #define SECONDS(us, seconds) seconds,
 static const char *const bounds[] = {HF_HISTOGRAM_TABLE(SECONDS) "+Inf"};
 #undef SECONDS
@@ -46,24 +48,54 @@ static void put_text(struct hf_openmetrics *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* A text in double quotes.  OpenMetrics escapes the quote, the backslash and
- * the end of a line; JSON all control characters. */
+/* \u and four digits, of two halves for a character beyond them. */
+static void put_utf16(struct hf_openmetrics *out, uint32_t code)
+{
+    char escaped[16];
+
+    if (code >= 0x10000) {
+        put_utf16(out, 0xD7C0 + (code >> 10));
+        put_utf16(out, 0xDC00 + (code & 0x3FF));
+        return;
+    }
+    put(out, escaped,
+        (size_t)snprintf(escaped, sizeof(escaped), "\\u%04" PRIx32, code));
+}
+
+/* One character of a text in quotes, ${bytes} of ${text}.  OpenMetrics escapes
+ * the quote, the backslash and the end of a line; other characters are those of
+ * the name, but what can deceive a reader is not shown on a terminal.  JSON can
+ * escape it. */
+static void put_character(struct hf_openmetrics *out, const char *text,
+                          size_t bytes, uint32_t code)
+{
+    if (code == '\n')
+        put_text(out, "\\n");
+    else if (code == '"' || code == '\\')
+        put(out, (const char[]){'\\', *text}, 2);
+    else if (out->json && hf_utf8_unprintable(code))
+        put_utf16(out, code);
+    else if (out->terminal && hf_utf8_unprintable(code))
+        put_text(out, "?");
+    else
+        put(out, text, bytes);
+}
+
+/* A text in double quotes. */
 static void put_quoted(struct hf_openmetrics *out, const char *text)
 {
-    char escaped[8];
+    size_t bytes = strlen(text);
+    uint32_t code;
 
     put_text(out, "\"");
-    for (; *text != '\0'; text++) {
-        if (*text == '\n')
-            put_text(out, "\\n");
-        else if (*text == '"' || *text == '\\')
-            put(out, (const char[]){'\\', *text}, 2);
-        else if (out->json && (unsigned char)*text < ' ')
-            put(out, escaped,
-                (size_t)snprintf(escaped, sizeof(escaped), "\\u%04x",
-                                 (unsigned)*text));
-        else
-            put(out, text, 1);
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(text + at, bytes - at, &code);
+        if (length > 0) {
+            put_character(out, text + at, length, code);
+        } else {
+            put_text(out, "?");
+            length = 1;
+        }
     }
     put_text(out, "\"");
 }

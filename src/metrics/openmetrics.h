@@ -18,9 +18,10 @@
 
 struct hf_openmetrics {
     struct hf_metrics_write write;
-    bool json;    /* a line for each sample, and nothing else */
-    bool stopped; /* .write has returned false */
-    size_t used;  /* of .buffer */
+    bool json;     /* a line for each sample, and nothing else */
+    bool terminal; /* what could deceive a reader becomes '?' */
+    bool stopped;  /* .write has returned false */
+    size_t used;   /* of .buffer */
     char buffer[2048];
 };
 
@@ -41,7 +42,7 @@ struct hf_metric_family {
 /* A label; no .key: there is none. */
 struct hf_metric_label {
     const char *key;
-    const char *value; /* any text that is UTF-8 */
+    const char *value; /* any text; what is no UTF-8 becomes '?' */
 };
 
 /* Begin a family: its samples follow, each family once. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/memory.h"
+#include "core/secret.h"
 #include "core/utf8.h"
 
 void hf_log_write(struct hf_log *log, enum hf_log_level level,
@@ -32,6 +33,7 @@ void hf_log_write(struct hf_log *log, enum hf_log_level level,
     va_end(args);
     /* Valid UTF-8 and printable, as the texts of errors are. */
     hf_utf8_make_printable(line->text, wanted >= (int)sizeof(line->text));
+    hf_secret_hide(line->text);
 }
 
 bool hf_log_take(struct hf_log *log, struct hf_log *taken)

@@ -781,6 +781,26 @@ class Text(Case):
                          {key: value for key, value in text.items()
                           if key not in changes})
 
+    def test_a_terminal_gets_nothing_that_deceives(self):
+        """A name may have such characters; a program that reads it gets it."""
+        name = "a\u202eb\u200bc\u3164d"
+        self.run_tool(name, "--", "true")
+        self.assertIn(name, self.printed("--dir", self.metrics))
+        fd, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [harness.TOOL, "metrics", "--dir", self.metrics], stdout=terminal,
+            env=self.environment, stdin=subprocess.DEVNULL)
+        os.close(terminal)
+        shown = b""
+        try:
+            while chunk := os.read(fd, 65536):
+                shown += chunk
+        except OSError:  # the other end is closed
+            pass
+        os.close(fd)
+        self.assertEqual(process.wait(waiting.LIMIT_S), 0)
+        self.assertIn('name="a?b?c?d"', shown.decode())
+
     def test_the_command_line(self):
         for arguments, part in (
                 (["--within", "a", "b"], "expected them, or each NAME"),

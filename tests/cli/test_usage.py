@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import harness
+from harness import waiting
 
 
 class Usage(harness.Case):
@@ -34,6 +35,32 @@ class Usage(harness.Case):
         out = subprocess.run(["sh", "-c", line], capture_output=True,
                              text=True).stdout
         self.assertEqual(out, "[echo][it's][$HOME][]")
+
+    def test_no_command_prints_the_password_of_a_mistyped_url(self):
+        """Wherever it is given: as the URL, as a name, as a value, as a file."""
+        urls = ["postgres:/u:SECRET@h", "postgres:u:SECRET@h/db",
+                "redis:/:SECRET@h", "zk:/u:SECRET@h", "zk:///u:SECRET@h",
+                "quorum:redis:/:SECRET@a,redis://b,redis://c",
+                "redis:/" + 300 * "x" + ":SECRET" + 300 * "x" + "@h",
+                "postgresql:/db?password=SECRET", "other:/u:SECRET@h"]
+        lines = ["run -c URL n -- true", "run URL -- true", "run n --bogus=URL",
+                 "run -t URL n -- true", "run n URL", "elect -c URL n -- true",
+                 "elect URL -- true", "ls -c URL", "ls URL", "show URL",
+                 "show -c URL n", "show --json URL", "explain URL",
+                 "evict URL", "revoke URL", "doctor -c URL", "doctor URL",
+                 "metrics -c URL", "metrics URL", "metrics --dir /none/URL",
+                 "metrics -f URL", "zk ls -c URL /", "zk ls URL", "verify URL",
+                 "torture -c URL", "torture URL", "sql URL", "version URL",
+                 "URL"]
+        for url in urls:
+            for line in lines:
+                words = [word.replace("URL", url) for word in line.split()]
+                done = subprocess.run([harness.TOOL, *words], text=True,
+                                      capture_output=True, env=self.environment,
+                                      stdin=subprocess.DEVNULL,
+                                      timeout=waiting.LIMIT_S)
+                self.assertNotEqual(done.returncode, 0, words)
+                self.assertNotIn("SECRET", done.stdout + done.stderr, words)
 
     def test_corrected_line_keeps_a_password_to_itself(self):
         err = self.refused("-c", "redis://u:geheim@h/", "job", "true")

@@ -37,17 +37,43 @@ static struct hf_openmetrics writer_to(struct text *text, bool json)
     return (struct hf_openmetrics){.write = {write_text, text}, .json = json};
 }
 
-/* A sample with that label is written so. */
+/* A sample with that label is written so by ${out}. */
+static void assert_written(struct text *text, struct hf_openmetrics *out,
+                           const char *value, const char *expected)
+{
+    hf_openmetrics_number(out, &family, (struct hf_metric_label){"name", value},
+                          7);
+    assert_true(hf_openmetrics_end(out));
+    text->bytes[text->used] = '\0';
+    assert_string_equal(text->bytes, expected);
+}
+
 static void assert_label(const char *value, bool json, const char *expected)
 {
     struct text text = {.used = 0};
     struct hf_openmetrics out = writer_to(&text, json);
 
-    hf_openmetrics_number(&out, &family,
-                          (struct hf_metric_label){"name", value}, 7);
-    assert_true(hf_openmetrics_end(&out));
-    text.bytes[text.used] = '\0';
-    assert_string_equal(text.bytes, expected);
+    assert_written(&text, &out, value, expected);
+}
+
+/* U+202E, U+200B, U+3164, a tag and U+00E9, which can be seen. */
+#define DECEIVING                                                              \
+    "a\xe2\x80\xae\xe2\x80\x8b\xe3\x85\xa4\xf3\xa0\x80\x81\xc3\xa9"
+
+static void a_terminal_gets_nothing_that_deceives(void **state)
+{
+    struct text text = {.used = 0};
+    struct hf_openmetrics out = writer_to(&text, false);
+
+    (void)state;
+    out.terminal = true;
+    assert_written(&text, &out, DECEIVING,
+                   "locks{name=\"a????\xc3\xa9\"} 7\n# EOF\n");
+    assert_label(DECEIVING, false, "locks{name=\"" DECEIVING "\"} 7\n# EOF\n");
+    assert_label(DECEIVING, true,
+                 "{\"metric\":\"locks\",\"labels\":{\"name\":"
+                 "\"a\\u202e\\u200b\\u3164\\udb40\\udc01\xc3\xa9\"},"
+                 "\"value\":7}\n");
 }
 
 static void a_label_can_be_any_text(void **state)
@@ -130,6 +156,7 @@ static void what_has_no_name_is_no_other_name(void **state)
 TEST_FILE(openmetrics)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_terminal_gets_nothing_that_deceives),
         cmocka_unit_test(a_label_can_be_any_text),
         cmocka_unit_test(a_long_label_is_written_whole),
         cmocka_unit_test(nothing_is_written_after_a_failure),

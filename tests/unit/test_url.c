@@ -7,6 +7,8 @@
 #include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
+#include "core/quote.h"
+#include "core/secret.h"
 #include "core/url.h"
 #include "core/utf8.h"
 
@@ -291,6 +293,51 @@ static void test_has_secret(void **state)
             fail_msg("a secret seen in %s", without[i]);
 }
 
+static void test_secrets_are_hidden(void **state)
+{
+    static const char *const rows[][2] = {
+        {"no URL: a@b, 12:30 or mail:u@h", "no URL: a@b, 12:30 or mail:u@h"},
+        {"zk://u:pwd@h1:2181,h2/c", "zk://u:***@h1:2181,h2/c"},
+        {"zk://h1:2181,h2/c?timeout=10s", "zk://h1:2181,h2/c?timeout=10s"},
+        {"cannot open 'postgres:/u:pwd@h/db', twice",
+         "cannot open 'postgres:/u:***@h/db', twice"},
+        {"postgres:u:pwd@h", "postgres:u:***@h"},
+        {"redis:/:pw@h: no", "redis:/:**@h: no"},
+        {"postgresql://:5432/u:pwd@h", "postgresql://:***@h"},
+        {"quorum:redis://:a@x,redis://:bcde@y", "quorum:redis:***@y"},
+        {"/x/redis:/u:p:w@z@h", "/x/redis:/u:***@h"},
+        {"postgresql:/db?a=b&password=secret&c=d and foo:/u:pwd@h",
+         "postgresql:/db?a=b&password=***&c=d and foo:/u:***@h"},
+        {"redis://h?PASSWD=secret", "redis://h?PASSWD=***"},
+        {"redis://h?auth=", "redis://h?auth="},
+        {"file:/home/a@b: zk://u@h", "file:/home/a@b: zk://u@h"},
+    };
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        (void)snprintf(text, sizeof(text), "%s", rows[i][0]);
+        hf_secret_hide(text);
+        assert_string_equal(text, rows[i][1]);
+        hf_secret_hide(text); /* of what is hidden nothing more */
+        assert_string_equal(text, rows[i][1]);
+    }
+}
+
+/* What is cut has its password hidden before. */
+static void test_quoted_secrets_are_hidden(void **state)
+{
+    char text[300];
+
+    (void)state;
+    assert_string_equal(hf_quote("zk:/u:p w@h", 11).text, "\"zk:/u:***@h\"");
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "redis://:", 9);
+    text[290] = '@';
+    assert_string_equal(hf_quote(text, sizeof(text)).text,
+                        "\"redis://:***@xxxxxxxxx\"");
+}
+
 static void test_durations(void **state)
 {
     static const struct {
@@ -370,6 +417,8 @@ TEST_FILE(url)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_password_is_never_printed),
         cmocka_unit_test(test_has_secret),
+        cmocka_unit_test(test_secrets_are_hidden),
+        cmocka_unit_test(test_quoted_secrets_are_hidden),
         cmocka_unit_test(test_durations),
     };
 
