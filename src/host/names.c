@@ -182,6 +182,12 @@ static void op_answered(struct hf_names_op *op)
         fail(names, op->operation.status, op->operation.text);
     else if (!op->saved)
         fail_memory(names);
+    else if (!names->named_all &&
+             !hf_names_seen_goes_on(&names->seen, names->cursor,
+                                    names->cursor_bytes))
+        fail(names, HF_EPROTOCOL,
+             "the server names locks without end, or comes back again and "
+             "again to those that it has named; see what answers there");
     names->op = NULL;
 }
 

@@ -78,6 +78,31 @@ bool hf_names_seen_add(struct hf_names_seen *seen, char sort, const char *name,
     return true;
 }
 
+bool hf_names_seen_goes_on(struct hf_names_seen *seen, const char *cursor,
+                           size_t bytes)
+{
+    struct hf_names_digest digest;
+    uint8_t all[HF_SHA256_BYTES];
+
+    if (seen->count != seen->count_before) {
+        seen->count_before = seen->count;
+        seen->barren = seen->marked = 0;
+        seen->returns = 0;
+    }
+    seen->barren++;
+    hf_sha256(cursor, bytes, all);
+    memcpy(digest.bytes, all, sizeof digest.bytes);
+    if (seen->marked > 0 && memcmp(&digest, &seen->mark, sizeof digest) == 0)
+        seen->returns++;
+    if (seen->barren >= 2 * seen->marked) {
+        seen->marked = seen->barren;
+        seen->mark = digest;
+    }
+    return seen->count <= HF_NAMES_SEEN_MAX &&
+           seen->barren <= HF_NAMES_BARREN_MAX &&
+           seen->returns <= HF_NAMES_RETURNS_MAX;
+}
+
 void hf_names_seen_free(struct hf_names_seen *seen)
 {
     hf_free(seen->entries);

@@ -8,6 +8,7 @@ them: a text by holdfast run that says what is wrong, and no secret in it.
 
 import os
 import shutil
+import socket
 import socketserver
 import struct
 import subprocess
@@ -421,6 +422,113 @@ class Poolers(Case):
         said = "".join(tool.communicate(timeout=waiting.LIMIT_S)[1]
                        for tool in tools)
         self.assertIn("pools by transaction", said)
+
+
+class Flooded:
+    """A connection to a real server, behind whose answers come parameters that
+    nobody asked for, each with another name, without end."""
+
+    PIECE = 1 << 18
+
+    def __init__(self, server):
+        self.target = "%s/.s.PGSQL.%d" % (server.directory, server.port)
+        self.sent = []  # bytes of parameters, of each connection
+        self.flooding = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.target)
+            self.sent.append(0)
+            number = len(self.sent) - 1
+            for work in ((self.up, client, server),
+                         (self.down, client, server, number)):
+                threading.Thread(target=work[0], args=work[1:],
+                                 daemon=True).start()
+
+    @staticmethod
+    def up(client, server):
+        try:
+            while data := client.recv(1 << 16):
+                server.sendall(data)
+        except OSError:
+            pass
+        for end in (client, server):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def parameters(self, number):
+        first = self.sent[number]
+        name = b"p%012d\0" % first
+        value = b"v" * 1000 + b"\0"
+        one = b"S" + struct.pack(">I", 4 + len(name) + len(value))
+        out = b"".join(one + b"p%012d\0" % (first + i) + value
+                       for i in range(self.PIECE // 1020))
+        self.sent[number] += len(out)
+        return out
+
+    def down(self, client, server, number):
+        """Between two messages of the server, once it has said that it is ready
+        for a query (Z)."""
+        buffer, ready = b"", False
+        server.settimeout(0.02)
+        try:
+            while True:
+                try:
+                    data = server.recv(1 << 16)
+                    if not data:
+                        break
+                    buffer += data
+                except TimeoutError:
+                    pass
+                while len(buffer) >= 5:
+                    size = 1 + struct.unpack(">I", buffer[1:5])[0]
+                    if len(buffer) < size:
+                        break
+                    client.sendall(buffer[:size])
+                    ready = buffer[:1] == b"Z" or ready
+                    buffer = buffer[size:]
+                if (ready and not buffer and self.flooding.is_set() and
+                        self.sent[number] < 8 * (32 << 20)):
+                    client.sendall(self.parameters(number))
+        except OSError:
+            pass
+        for end in (client, server):
+            end.close()
+
+
+class Parameters(Case):
+    def test_a_server_that_sends_parameters_without_end_is_hung_up_on(self):
+        """libpq keeps them for as long as the connection lasts."""
+        flooded = Flooded(self.server)
+        self.addCleanup(flooded.close)
+        holder = machine.popen(
+            [HOLDFAST, "run", "-c", "postgres://%s@127.0.0.1:%d/postgres"
+             "?sslmode=disable" % (postgres.SUPERUSER, flooded.port), "flooded", "--", "sh", "-c",
+             "echo held; exec cat >/dev/null"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        waiting.read_line(holder, "held")
+        count = len(flooded.sent)
+        flooded.flooding.set()
+        waiting.eventually("another connection",
+                           lambda: len(flooded.sent) > count)
+        flooded.flooding.clear()
+        self.assertLess(max(flooded.sent), 4 * (32 << 20))
+        _, err = holder.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual(holder.returncode, 0, err)
+        self.assertIn("parameters that nobody asked for", err)
 
 
 if __name__ == "__main__":

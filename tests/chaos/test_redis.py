@@ -811,6 +811,70 @@ class UnknownNodes(unittest.TestCase):
                     self.assertNotIn("s3cret", ended.stderr)
 
 
+class Circle(socketserver.BaseRequestHandler):
+    """In front of a real server, whose SCAN never comes to its end: what it
+    answers goes on at one of .server.cursors, in turn."""
+
+    END = b"*2\r\n$1\r\n0\r\n*"
+
+    def handle(self):
+        with socket.create_connection(("127.0.0.1",
+                                       self.server.target)) as real:
+            threading.Thread(target=self.pass_on, args=[real],
+                             daemon=True).start()
+            try:
+                while data := real.recv(1 << 16):
+                    while self.END in data:
+                        at = self.server.scans % len(self.server.cursors)
+                        self.server.scans += 1
+                        data = data.replace(self.END, b"*2\r\n" + bulk(
+                            self.server.cursors[at]) + b"*", 1)
+                    self.request.sendall(data)
+            except OSError:
+                pass
+
+    def pass_on(self, real):
+        try:
+            while data := self.request.recv(1 << 16):
+                real.sendall(data)
+            real.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+class Endless(unittest.TestCase):
+    def test_a_scan_that_never_ends(self):
+        """Counted in pages, and for every command that walks over names."""
+        with Server() as server, socketserver.ThreadingTCPServer(
+                ("127.0.0.1", 0), Circle) as circle:
+            circle.daemon_threads = True
+            circle.target = server.port
+            threading.Thread(target=circle.serve_forever, daemon=True).start()
+            self.addCleanup(circle.shutdown)
+            url = "redis://127.0.0.1:%d" % circle.server_address[1]
+            with subprocess.Popen(
+                    [HOLDFAST, "run", "-c", url, NAME, "--", "sh", "-c",
+                     "echo held; exec cat >/dev/null"], stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True) as holder:
+                waiting.read_line(holder, "held")
+                for cursors in (["7"], ["7", "8", "9"],
+                                [str(i) for i in range(1, 100)]):
+                    for command in (["ls"], ["metrics"],
+                                    ["explain", "--within", "chaos", NAME]):
+                        with self.subTest(cursors=len(cursors),
+                                          command=command):
+                            circle.cursors, circle.scans = cursors, 0
+                            done = subprocess.run(
+                                [HOLDFAST, *command[:1], "-c", url,
+                                 *command[1:]], capture_output=True, text=True,
+                                timeout=waiting.LIMIT_S, check=False)
+                            self.assertIn("without end", done.stderr)
+                            self.assertNotEqual(done.returncode, 0)
+                            self.assertLess(circle.scans, 20 * len(cursors)
+                                            + 20)
+                holder.communicate()
+
+
 def bulk(text):
     return b"$%d\r\n%s\r\n" % (len(text), text.encode())
 

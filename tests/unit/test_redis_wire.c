@@ -165,6 +165,31 @@ static void an_array_has_a_bound(void **state)
     assert_true(the_link.open);
 }
 
+/* hiredis makes an object of 100 bytes for each element, of three bytes here.
+ */
+static void all_arrays_of_a_reply_have_a_bound(void **state)
+{
+    size_t sent = 0;
+
+    (void)state;
+    for (int reply = 0; reply < 20; reply++) { /* of each its own */
+        receive_text("*65536\r\n");
+        for (size_t i = 0; i < 65536; i++)
+            receive_text("+\r\n");
+    }
+    assert_true(the_link.open);
+    assert_int_equal(replies, 20);
+    receive_text("*65536\r\n");
+    while (the_link.open) {
+        assert_true(sent < HF_REDIS_ELEMENTS_ALL_MAX);
+        receive_text("*1024\r\n");
+        for (size_t i = 0; i < 1024 && the_link.open; i++, sent++)
+            receive_text("+\r\n");
+    }
+    assert_non_null(strstr(down, "524288 in all"));
+    assert_int_equal(replies, 20);
+}
+
 /* ------------------------------------------------------------------- TLS -- */
 
 /* True if the first bytes begin a TLS record. */
@@ -245,6 +270,7 @@ TEST_FILE(redis_wire)
         FIXTURE_TEST(a_reply_without_an_end_is_hung_up_on),
         FIXTURE_TEST(many_replies_have_no_bound),
         FIXTURE_TEST(an_array_has_a_bound),
+        FIXTURE_TEST(all_arrays_of_a_reply_have_a_bound),
         FIXTURE_TEST(a_tls_record_comes_instead_of_the_first_reply),
         FIXTURE_TEST(later_it_is_nonsense),
         FIXTURE_TEST(where_it_cannot_be_it_is_nonsense),

@@ -74,7 +74,7 @@ void hf_pg_disconnect(struct hf_store *store)
         close_abruptly(store->conn);
     store->conn = NULL;
     store->first = store->last = NULL;
-    store->unread_bytes = 0;
+    store->unread_bytes = store->kept_bytes = 0;
     store->backend = 0;
     store->orphan_count = 0;
     store->state = HF_PG_NONE;
@@ -239,15 +239,71 @@ static void connect_step(struct hf_store *store)
     }
 }
 
+/* What a message of the protocol takes besides its content, and what the end of
+ * an answer does; and a record of TLS. */
+#define MESSAGE_BYTES 8
+#define ANSWER_BYTES 32
+#define RECORD_BYTES 64
+
+static void discount(struct hf_store *store, size_t bytes)
+{
+    if (PQsslInUse(store->conn) != 0)
+        bytes += RECORD_BYTES;
+    store->kept_bytes -= bytes < store->kept_bytes ? bytes : store->kept_bytes;
+}
+
+/* The fields of an error or of a notice. */
+static size_t bytes_of_message(const PGresult *result)
+{
+    static const char codes[] = "SVCMDHPpqWstcdnFLR";
+    size_t bytes = MESSAGE_BYTES;
+
+    for (const char *code = codes; *code != '\0'; code++) {
+        const char *text = PQresultErrorField(result, *code);
+
+        if (text != NULL)
+            bytes += strlen(text) + 2;
+    }
+    return bytes;
+}
+
+void hf_pg_count_result(struct hf_store *store, const PGresult *result)
+{
+    int rows = PQntuples(result), fields = PQnfields(result);
+    size_t bytes = ANSWER_BYTES + bytes_of_message(result);
+
+    for (int field = 0; field < fields; field++) {
+        bytes += strlen(PQfname(result, field)) + 1 + 18;
+        for (int row = 0; row < rows; row++)
+            bytes += (size_t)PQgetlength(result, row, field) + 4;
+    }
+    discount(store, bytes + (size_t)rows * MESSAGE_BYTES);
+}
+
+void hf_pg_count_notification(struct hf_store *store, const PGnotify *notice)
+{
+    discount(store, MESSAGE_BYTES + 4 + strlen(notice->relname) + 1 +
+                        strlen(notice->extra) + 1);
+}
+
 /* Add the bytes that libpq is about to read, TLS overhead included.  Bytes that
- * arrive between the two calls are counted in part only. */
-static bool is_over_limit(struct hf_store *store)
+ * arrive between the two calls are counted in part only.  NULL: there are not
+ * too many; else what there are too many of. */
+static const char *count_input(struct hf_store *store)
 {
     int waiting = 0;
 
-    if (ioctl(PQsocket(store->conn), FIONREAD, &waiting) == 0 && waiting > 0)
+    if (ioctl(PQsocket(store->conn), FIONREAD, &waiting) == 0 && waiting > 0) {
         store->unread_bytes += (size_t)waiting;
-    return store->unread_bytes > HF_PG_ANSWER_BYTES_MAX;
+        store->kept_bytes += (size_t)waiting;
+    }
+    if (store->unread_bytes > HF_PG_ANSWER_BYTES_MAX)
+        return "protocol: the server sends an answer of more than 16 MiB; "
+               "expected a shorter one; see what fills the queue";
+    if (store->kept_bytes > HF_PG_KEPT_BYTES_MAX)
+        return "protocol: the server goes on sending parameters that nobody "
+               "asked for; expected answers; see what answers there";
+    return NULL;
 }
 
 /* The socket is ready: continue with what the state is about. */
@@ -257,16 +313,15 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     struct hf_store *store = socket_poll->store;
     struct hf_engine *engine = store->engine;
     uint64_t number = store->number;
+    const char *excess;
 
     (void)events;
     /* Reading will show the failure, but the loop has stopped to poll. */
     if (status != 0)
         socket_poll->events = 0;
     hf_leased_engine_enter(engine);
-    if (is_over_limit(store))
-        hf_pg_down(store, HF_EPROTOCOL,
-                   "protocol: the server sends an answer of more than 16 MiB; "
-                   "expected a shorter one; see what fills the queue");
+    if ((excess = count_input(store)) != NULL)
+        hf_pg_down(store, HF_EPROTOCOL, "%s", excess);
     else if (store->state == HF_PG_CONNECTING)
         connect_step(store);
     else
@@ -327,6 +382,7 @@ static void on_server_message(void *arg, const PGresult *result)
     const char *severity =
         PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
 
+    hf_pg_count_result(store, result);
     if (severity == NULL)
         return;
     if (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0)

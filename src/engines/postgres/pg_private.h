@@ -68,6 +68,8 @@ struct hf_pg_socket_poll {
 /* The most bytes that are read before libpq has a complete result, or the
  * connection is made.  libpq itself has no bound. */
 #define HF_PG_ANSWER_BYTES_MAX (16 << 20)
+/* And of what libpq may keep for a connection, an answer under way included. */
+#define HF_PG_KEPT_BYTES_MAX (2 * HF_PG_ANSWER_BYTES_MAX)
 
 /* The store: one connection, and the calls under way on it. */
 struct hf_store {
@@ -91,6 +93,11 @@ struct hf_store {
     PGconn *conn;
     struct hf_pg_socket_poll *socket_poll;
     size_t unread_bytes; /* received since libpq last had a complete result */
+    /* Received on this connection, less what came out of libpq as results,
+     * notifications and messages.  The rest are parameters of the server
+     * (ParameterStatus), which libpq keeps, each name once, for as long as the
+     * connection lasts. */
+    size_t kept_bytes;
     enum hf_pg_setup_step step;
     enum hf_pg_missing missing;
     /* The last message that the server sent unasked, before it closed the
@@ -159,6 +166,11 @@ void hf_pg_connect(struct hf_store *store, const char *session);
 /* End the connection, if there is one, without a report.  What was not sent yet
  * is not sent. */
 void hf_pg_disconnect(struct hf_store *store);
+
+/* ${result}, or ${notice}, has come out of libpq, and what it took on the
+ * connection is not kept. */
+void hf_pg_count_result(struct hf_store *store, const PGresult *result);
+void hf_pg_count_notification(struct hf_store *store, const PGnotify *notice);
 
 /* Receive the messages that the server sends unasked. */
 void hf_pg_set_message_receiver(struct hf_store *store);

@@ -124,6 +124,7 @@ static bool handle_notices(struct hf_store *store)
     PGnotify *notice;
 
     while ((notice = PQnotifies(store->conn)) != NULL) {
+        hf_pg_count_notification(store, notice);
         hf_pg_notice(store, notice);
         PQfreemem(notice);
         if (store->number != number)
@@ -146,6 +147,7 @@ static bool handle_results(struct hf_store *store)
         if (result == NULL)
             continue;
         store->unread_bytes = 0; /* the bound is for one answer */
+        hf_pg_count_result(store, result);
         same = handle_result(store, result);
     }
     return same;

@@ -423,6 +423,7 @@ void hf_pg_setup_read(struct hf_store *store)
         result = PQgetResult(store->conn);
         if (result == NULL)
             break;
+        hf_pg_count_result(store, result);
         PQclear(store->result);
         store->result = result;
         if (PQresultStatus(result) == PGRES_FATAL_ERROR) {

@@ -11,14 +11,19 @@
 /* ---------------------------------------------------------------- bounds -- */
 
 /* hiredis allocates an array for as many elements as the server announces,
- * before the first one has come.  If this returns NULL, hiredis reports it and
- * the connection ends. */
+ * before the first one has come, and an object for each element, however short
+ * it is.  So those of a whole reply are counted, in arrays of arrays too.  If
+ * this returns NULL, hiredis reports it and the connection ends. */
 static void *create_array(const redisReadTask *task, hf_redis_elements elements)
 {
-    const struct hf_redis_connection *connection = task->privdata;
+    struct hf_redis_connection *connection = task->privdata;
 
-    if ((long long)elements < 0 || elements > HF_REDIS_ELEMENTS_MAX)
+    if (task->parent == NULL)
+        connection->elements = 0;
+    if ((long long)elements < 0 || (size_t)elements > HF_REDIS_ELEMENTS_MAX ||
+        connection->elements + (size_t)elements > HF_REDIS_ELEMENTS_ALL_MAX)
         return NULL;
+    connection->elements += (size_t)elements;
     return connection->create_array(task, elements);
 }
 
@@ -58,8 +63,9 @@ static void handle_replies(struct hf_redis_connection *connection)
         if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK) {
             connection->user->down(
                 connection->user->arg, connection, HF_EPROTOCOL,
-                "an answer that is not Redis', or has more than "
-                "65536 elements; see whether the port is right");
+                "an answer that is not Redis', or has an array of more than "
+                "65536 elements, or more than 524288 in all; see whether the "
+                "port is right");
             return;
         }
         if (reply == NULL)

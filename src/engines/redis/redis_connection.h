@@ -24,11 +24,14 @@ typedef int hf_redis_elements;
 typedef size_t hf_redis_elements;
 #endif
 
-/* Bounds of a reply, in bytes and in elements of an array.  That much is held
- * in memory before a reply is complete.  A server that sends more loses the
- * connection. */
+/* Bounds of a reply: its bytes, the elements of an array, and the elements of
+ * all arrays in it, which are six for each ticket.  That much is held in memory
+ * before a reply is complete: some 70 MiB, because hiredis makes an object of
+ * 100 bytes for each element.  A server that sends more loses the connection.
+ */
 #define HF_REDIS_REPLY_BYTES_MAX (16 << 20)
-#define HF_REDIS_ELEMENTS_MAX 65536
+#define HF_REDIS_ELEMENTS_MAX ((size_t)65536)
+#define HF_REDIS_ELEMENTS_ALL_MAX (8 * HF_REDIS_ELEMENTS_MAX)
 
 /* The callbacks of a connection. */
 struct hf_redis_connection_user {
@@ -64,6 +67,7 @@ struct hf_redis_connection {
     bool expects_plain;  /* no TLS, and over TCP: a TLS record may come */
     bool received_any;   /* bytes were received, by TLS if there is TLS */
     size_t unread_bytes; /* of the reply that is not complete */
+    size_t elements;     /* of the arrays of that reply */
     /* serial number of the connection: a callback that sees it change has lost
      * its connection */
     uint64_t number;
