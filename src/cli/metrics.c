@@ -26,6 +26,7 @@
 #include "core/error.h"
 #include "core/lock_name.h"
 #include "core/memory.h"
+#include "metrics/metrics_block.h"
 #include "metrics/metrics_families.h"
 
 /* As that of `holdfast show`. */
@@ -40,6 +41,7 @@ struct metrics_options {
     const char *within; /* the names at or below it; NULL: all */
     bool all;           /* walk a tree however large it is */
     struct hf_metrics_folds folds;
+    struct hf_metric_labels labels;
     char **names;
     int name_count;
 };
@@ -94,6 +96,60 @@ static hf_status read_fold(const struct hf_option_row *row, const char *name,
     return HF_OK;
 }
 
+/* May a label of the user's be called the ${bytes} of ${key}?  It has a form of
+ * OpenMetrics, and none of our samples has it. */
+static bool is_label_key(const char *key, size_t bytes)
+{
+    static const char *const ours[] = {"name", "le", "status", "state"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+
+    if (bytes == 0 || strchr(letters, key[0]) == NULL ||
+        strncmp(key, "__", 2) == 0)
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        if (strchr(letters, key[i]) == NULL && (key[i] < '0' || key[i] > '9'))
+            return false;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strlen(ours[i]) == bytes && strncmp(ours[i], key, bytes) == 0)
+            return false;
+    return true;
+}
+
+/* One more label, KEY=VALUE; ${text} becomes the two. */
+static hf_status read_label(const struct hf_option_row *row, const char *name,
+                            const char *text, void *field,
+                            struct hf_error *error)
+{
+    struct hf_metric_labels *labels = field;
+    char *equals = strchr(text, '=');
+    size_t bytes = equals != NULL ? (size_t)(equals - text) : 0;
+
+    (void)row;
+    if (!is_label_key(text, bytes) || !hf_metrics_name_valid(equals + 1))
+        return hf_error_set(error, HF_EINVAL,
+                            "%s '%.80s': expected KEY=VALUE, such as "
+                            "engine=prod: a key of letters, digits and '_' "
+                            "that is none of name, le, status and state, and a "
+                            "value without control characters",
+                            name, text);
+    if (labels->count == HF_METRIC_LABELS_MAX)
+        return hf_error_set(error, HF_EINVAL,
+                            "%s '%.80s': there are %d already; expected at "
+                            "most that many",
+                            name, text, HF_METRIC_LABELS_MAX);
+    for (size_t i = 0; i < labels->count; i++)
+        if (strlen(labels->items[i].key) == bytes &&
+            strncmp(labels->items[i].key, text, bytes) == 0)
+            return hf_error_set(error, HF_EINVAL,
+                                "%s '%.80s': this key was given before; "
+                                "expected it once",
+                                name, text);
+    *equals = '\0';
+    labels->items[labels->count++] = (struct hf_metric_label){text, equals + 1};
+    return HF_OK;
+}
+
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(url)),
     HF_OPTION('t', "timeout", "DURATION", hf_option_duration, FIELD(wait_ms),
@@ -105,6 +161,9 @@ static const struct hf_option_row rows[] = {
               .help = "count PREFIX and all names below it as one, called "
                       "PREFIX; may be given 16 times, and the first that fits "
                       "counts"),
+    HF_OPTION('l', "label", "KEY=VALUE", read_label, FIELD(labels),
+              .help = "a label for each sample, so that two engines can be "
+                      "told apart; may be given 8 times"),
     HF_OPTION('a', "all", NULL, hf_option_set, FIELD(all), .set = true,
               .help = "in ZooKeeper, walk a tree of more than 100000 nodes "
                       "too; each costs a request"),
@@ -114,6 +173,33 @@ static const struct hf_option_row rows[] = {
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
               .help = "write a JSON object in a line for each sample"),
 };
+
+/* All names, and each NAME whether it has a ticket or not. */
+static hf_status name_all(struct metrics_options *options,
+                          struct hf_error *error)
+{
+    struct hf_metrics_folds *folds = &options->folds;
+    hf_status status = HF_OK;
+
+    for (int i = 0; i < options->name_count && status == HF_OK; i++) {
+        const char *name;
+        size_t k = 0;
+
+        if (folds->name_count == HF_METRICS_NAMED)
+            return hf_error_set(error, HF_EINVAL,
+                                "'%.80s': with all names there are at most %d "
+                                "NAMEs",
+                                options->names[i], HF_METRICS_NAMED);
+        status = check_name("NAME", options->names[i], &name, error);
+        while (status == HF_OK && k < folds->name_count &&
+               strcmp(folds->names[k], name) != 0)
+            k++;
+        if (status == HF_OK && k == folds->name_count)
+            folds->names[folds->name_count++] = name;
+    }
+    options->name_count = 0;
+    return status;
+}
 
 static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
@@ -130,17 +216,13 @@ static hf_status read_operands(const struct hf_command_line *line,
                             "--dir prints what clients have counted, and all "
                             "other options and NAME are about what an engine "
                             "says; expected one of the two");
-    if (options->name_count > 0 && walk_only)
-        return hf_error_set(error, HF_EINVAL,
-                            "'%.80s': --within, --fold and --all are about all "
-                            "names; expected them, or each NAME, not both",
-                            options->names[0]);
-    return HF_OK;
+    return options->name_count > 0 && walk_only ? name_all(options, error)
+                                                : HF_OK;
 }
 
 static const struct hf_command metrics_command = {
     .name = "metrics",
-    .synopsis = "[OPTION...] [NAME...] | --dir DIR",
+    .synopsis = "[OPTION...] [NAME...] | [--label KEY=VALUE] --dir DIR",
     .about =
         "Print metrics as OpenMetrics text: how many hold and wait for each "
         "name, as\nthe engine says, of each NAME or of all that have a ticket; "
@@ -165,6 +247,7 @@ static void init_output(struct hf_openmetrics *out,
                         const struct metrics_options *options)
 {
     *out = (struct hf_openmetrics){.write = {write_text, stdout},
+                                   .labels = options->labels,
                                    .json = options->json,
                                    .terminal = isatty(STDOUT_FILENO) == 1};
 }

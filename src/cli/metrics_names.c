@@ -18,13 +18,14 @@
 /* Names that have numbers of their own, as many as a client has. */
 #define NAMES_MAX HF_METRICS_NAMES
 /* The numbers of names, of prefixes and of the others. */
-#define NUMBERS_MAX (NAMES_MAX + HF_METRICS_FOLDS + 1)
+#define NUMBERS_MAX (NAMES_MAX + HF_METRICS_NAMED + HF_METRICS_FOLDS + 1)
 
 struct hf_metrics_names {
     const struct hf_metrics_folds *folds;
     uint64_t seen; /* names that were counted */
     struct hf_queue_numbers others;
     struct hf_queue_numbers of_fold[HF_METRICS_FOLDS];
+    struct hf_queue_numbers of_named[HF_METRICS_NAMED];
     struct hf_queue_numbers of_name[NAMES_MAX];
     char texts[NAMES_MAX][HF_NAME_BYTES + 1]; /* of .of_name */
     size_t count;                             /* of .of_name */
@@ -41,6 +42,8 @@ hf_metrics_names_new(const struct hf_metrics_folds *folds)
     names->others.name = HF_METRICS_OTHERS;
     for (size_t i = 0; i < folds->count; i++)
         names->of_fold[i].name = folds->prefixes[i];
+    for (size_t i = 0; i < folds->name_count; i++)
+        names->of_named[i].name = folds->names[i];
     return names;
 }
 
@@ -69,6 +72,9 @@ static bool is_more_contended(const struct hf_queue_numbers *one,
 static struct hf_queue_numbers *find(struct hf_metrics_names *names,
                                      const char *name)
 {
+    for (size_t i = 0; i < names->folds->name_count; i++)
+        if (strcmp(names->of_named[i].name, name) == 0)
+            return &names->of_named[i];
     for (size_t i = 0; i < names->folds->count; i++)
         if (hf_name_is_below(name, names->folds->prefixes[i]))
             return &names->of_fold[i];
@@ -152,10 +158,13 @@ void hf_metrics_names_write(struct hf_openmetrics *out,
         "What could not be read and is in no other number."};
     struct hf_queue_numbers all[NUMBERS_MAX];
     size_t count = names->count, folds = names->folds->count;
+    size_t named = names->folds->name_count;
 
     memcpy(all, names->of_name, count * sizeof *all);
     memcpy(all + count, names->of_fold, folds * sizeof *all);
     count += folds;
+    memcpy(all + count, names->of_named, named * sizeof *all);
+    count += named;
     all[count++] = names->others;
     hf_metrics_write_queues(out, all, count);
     write_number(out, &seen, names->seen);

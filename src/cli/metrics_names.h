@@ -14,15 +14,21 @@
 /* Prefixes of the user's. */
 #define HF_METRICS_FOLDS 16
 
+/* Names that have a sample whether they have a ticket or not. */
+#define HF_METRICS_NAMED 64
+
 struct hf_metrics_folds {
     const char *prefixes[HF_METRICS_FOLDS]; /* without a leading '/' */
     size_t count;
+    const char *names[HF_METRICS_NAMED]; /* the same, each once */
+    size_t name_count;
 };
 
 struct hf_metrics_names;
 
-/* An empty sum; NULL if there is no memory.  ${folds} must live on.  A name
- * that is below several prefixes counts for the first one. */
+/* An empty sum; NULL if there is no memory.  ${folds} must live on.  A name of
+ * .names counts for itself, and one that is below several prefixes for the
+ * first one. */
 struct hf_metrics_names *
 hf_metrics_names_new(const struct hf_metrics_folds *folds);
 

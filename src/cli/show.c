@@ -126,10 +126,13 @@ static void print(const char *engine, const struct show_options *options,
 static int show(const char *engine, const struct show_options *options,
                 const struct hf_queue_view *queue)
 {
+    int exit_code;
+
     if (!options->quiet)
         print(engine, options, queue);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return HF_EXIT_DIRECTORY;
+    exit_code = hf_command_line_end_output();
+    if (exit_code != 0)
+        return exit_code;
     return options->held && is_empty(queue) ? HF_EXIT_NOT_HELD : 0;
 }
 

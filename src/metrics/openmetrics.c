@@ -145,30 +145,38 @@ void hf_openmetrics_family(struct hf_openmetrics *out,
     put_text(out, "\n");
 }
 
+/* A label, behind ${before}. */
+static void put_label(struct hf_openmetrics *out, const char *before,
+                      const struct hf_metric_label *label)
+{
+    put_text(out, before);
+    put_text(out, out->json ? "\"" : "");
+    put_text(out, label->key);
+    put_text(out, out->json ? "\":" : "=");
+    put_quoted(out, label->value);
+}
+
 /* The part of a sample before its number; ${bound} of a bucket, else NULL. */
 static void begin_sample(struct hf_openmetrics *out, const char *name,
                          const char *suffix, struct hf_metric_label label,
                          const char *bound)
 {
-    struct hf_metric_label labels[] = {label, {"le", bound}};
-    const char *separator = out->json ? "" : "{";
-    bool any = false;
+    const struct hf_metric_label own[] = {label, {"le", bound}};
+    const char *before = out->json ? "" : "{";
 
     put_text(out, out->json ? "{\"metric\":\"" : "");
     put_text(out, name);
     put_text(out, suffix);
     put_text(out, out->json ? "\",\"labels\":{" : "");
+    for (size_t i = 0; i < out->labels.count; i++, before = ",")
+        put_label(out, before, &out->labels.items[i]);
     for (size_t i = 0; i < 2; i++) {
-        if (labels[i].key == NULL || labels[i].value == NULL)
+        if (own[i].key == NULL || own[i].value == NULL)
             continue;
-        put_text(out, any ? "," : separator);
-        put_text(out, out->json ? "\"" : "");
-        put_text(out, labels[i].key);
-        put_text(out, out->json ? "\":" : "=");
-        put_quoted(out, labels[i].value);
-        any = true;
+        put_label(out, before, &own[i]);
+        before = ",";
     }
-    put_text(out, any && !out->json ? "}" : "");
+    put_text(out, *before == ',' && !out->json ? "}" : "");
     put_text(out, out->json ? "},\"value\":" : " ");
 }
 

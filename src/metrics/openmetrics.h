@@ -16,8 +16,23 @@
 
 #include <holdfast/metrics.h>
 
+/* A label; no .key: there is none. */
+struct hf_metric_label {
+    const char *key;
+    const char *value; /* any text; what is no UTF-8 becomes '?' */
+};
+
+/* Labels that every sample of a text can have. */
+#define HF_METRIC_LABELS_MAX 8
+
+struct hf_metric_labels {
+    struct hf_metric_label items[HF_METRIC_LABELS_MAX];
+    size_t count;
+};
+
 struct hf_openmetrics {
     struct hf_metrics_write write;
+    struct hf_metric_labels labels;
     bool json;     /* a line for each sample, and nothing else */
     bool terminal; /* what could deceive a reader becomes '?' */
     bool stopped;  /* .write has returned false */
@@ -37,12 +52,6 @@ struct hf_metric_family {
     const char *name;
     enum hf_metric_type type;
     const char *help; /* a sentence */
-};
-
-/* A label; no .key: there is none. */
-struct hf_metric_label {
-    const char *key;
-    const char *value; /* any text; what is no UTF-8 becomes '?' */
 };
 
 /* Begin a family: its samples follow, each family once. */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/json.h"
 #include "cli/ui.h"
@@ -368,7 +369,7 @@ static int check(const struct hf_report_opts *opts,
         else
             hf_report_text(stdout, history, &result);
         exit_code = exit_of_result(opts, &result);
-        if (fflush(stdout) != 0 || ferror(stdout) ||
+        if (hf_command_line_end_output() != 0 ||
             (opts->svg != NULL && !draw(opts->svg, history, &result)))
             exit_code = HF_EXIT_DIRECTORY;
     } else {

@@ -781,6 +781,37 @@ class Text(Case):
                          {key: value for key, value in text.items()
                           if key not in changes})
 
+    def test_each_sample_has_the_labels_of_the_user(self):
+        """So the queues of two engines can be in one exporter."""
+        holder = self.holder(name="a")
+        self.run_tool("b", "--", "true")
+        url = "file:" + self.locks
+        for arguments in (["-c", url, "a"], ["-c", url], ["--dir",
+                                                          self.metrics]):
+            labelled = Samples(self.printed(
+                "--label", "engine=prod 1", "-l", "at=here", *arguments))
+            self.assertGreater(len(labelled), 3)
+            for key in labelled:
+                self.assertIn(("engine", "prod 1"), key)
+                self.assertIn(("at", "here"), key)
+        for line in self.printed("-j", "-l", "engine=a\"b", "-c", url,
+                                 "a").splitlines():
+            self.assertEqual(json.loads(line)["labels"]["engine"], 'a"b')
+        self.finish(holder)
+
+    def test_all_names_and_those_that_are_named(self):
+        """A lock that is free has a sample then, and the sum is that of all."""
+        holders = [self.holder(name=name) for name in ("a/b", "c")]
+        seen = Samples(self.printed("-c", "file:" + self.locks, "--within", "",
+                                    "--fold", "a", "c", "free", "/c", "a/d"))
+        self.assertEqual(
+            {key[1][1]: value for key, value in seen.items()
+             if key[0] == "holdfast_queue_holders"},
+            {"a": 1, "c": 1, "free": 0, "a/d": 0, "/other": 0})
+        self.assertEqual(seen[("holdfast_queue_names",)], 2)
+        for holder in holders:
+            self.finish(holder)
+
     def test_a_terminal_gets_nothing_that_deceives(self):
         """A name may have such characters; a program that reads it gets it."""
         name = "a\u202eb\u200bc\u3164d"
@@ -803,7 +834,16 @@ class Text(Case):
 
     def test_the_command_line(self):
         for arguments, part in (
-                (["--within", "a", "b"], "expected them, or each NAME"),
+                (["--label", "name=a"], "none of name, le"),
+                (["--label", "a b=c"], "expected KEY=VALUE"),
+                (["--label", "a"], "expected KEY=VALUE"),
+                (["--label", "a=b\nc"], "expected KEY=VALUE"),
+                (["--label", "a=b", "-l", "a=c"], "expected it once"),
+                (sum((["-l", "l%d=a" % i] for i in range(9)), []),
+                 "expected at most that many"),
+                (["--within", "a", "b//c"], "empty component"),
+                (["--within", "a"] + ["n%d" % i for i in range(65)],
+                 "at most 64 NAMEs"),
                 (["--all", "--dir", self.metrics], "expected one of the two"),
                 (["--fold", "a/"], "none at the end"),
                 (sum((["-f", "p%d" % i] for i in range(17)), []),

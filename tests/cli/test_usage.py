@@ -36,6 +36,31 @@ class Usage(harness.Case):
                              text=True).stdout
         self.assertEqual(out, "[echo][it's][$HOME][]")
 
+    def test_output_that_cannot_be_written_is_said(self):
+        holder = self.holder("-c", "file:" + self.locks)
+        with open(self.path("history"), "w", encoding="ascii") as file:
+            file.write("")
+        url = ["-c", "file:" + self.locks]
+        for words in (["show", *url, "lock"], ["show", *url, "none"],
+                      ["show", *url, "--json", "lock"], ["ls", *url],
+                      ["ls", *url, "--json"], ["ls", *url, "none"],
+                      ["metrics", *url, "lock"], ["metrics", *url],
+                      ["explain", *url, "lock"],
+                      ["explain", *url, "--json", "lock"], ["doctor", *url],
+                      ["doctor", *url, "--json"], ["--version"], ["--help"],
+                      ["show", "--help"], ["zk", "--help"], ["sql"],
+                      ["zk", "get", "--help"],
+                      ["evict", *url, "--holder", "--yes", "lock"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run(
+                    [harness.TOOL, *words], stdout=full, text=True,
+                    stderr=subprocess.PIPE, env=self.environment,
+                    stdin=subprocess.DEVNULL, timeout=waiting.LIMIT_S)
+            self.assertEqual(done.returncode, 73, (words, done.stderr))
+            self.assertIn("standard output cannot be written to", done.stderr,
+                          words)
+        holder.kill()
+
     def test_no_command_prints_the_password_of_a_mistyped_url(self):
         """Wherever it is given: as the URL, as a name, as a value, as a file."""
         urls = ["postgres:/u:SECRET@h", "postgres:u:SECRET@h/db",
