@@ -34,13 +34,14 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
 /**
  * hf_grant_safe_until_ms(grant):
  * The instant on CLOCK_BOOTTIME, in milliseconds, before which no other client
- * can have been admitted.  It moves forward while the session lives. 0 once the
- * grant is lost, and in a child of a fork; HF_FOREVER on an engine without
- * leases, where only the end of the ticket itself ends the grant.  With
- * proof=lazy in a ZooKeeper URL it moves only when a call has the session
- * proven, as hf_grant_check() does, and is in the past until then; reading it
- * sends no request.
- *   Thread    any; also async-signal-safe.
+ * can have been admitted.  It moves forward while the session lives, and comes
+ * nearer only while the clocks of this machine are slewed to be slow, by what
+ * they lose: the engine's clock does not lose it.  0 once the grant is lost,
+ * and in a child of a fork; HF_FOREVER on an engine without leases, where only
+ * the end of the ticket itself ends the grant.  With proof=lazy in a ZooKeeper
+ * URL it moves only when a call has the session proven, as hf_grant_check()
+ * does, and is in the past until then; reading it sends no request. Thread any;
+ * also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
     HF_NONNULL(1);

@@ -29,6 +29,7 @@
 #include "cli/ipc.h"
 #include "cli/tree_termination.h"
 #include "cli/ui.h"
+#include "core/time_math.h"
 
 /* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_LAUNCHER_POLL_MS 50
@@ -492,7 +493,8 @@ static void run_once(struct hf_launcher *launcher)
         {run->signal_fd, POLLIN, 0},
         {launcher->hung_up ? -1 : run->launcher_end, POLLIN, 0}};
 
-    wait_until(launcher, polled, 3, enforce_at_ms(launcher));
+    wait_until(launcher, polled, 3,
+               hf_wake_before_ms(hf_clock_now_ms(), enforce_at_ms(launcher)));
     enforce_deadline(launcher);
     launcher->hung_up = launcher->hung_up || (polled[1].revents & POLLHUP);
     read_messages(launcher);

@@ -3,6 +3,11 @@
 
 #include <sys/mman.h>
 
+#include "core/time_math.h"
+#include "monitor/clock.h"
+
+#define NS_PER_MS 1000000
+
 struct hf_shared_page *hf_shared_page_new(void)
 {
     struct hf_shared_page *page =
@@ -29,9 +34,25 @@ uint64_t hf_shared_page_margin_ms(uint64_t lease_ms)
     return lease_ms / 20 > 200 ? lease_ms / 20 : 200;
 }
 
-uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page)
+int64_t hf_shared_page_slew_ms(void)
+{
+    return hf_slew_read().least_ns / NS_PER_MS;
+}
+
+/* Safe-until as of now, by CLOCK_BOOTTIME: what that has been slewed by since
+ * it was written is over sooner. */
+static uint64_t safe_until_now_ms(const struct hf_shared_page *page)
 {
     uint64_t safe_until_ms = atomic_load(&page->safe_until_ms);
+    int64_t lost_ms = hf_shared_page_slew_ms() - atomic_load(&page->slew_ms);
+
+    return lost_ms > 0 ? hf_before_ms(safe_until_ms, (uint64_t)lost_ms)
+                       : safe_until_ms;
+}
+
+uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page)
+{
+    uint64_t safe_until_ms = safe_until_now_ms(page);
     uint64_t margin_ms;
 
     if (safe_until_ms == HF_FOREVER)
@@ -61,7 +82,8 @@ static uint64_t until_ms(uint64_t at_ms, uint64_t now_ms)
 }
 
 void hf_shared_page_set_safe_until(struct hf_shared_page *page,
-                                   uint64_t safe_until_ms, uint64_t now_ms)
+                                   uint64_t safe_until_ms, int64_t slew_ms,
+                                   uint64_t now_ms)
 {
     uint64_t before_ms = atomic_load(&page->safe_until_ms);
     uint64_t lease_ms = until_ms(safe_until_ms, now_ms);
@@ -77,4 +99,5 @@ void hf_shared_page_set_safe_until(struct hf_shared_page *page,
     else if (safe_until_ms > before_ms)
         atomic_store(&page->left_at_renewal_ms, until_ms(before_ms, now_ms));
     atomic_store(&page->safe_until_ms, safe_until_ms);
+    atomic_store(&page->slew_ms, slew_ms);
 }

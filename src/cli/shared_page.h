@@ -32,6 +32,10 @@ struct hf_run_outcome {
 struct hf_shared_page {
     _Atomic uint32_t phase;         /* enum hf_run_phase */
     _Atomic uint64_t safe_until_ms; /* CLOCK_BOOTTIME; HF_FOREVER: no lease */
+    /* hf_shared_page_slew_ms() for that instant.  Nothing orders the two words:
+     * a new instant with an old slew is too early, and an old instant is
+     * earlier than the new one in any case. */
+    _Atomic int64_t slew_ms;
     _Atomic uint64_t lease_ms; /* the longest time that a renewal has given */
     _Atomic uint64_t left_at_renewal_ms; /* of the lease, when it was renewed */
     struct hf_run_outcome outcome;       /* complete once .phase is ENDED */
@@ -56,10 +60,16 @@ uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page);
 uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
                                  uint64_t wanted_ms);
 
-/* The grant's safe-until is ${safe_until_ms} now.  To be called after every
- * renewal, by the supervisor only. */
+/* By how many milliseconds CLOCK_BOOTTIME was slewed to be slow, from an
+ * arbitrary beginning.  What it rises by after safe-until was read brings that
+ * instant nearer. */
+int64_t hf_shared_page_slew_ms(void);
+
+/* The grant's safe-until is ${safe_until_ms} now; ${slew_ms} was read before
+ * it.  To be called after every renewal, by the supervisor only. */
 void hf_shared_page_set_safe_until(struct hf_shared_page *page,
-                                   uint64_t safe_until_ms, uint64_t now_ms);
+                                   uint64_t safe_until_ms, int64_t slew_ms,
+                                   uint64_t now_ms);
 
 /* Nothing of the command runs and the grant is about to be released: back to
  * HF_RUN_WAITING, without a lease.  By the supervisor, before it campaigns

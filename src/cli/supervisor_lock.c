@@ -215,6 +215,7 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
                                      uint64_t now_ms)
 {
     struct hf_shared_page *page = supervisor->run->page;
+    int64_t slew_ms = hf_shared_page_slew_ms();
     uint64_t safe_until_ms = hf_grant_safe_until_ms(supervisor->grant);
     uint64_t check_ms;
 
@@ -225,7 +226,7 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
     (void)hf_grant_request_proof(
         supervisor->grant); /* ask for a renewal in time: when it
                      is late the command is ended */
-    hf_shared_page_set_safe_until(page, safe_until_ms, now_ms);
+    hf_shared_page_set_safe_until(page, safe_until_ms, slew_ms, now_ms);
     check_ms = atomic_load(&page->lease_ms) / HF_LEASE_CHECKS;
     return now_ms + (check_ms > HF_LEASE_CHECK_MIN_MS ? check_ms
                                                       : HF_LEASE_CHECK_MIN_MS);

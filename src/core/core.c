@@ -287,6 +287,7 @@ static void connected(struct hf_core *core, const struct hf_event *event)
     if (alive && !resumed)
         session_over(core, "another one has begun");
     hf_session_connected(&core->session, event->as.connected.timeout_ms,
+                         event->as.connected.clock_drift,
                          event->as.connected.anchor_ms, resumed,
                          event->as.connected.lazy);
     publish_safe_until(core);
@@ -622,7 +623,9 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
         hf_min_ms(core->session.prove_at_ms, hf_schedule_wake_at_ms(core));
 
     if (core->held > 0)
-        at_ms = hf_min_ms(at_ms, hf_session_grants_end_at_ms(&core->session));
+        at_ms = hf_min_ms(
+            at_ms, hf_wake_before_ms(core->now_ms, hf_session_grants_end_at_ms(
+                                                       &core->session)));
     return at_ms;
 }
 

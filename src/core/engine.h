@@ -318,7 +318,11 @@ struct hf_event {
             uint64_t timeout_ms;
             uint64_t anchor_ms; /* the session is confirmed as of this instant:
                                    at best when the accepted request was sent */
-            bool resumed;       /* the same session: its tickets still live */
+            /* By how many percent the clock that counts the lease may be fast;
+             * the core keeps hf_margin_ms() back.  Of no meaning without a
+             * lease. */
+            uint64_t clock_drift;
+            bool resumed; /* the same session: its tickets still live */
             /* The session is proven when somebody needs it, and not all the
              * time: grants outlast safe-until and end with the session.  The
              * engine then reports SESSION_LOST no later than one lease, less
@@ -392,8 +396,13 @@ struct hf_sasl_ops;
 struct hf_engine_host {
     /* Hand an event to the core; ${event}->now_ms is filled in. */
     void (*event)(void *host, struct hf_event *event);
-    /* CLOCK_BOOTTIME in milliseconds. */
+    /* CLOCK_BOOTTIME in milliseconds, corrected while it is slewed to be slow:
+     * monitor/clock.h.  So what is called CLOCK_BOOTTIME in the core and in
+     * engines is this clock. */
     uint64_t (*now_ms)(void *host);
+    /* For a timer: what CLOCK_BOOTTIME itself shows at ${at_ms} of that clock;
+     * HF_FOREVER stays what it is.  NULL: the two are the same. */
+    uint64_t (*boottime_of_ms)(void *host, uint64_t at_ms);
     /* The loop for the engine's handles, made on the first call; NULL if it
      * cannot be made.  Its uv timers stop while the machine is suspended: use
      * timerfd. */
@@ -484,7 +493,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 13
+#define HF_ENGINE_ABI 14
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -132,11 +132,12 @@ static void cancel_proof(struct hf_session *session)
 }
 
 /* Until when a lease of ${timeout_ms} lasts that began at ${anchor_ms}, less
- * the margin for clocks that run at different rates. */
-static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
+ * the margin for a clock at the server that is fast. */
+static uint64_t lease_end_ms(const struct hf_session *session,
+                             uint64_t anchor_ms, uint64_t timeout_ms)
 {
     return hf_before_ms(hf_after_ms(anchor_ms, timeout_ms),
-                        hf_margin_ms(timeout_ms));
+                        hf_margin_ms(timeout_ms, session->clock_drift));
 }
 
 bool hf_session_refused(const struct hf_session *session)
@@ -250,7 +251,8 @@ void hf_session_connection_error(struct hf_session *session, hf_status status,
  * behind the sending.  That may be less than what was left before. */
 static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
 {
-    uint64_t cap_ms = lease_end_ms(session->resume_sent_ms, timeout_ms);
+    uint64_t cap_ms =
+        lease_end_ms(session, session->resume_sent_ms, timeout_ms);
 
     session->resume_cap_ms = hf_min_ms(session->resume_cap_ms, cap_ms);
     session->safe_until_ms = hf_min_ms(session->safe_until_ms, cap_ms);
@@ -260,7 +262,7 @@ static void cap_safe_until(struct hf_session *session, uint64_t timeout_ms)
  * left open: the cap ends. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 {
-    uint64_t end_ms = lease_end_ms(anchor_ms, session->timeout_ms);
+    uint64_t end_ms = lease_end_ms(session, anchor_ms, session->timeout_ms);
 
     if (anchor_ms >= session->resume_sent_ms)
         clear_resume(session);
@@ -269,8 +271,11 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 }
 
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
-                          uint64_t anchor_ms, bool resumed, bool lazy)
+                          uint64_t clock_drift, uint64_t anchor_ms,
+                          bool resumed, bool lazy)
 {
+    assert(timeout_ms == HF_FOREVER || clock_drift >= HF_CLOCK_DRIFT_MIN);
+    session->clock_drift = clock_drift;
     atomic_store(&session->published.lazy, lazy);
     if (!resumed) {
         assert(!hf_session_alive(session));

@@ -45,6 +45,7 @@ struct hf_session {
     bool gave_up;                /* the engine makes no attempt until CONNECT */
     /* The lease. */
     uint64_t timeout_ms;    /* the shortest in force; HF_FOREVER: no lease */
+    uint64_t clock_drift;   /* percent, see hf_margin_ms() */
     uint64_t safe_until_ms; /* 0: nothing is proven; HF_FOREVER: no lease */
     /* The same for readers, as last published; and the number of its session.
      */
@@ -99,7 +100,8 @@ bool hf_session_grants_end_when_suspended(const struct hf_session *session);
  * If this is another session, the one before it has been declared lost already.
  * A resume that brings a shorter ${timeout_ms} moves safe-until back. */
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
-                          uint64_t anchor_ms, bool resumed, bool lazy);
+                          uint64_t clock_drift, uint64_t anchor_ms,
+                          bool resumed, bool lazy);
 
 /* SUSPENDED. */
 void hf_session_suspended(struct hf_session *session);

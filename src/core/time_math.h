@@ -42,14 +42,52 @@ static inline uint64_t hf_max_ms(uint64_t a_ms, uint64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
-/* How much of a lease is kept back for clocks that run at different rates:
- * timeout/100, at least 2 ms.  Quartz is specified to 100 ppm at worst, NTP
- * slews by up to 500 ppm (RFC 5905: maximum frequency tolerance); 1 % covers
- * both ends with room for rounding to milliseconds. */
-static inline uint64_t hf_margin_ms(uint64_t timeout_ms)
+/* When a timer that is set at ${now_ms} has to fire, so that ${at_ms} is not
+ * missed by more than a millisecond or so: after ten elevenths of the time, to
+ * be set again then, a few times in all.  The timer runs by the kernel's clock.
+ * That may be slewed to be slow meanwhile, and then the library's clock is the
+ * faster one: see monitor/clock.h.  For the instants at which somebody must
+ * have been notified of a loss; others may come that late. */
+static inline uint64_t hf_wake_before_ms(uint64_t now_ms, uint64_t at_ms)
 {
-    /* Rounded up, else a short timeout would keep back less than 1 %. */
-    return hf_max_ms(timeout_ms / 100 + (timeout_ms % 100 != 0), 2);
+    if (at_ms == HF_FOREVER || at_ms <= now_ms)
+        return at_ms;
+    return at_ms - (at_ms - now_ms) / 11;
+}
+
+/* By how many percent clocks of different machines may run faster or slower
+ * than time does: the URL option clock_drift=.  chrony slews by up to 83333 ppm
+ * (its default maxslewrate), 8.3 %; ntpd by 0.05 %; quartz is specified to
+ * 0.01 % at worst. */
+#define HF_CLOCK_DRIFT 9
+#define HF_CLOCK_DRIFT_MIN 1
+#define HF_CLOCK_DRIFT_MAX 50
+
+/* ${ms} * ${numerator} / ${denominator}, rounded up.  Both are small. */
+static inline uint64_t hf_scaled_ms(uint64_t ms, uint64_t numerator,
+                                    uint64_t denominator)
+{
+    uint64_t times = ms / denominator, rest = ms % denominator;
+
+    if (times > HF_FOREVER / numerator - 1)
+        return HF_FOREVER;
+    return times * numerator +
+           (rest * numerator + denominator - 1) / denominator;
+}
+
+/* How much of a lease of ${timeout_ms} is kept back, because the clock that
+ * ends it may be fast by ${drift} percent: it counts the lease in
+ * 100 / (100 + drift) of the time.  At least 2 ms, for rounding. */
+static inline uint64_t hf_margin_ms(uint64_t timeout_ms, uint64_t drift)
+{
+    return hf_max_ms(hf_scaled_ms(timeout_ms, drift, 100 + drift), 2);
+}
+
+/* How long to wait until ${ms} have passed for certain, by a clock that may be
+ * fast by ${drift} percent. */
+static inline uint64_t hf_stretched_ms(uint64_t ms, uint64_t drift)
+{
+    return hf_scaled_ms(ms, 100 + drift, 100);
 }
 
 #endif

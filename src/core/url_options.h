@@ -14,6 +14,7 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/time_math.h"
 #include "core/url.h"
 
 struct hf_url_option_row;
@@ -51,6 +52,16 @@ hf_url_option_reader hf_url_read_number;
 hf_url_option_reader hf_url_read_choice;
 /* An absolute path; the field is a char[.max + 1]. */
 hf_url_option_reader hf_url_read_path;
+
+/* The row of clock_drift=, see time_math.h, which every engine has whose leases
+ * another machine counts; the field is a uint64_t. */
+#define HF_CLOCK_DRIFT_OPTION(type, field)                                     \
+    {                                                                          \
+        .key = "clock_drift", .read = hf_url_read_number,                      \
+        .offset = offsetof(type, field), .min = HF_CLOCK_DRIFT_MIN,            \
+        .max = HF_CLOCK_DRIFT_MAX,                                             \
+        .help = "by how many percent clocks may run fast or slow"              \
+    }
 
 /* All of ${text} is decimal digits, and what they say fits ${*number}. */
 bool hf_url_parse_number(const char *text, uint64_t *number);

@@ -11,13 +11,17 @@
 #include "core/error.h"
 #include "thread/high_descriptor.h"
 
-/* Have the timer expire at ${at_ms}, unless it expires earlier: an early timer
- * does no harm, and not setting it saves a system call. */
+/* Have the timer expire at ${at_ms} of the host's clock, unless it expires
+ * earlier: an early timer does no harm, and not setting it saves a system
+ * call. */
 static void arm_timer(struct hf_engine_loop *loop, uint64_t at_ms)
 {
+    const struct hf_engine_host *host = loop->user.host;
     struct itimerspec when = {{0, 0}, {0, 0}};
     int rc;
 
+    if (host->boottime_of_ms != NULL)
+        at_ms = host->boottime_of_ms(host->host, at_ms);
     if (loop->armed_at_ms <= at_ms)
         return;
     loop->armed_at_ms = at_ms;

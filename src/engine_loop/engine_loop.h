@@ -25,26 +25,30 @@
 #include <holdfast/holdfast.h>
 #include <uv.h>
 
+#include "core/engine.h"
+
 /* The functions of an engine. */
 struct hf_engine_loop_ops {
-    /* Do all work that there is.  Return when there may be more
-     * (CLOCK_BOOTTIME in ms), or HF_FOREVER. */
+    /* Do all work that there is.  Return when there may be more, by the host's
+     * clock in ms, or HF_FOREVER. */
     uint64_t (*run)(void *arg);
     /* That time has come, or nearly; .run follows. */
     void (*timer_due)(void *arg);
     /* The uv loop has closed the handles: the memory can be freed. */
     void (*closed)(void *arg);
     void *arg;
+    /* Where the timer gets its instants from; borrowed. */
+    const struct hf_engine_host *host;
 };
 
-/* The state, embedded in the engine.  All times are CLOCK_BOOTTIME in ms. */
+/* The state, embedded in the engine. */
 struct hf_engine_loop {
     struct hf_engine_loop_ops user;
     unsigned callbacks; /* of the loop that are running */
     uv_idle_t idle;     /* active while .run is due */
     int timer_fd;       /* -1: none */
     uv_poll_t timer;
-    uint64_t armed_at_ms; /* HF_FOREVER: not armed */
+    uint64_t armed_at_ms; /* CLOCK_BOOTTIME; HF_FOREVER: not armed */
     unsigned handles;     /* open or closing */
 };
 

@@ -105,7 +105,7 @@ void hf_client_metrics_request(struct hf_client *client,
         request->kind != HF_REQUEST_REMOVE && request->kind != HF_REQUEST_PROVE)
         return;
     metrics->timed = request;
-    metrics->timed_us = hf_now_us();
+    metrics->timed_us = hf_boottime_us();
 }
 
 /* ${request} was answered.  A failure may have waited for a connection, and is
@@ -121,7 +121,7 @@ static void end_timing(struct hf_client_metrics *metrics,
     metrics->timed = NULL;
     if (failed)
         return;
-    duration = hf_metrics_duration(hf_now_us() - metrics->timed_us);
+    duration = hf_metrics_duration(hf_boottime_us() - metrics->timed_us);
     hf_metrics_observe(&metrics->file.block->round_trip, &duration);
 }
 

@@ -22,7 +22,7 @@ struct hf_client_metrics {
     /* The request whose answer is timed, one at a time as BSD's TCP does it
      * (t_rtttime); NULL: none.  It is only compared. */
     const struct hf_request *timed;
-    uint64_t timed_us; /* of hf_now_us(); when it was sent */
+    uint64_t timed_us; /* of hf_boottime_us(); when it was sent */
 };
 
 /* Begin to count, if ${opts} ask for it, and to report events.  If that is

@@ -23,12 +23,25 @@ void hf_election_dereference(struct hf_election *e)
 
 /* -------------------------------------------------------------- looking -- */
 
+/* Safe-until of this leadership by the clock of the core, without the lock.
+ * The token is read before and after, because leaderships follow one another: a
+ * value that was read before this one began may belong to the session before,
+ * and may be later than what this one has. */
+static uint64_t safe_until_ms(const struct hf_election *e)
+{
+    const struct hf_safe_until *word = &e->client->core.session.published;
+    uint64_t token = atomic_load(&e->token);
+    uint64_t until_ms = hf_safe_until_read(word, &e->valid);
+
+    return token != 0 && token == atomic_load(&e->token) ? until_ms : 0;
+}
+
 /* In a lazy session a leadership outlasts safe-until, so it is over only when
  * safe-until reads as 0, which it does as soon as the token or .valid is
  * gone. */
 bool hf_election_is_leader(const struct hf_election *e)
 {
-    uint64_t until_ms = hf_election_safe_until_ms(e);
+    uint64_t until_ms = safe_until_ms(e);
 
     if (hf_session_is_lazy(&e->client->core.session))
         return until_ms != 0;
@@ -42,17 +55,9 @@ uint64_t hf_election_token(const struct hf_election *e)
                                                       : atomic_load(&e->token);
 }
 
-/* Safe-until of this leadership, without the lock.  The token is read before
- * and after, because leaderships follow one another: a value that was read
- * before this one began may belong to the session before, and may be later than
- * what this one has. */
 uint64_t hf_election_safe_until_ms(const struct hf_election *e)
 {
-    const struct hf_safe_until *word = &e->client->core.session.published;
-    uint64_t token = atomic_load(&e->token);
-    uint64_t until_ms = hf_safe_until_read(word, &e->valid);
-
-    return token != 0 && token == atomic_load(&e->token) ? until_ms : 0;
+    return hf_boottime_of_ms(safe_until_ms(e));
 }
 
 hf_status hf_election_tickets(struct hf_election *e,

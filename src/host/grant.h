@@ -34,7 +34,7 @@ struct hf_grant_callbacks {
 };
 
 /* What the metrics know of a grant, if its client counts or reports events; in
- * microseconds of hf_now_us(). */
+ * microseconds of hf_boottime_us(). */
 struct hf_grant_metrics {
     uint64_t begun_us;
     uint64_t granted_us; /* 0: it is not held */

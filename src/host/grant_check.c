@@ -13,15 +13,21 @@ static bool is_lazy(const struct hf_grant *grant)
     return hf_session_is_lazy(&grant->client->core.session);
 }
 
-uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
+/* By the clock of the core. */
+static uint64_t safe_until_ms(const struct hf_grant *grant)
 {
     return hf_core_safe_until_ms(&grant->client->core, &grant->acquisition);
+}
+
+uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
+{
+    return hf_boottime_of_ms(safe_until_ms(grant));
 }
 
 bool hf_grant_is_valid(const struct hf_grant *grant)
 {
     return !grant->lost &&
-           (is_lazy(grant) || hf_grant_safe_until_ms(grant) > hf_now_ms());
+           (is_lazy(grant) || safe_until_ms(grant) > hf_now_ms());
 }
 
 /* HF_OK, or HF_ELOST and why.  With the lock. */

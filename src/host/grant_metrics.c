@@ -101,7 +101,7 @@ static void report(struct hf_grant *grant, struct hf_lock_event event)
 void hf_grant_metrics_begun(struct hf_grant *grant)
 {
     if (is_measured(grant))
-        grant->metrics.begun_us = hf_now_us();
+        grant->metrics.begun_us = hf_boottime_us();
 }
 
 /* The acquire has ended with ${status}. */
@@ -126,7 +126,7 @@ void hf_grant_metrics_granted(struct hf_grant *grant)
 
     if (!is_measured(grant))
         return;
-    now_us = hf_now_us();
+    now_us = hf_boottime_us();
     metrics->granted_us = now_us;
     addition.wait = hf_metrics_duration(now_us - metrics->begun_us);
     if (metrics->gone_us != 0)
@@ -147,11 +147,12 @@ void hf_grant_metrics_ended(struct hf_grant *grant)
         return;
     addition.waited = grant->metrics.waited || status == HF_EBUSY;
     count_end(grant, status, &addition);
-    report(grant, (struct hf_lock_event){
-                      .kind = HF_LOCK_EVENT_FAILED,
-                      .status = status,
-                      .waited = addition.waited,
-                      .duration_us = hf_now_us() - grant->metrics.begun_us});
+    report(grant,
+           (struct hf_lock_event){.kind = HF_LOCK_EVENT_FAILED,
+                                  .status = status,
+                                  .waited = addition.waited,
+                                  .duration_us = hf_boottime_us() -
+                                                 grant->metrics.begun_us});
 }
 
 /* It is held no more. */
@@ -162,7 +163,7 @@ static void end_hold(struct hf_grant *grant, bool lost)
 
     if (!is_measured(grant) || metrics->granted_us == 0)
         return;
-    addition.hold = hf_metrics_duration(hf_now_us() - metrics->granted_us);
+    addition.hold = hf_metrics_duration(hf_boottime_us() - metrics->granted_us);
     metrics->granted_us = 0;
     count(grant, &addition);
     report(grant, (struct hf_lock_event){.kind = lost ? HF_LOCK_EVENT_LOST
@@ -222,5 +223,6 @@ void hf_grant_metrics_event(const struct hf_client *client,
     grant = hf_grant_of_ticket(ticket);
     if (grant == NULL || hf_acquisition_multi_lock(&grant->acquisition) != NULL)
         return;
-    grant->metrics.gone_us = event->kind == HF_EVENT_GONE ? hf_now_us() : 0;
+    grant->metrics.gone_us =
+        event->kind == HF_EVENT_GONE ? hf_boottime_us() : 0;
 }

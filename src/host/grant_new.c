@@ -142,7 +142,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     if (fixed_payload != NULL)
         hf_payload_copy(payload, fixed_payload);
     else
-        hf_owner_text_write(payload, hf_now_ms(), opts->text);
+        hf_owner_text_write(payload, hf_boottime_ms(), opts->text);
     if ((grant = allocate(tickets, count, hf_grant_has_callbacks(opts),
                           payload)) == NULL)
         return NULL;

@@ -17,6 +17,12 @@ static uint64_t host_now_ms(void *host)
     return hf_now_ms();
 }
 
+static uint64_t host_boottime_of_ms(void *host, uint64_t at_ms)
+{
+    (void)host;
+    return hf_boottime_of_ms(at_ms);
+}
+
 /* Our own loop, which is created here for those that need one. */
 static struct uv_loop_s *host_loop(void *host)
 {
@@ -59,6 +65,7 @@ struct hf_engine_host hf_monitor_host(struct hf_monitor *monitor)
 {
     return (struct hf_engine_host){
         .now_ms = host_now_ms,
+        .boottime_of_ms = host_boottime_of_ms,
         .loop = host_loop,
         .tls = host_tls,
         .sasl = host_sasl,

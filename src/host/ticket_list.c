@@ -99,7 +99,7 @@ static struct hf_ticket_view *next_view(struct builder *builder,
         &builder->tickets->views[builder->tickets->count++];
     struct hf_owner owner;
 
-    (void)hf_owner_text_parse(payload, hf_now_ms(), &owner);
+    (void)hf_owner_text_parse(payload, hf_boottime_ms(), &owner);
     view->age_ms = owner.age_ms;
     view->created_utc_ms = owner.at_utc_ms;
     view->owner = copy_payload(builder, payload);

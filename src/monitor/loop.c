@@ -141,7 +141,7 @@ void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
     /* What the last run left undone must wake threads that sleep already. */
     if (hf_loop_is_asked(loop))
         at_ms = 0;
-    at_ms = hf_min_ms(at_ms, next_timer_ms(loop));
+    at_ms = hf_boottime_of_ms(hf_min_ms(at_ms, next_timer_ms(loop)));
     if (loop->armed_at_ms <= at_ms)
         return;
     loop->armed_at_ms = at_ms;

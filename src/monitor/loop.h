@@ -22,7 +22,8 @@ struct hf_loop {
     uv_loop_t uv;
     int timer_fd; /* the timerfd, which .timer polls */
     uv_poll_t timer;
-    uint64_t armed_at_ms; /* when it fires; HF_FOREVER: not armed */
+    uint64_t armed_at_ms; /* when it fires, by CLOCK_BOOTTIME itself;
+                             HF_FOREVER: not armed */
 };
 
 /* All with the monitor's lock. */
@@ -40,7 +41,8 @@ bool hf_loop_run(struct hf_loop *loop, const uint64_t *events);
  * loop must be there. */
 bool hf_loop_is_asked(const struct hf_loop *loop);
 
-/* Have the descriptor become readable at ${at_ms} at the latest.  It becomes
+/* Have the descriptor become readable at ${at_ms} of hf_now_ms() at the latest,
+ * and later only by what the clock is corrected meanwhile.  It becomes
  * readable earlier when a uv timer is due, because a thread that only waits for
  * the descriptor does not know of it, and at once if the loop has something
  * left to do.  It may be early without need: a timer that sometimes fires in

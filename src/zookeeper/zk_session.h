@@ -95,6 +95,7 @@ struct hf_zk_session_config {
     uint64_t timeout_ms;       /* session timeout to ask for */
     uint64_t timeout_floor_ms; /* no server grants less than this; 0: unknown */
     uint64_t tick_ms;          /* the servers' tickTime; 0: unknown */
+    uint64_t clock_drift;      /* of the servers, in percent: hf_margin_ms() */
     bool lazy_proof;         /* option proof=lazy: proofs are made when they are
                                 asked for */
     bool strict_proof;       /* option proof=strict, see proof.h */

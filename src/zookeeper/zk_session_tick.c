@@ -111,6 +111,7 @@ uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
     if (hf_zk_session_read_only(session))
         at_ms = hf_min_ms(at_ms, hf_zk_search_wake_at_ms(&session->search));
     if (session->id != 0)
-        at_ms = hf_min_ms(at_ms, session->alive_until_ms);
+        at_ms = hf_min_ms(
+            at_ms, hf_wake_before_ms(session->now_ms, session->alive_until_ms));
     return at_ms;
 }

@@ -62,7 +62,9 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
     /* With lazy proofs nothing else ends a grant in time, so the session is
      * given up a margin earlier. */
     if (session->config->lazy_proof)
-        until_ms = hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms));
+        until_ms =
+            hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms,
+                                                session->config->clock_drift));
     session->alive_until_ms = hf_max_ms(session->alive_until_ms, until_ms);
     hf_zk_proof_answered(&session->proof, sent_at_ms, session->now_ms);
 }

@@ -381,7 +381,7 @@ static void on_closed(void *arg)
 void hf_zk_io_init(struct hf_zk_io *io, const struct hf_engine_host *host,
                    const struct hf_zk_io_user *user)
 {
-    const struct hf_engine_loop_ops ops = {drive, on_due, on_closed, io};
+    const struct hf_engine_loop_ops ops = {drive, on_due, on_closed, io, host};
 
     *io = (struct hf_zk_io){.user = *user, .host = host};
     hf_engine_loop_init(&io->engine_loop, &ops);

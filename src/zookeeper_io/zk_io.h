@@ -65,7 +65,8 @@ struct hf_zk_io {
     struct hf_zk_io_link asked;     /* asks a server whether it has a quorum */
 };
 
-/* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms, .loop,
+/* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms,
+ * .boottime_of_ms, .loop,
  * .tls, .sasl, .log and .host are used; it must stay valid until
  * hf_zk_io_close().
  * ${user} is copied. */

@@ -29,12 +29,12 @@ ROUNDING_MS = 2
 class Holder:
     """A process of holder.c."""
 
-    def __init__(self, program, url, name, store):
+    def __init__(self, program, url, name, store, **environment):
         self.name = name
         self.lines = []  # (instant, word, [argument...])
         self.ended = False
         self.changed = threading.Condition()
-        environment = dict(os.environ)
+        environment = dict(os.environ, **environment)
         # A leak checker would stop at a holder that is killed or frozen.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
         self.process = machine.popen(

@@ -402,6 +402,7 @@ static void send_session_event(struct hf_engine *engine,
 
     if (kind == HF_EVENT_CONNECTED) {
         event.as.connected.timeout_ms = engine->timeout_ms;
+        event.as.connected.clock_drift = 1;
         event.as.connected.anchor_ms = engine->host.now_ms(engine->host.host);
         event.as.connected.resumed = engine->has_session;
         event.as.connected.lazy = engine->lazy;

@@ -33,6 +33,7 @@ SECTIONS = {
 # What stands for rows or for a key in a table, and the file that defines it.
 MACROS = {"HF_RECONNECT_OPTION": "src/core/reconnect_policy.h",
           "HF_PEM_OPTIONS": "src/core/pem_files.h",
+          "HF_CLOCK_DRIFT_OPTION": "src/core/url_options.h",
           "HF_ZK_URL_OPTIONS": "src/zookeeper/zk_url.h"}
 
 

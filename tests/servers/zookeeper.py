@@ -67,12 +67,15 @@ class Server:
     def __init__(self, tick_ms=500, tls=False, client_auth="none",
                  certificate="server", container_check_ms=None,
                  max_client_cnxns=0, read_only=False, sasl=None, config=None,
-                 properties=None, jvm=None, host=machine.LOCALHOST):
+                 properties=None, jvm=None, environment=None,
+                 host=machine.LOCALHOST):
         """client_auth is none, want or need; certificate names the one shown
         to clients, a file of Certificates; sasl is the content of the section
         Server of a JAAS file: clients are then required to use SASL; config
-        and properties are added to zoo.cfg and to the JVM, which otherwise gets the options jvm."""
+        properties and environment are added to zoo.cfg, to the JVM, which
+        otherwise gets the options jvm, and to its environment."""
         self.jvm = JVM if jvm is None else jvm
+        self.environment = dict(os.environ, **(environment or {}))
         self.host = host
         self.process = None
         self.starts = 0
@@ -165,7 +168,7 @@ class Server:
                  "-cp", ":".join(jar(name) for name in JARS),
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", path],
                 host=self.host, stdout=out, stderr=subprocess.STDOUT,
-                cwd=self.directory)
+                cwd=self.directory, env=self.environment)
 
     def start(self):
         self.launch()

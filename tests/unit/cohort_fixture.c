@@ -179,6 +179,7 @@ void cohort_connected(struct cohort_fixture *f, bool resumed)
     cohort_step(
         f, (struct hf_event){.kind = HF_EVENT_CONNECTED,
                              .as.connected = {.timeout_ms = COHORT_TIMEOUT_MS,
+                                              .clock_drift = 1,
                                               .anchor_ms = f->now_ms - 10,
                                               .resumed = resumed}});
 }

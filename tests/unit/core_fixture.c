@@ -421,6 +421,7 @@ void connected_for(struct core_fixture *f, uint64_t timeout_ms,
 {
     step(f, (struct hf_event){.kind = HF_EVENT_CONNECTED,
                               .as.connected = {.timeout_ms = timeout_ms,
+                                               .clock_drift = 1,
                                                .anchor_ms = anchor_ms,
                                                .resumed = resumed,
                                                .lazy = f->lazy}});

@@ -207,6 +207,7 @@ struct idle_fixture *idle_new(enum idle_sort sort, size_t count)
     (void)idle_step(
         f, (struct hf_event){.kind = HF_EVENT_CONNECTED,
                              .as.connected = {.timeout_ms = IDLE_TIMEOUT_MS,
+                                              .clock_drift = 1,
                                               .anchor_ms = f->now_ms}});
     fill_cohort(f);
     for (size_t i = 0; i < count; i++) {

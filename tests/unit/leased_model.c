@@ -465,6 +465,7 @@ struct hf_store *model_open_with(struct leased_model *model,
     struct hf_engine_host own = {
         .event = on_event, .log = on_log, .host = store};
     struct hf_leased_config config = {.ttl_ms = ttl_ms,
+                                      .clock_drift = 1,
                                       .server_address = "model",
                                       .renewal_piece_max =
                                           model->renewal_piece_max};

@@ -34,6 +34,7 @@ void operation_fixture_connect(struct operation_fixture *f, bool resumed)
     operation_fixture_step(
         f, (struct hf_event){.kind = HF_EVENT_CONNECTED,
                              .as.connected = {.timeout_ms = 10000,
+                                              .clock_drift = 1,
                                               .anchor_ms = f->now_ms,
                                               .resumed = resumed}});
 }

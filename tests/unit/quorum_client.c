@@ -189,7 +189,7 @@ void quorum_client_event(void *host, struct hf_event *event)
 {
     struct quorum_client *client = host;
     struct hf_request *request = event->as.answer.request;
-    uint64_t margin_ms = hf_margin_ms(CLUSTER_TTL_MS);
+    uint64_t margin_ms = hf_margin_ms(CLUSTER_TTL_MS, HF_CLOCK_DRIFT);
 
     switch (event->kind) {
     case HF_EVENT_CONNECTED:

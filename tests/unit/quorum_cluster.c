@@ -478,9 +478,11 @@ static void begin_client(struct quorum_cluster *cluster, size_t number)
     struct hf_engine_host host = {
         .event = quorum_client_event, .log = on_log, .host = client};
     struct hf_leased_config leased = {.ttl_ms = CLUSTER_TTL_MS,
+                                      .clock_drift = HF_CLOCK_DRIFT,
                                       .server_address = "cluster"};
     struct hf_quorum_config quorum = {.servers = cluster->config.servers,
                                       .ttl_ms = CLUSTER_TTL_MS,
+                                      .clock_drift = HF_CLOCK_DRIFT,
                                       .rejoin_ms = CLUSTER_TTL_MS};
     const struct hf_quorum_user user = {user_up, user_down, user_answered,
                                         user_notice, client};

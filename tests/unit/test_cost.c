@@ -613,6 +613,7 @@ static uint64_t event(struct idle_fixture *f, enum hf_event_kind kind)
 
     if (kind == HF_EVENT_CONNECTED) {
         event.as.connected.timeout_ms = IDLE_TIMEOUT_MS;
+        event.as.connected.clock_drift = 1;
         event.as.connected.anchor_ms = f->now_ms;
         event.as.connected.resumed = true;
     }

@@ -107,6 +107,7 @@ static void send_answer(struct bad_answer *bad_answer)
 static int begin(void **state)
 {
     struct hf_leased_config config = {.ttl_ms = HF_LEASED_TTL_MIN_MS,
+                                      .clock_drift = 1,
                                       .server_address = "here"};
     struct hf_engine_host host = {
         .event = on_event, .log = on_log, .host = &store};

@@ -61,7 +61,8 @@ static void all_that_can_be_said(void **state)
 
     (void)state;
     parse("postgresql://u:p%40@h:1,[::1]:2,%2Frun%2Fpg:3,h/d"
-          "?ttl=3s&pooler=session&schema_owner=A%20b&sslmode=verify-full&"
+          "?ttl=3s&clock_drift=2&pooler=session&schema_owner=A%20b&sslmode="
+          "verify-full&"
           "keepalives_idle=7",
           &config);
     assert_int_equal(config.host_count, 4);
@@ -78,6 +79,7 @@ static void all_that_can_be_said(void **state)
     assert_null(setting(&config, "schema_owner"));
     assert_string_equal(config.schema_owner, "A b");
     assert_int_equal(config.ttl_ms, 3000);
+    assert_int_equal(config.clock_drift, 2);
     assert_int_equal(config.pooler, 0);
     hf_pg_config_free(&config);
 }

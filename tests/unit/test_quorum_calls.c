@@ -103,6 +103,7 @@ static void on_notice(void *arg, const struct hf_store_notice *notice,
 static int begin(void **state)
 {
     const struct hf_quorum_config config = {.servers = SERVERS,
+                                            .clock_drift = 1,
                                             .ttl_ms = 10000,
                                             .rejoin_ms = 10000,
                                             .random = {{1, 2, 3, 4}}};

@@ -27,7 +27,7 @@ static void everything_is_read(void **state)
 
     (void)state;
     assert_int_equal(parse("redis://u:p%40@a:1,[::1]:2/3?ttl=3s&wait=2&"
-                           "layout=redis-py",
+                           "layout=redis-py&clock_drift=50",
                            &config, &error),
                      HF_OK);
     assert_int_equal(config.host_count, 2);
@@ -37,6 +37,7 @@ static void everything_is_read(void **state)
     assert_int_equal(config.hosts[1].port, 2);
     assert_int_equal(config.db, 3);
     assert_int_equal(config.ttl_ms, 3000);
+    assert_int_equal(config.clock_drift, 50);
     assert_int_equal(config.wait, 2);
     assert_int_equal(config.layout, HF_REDIS_LAYOUT_REDIS_PY);
     assert_string_equal(config.user, "u");
@@ -80,6 +81,9 @@ static void wrong_parts_are_refused(void **state)
         {"redis://h/1?db=2", "both a database in its path and db="},
         {"redis://h?ttl=999ms", "from 1s to 1h"},
         {"redis://h?ttl=2h", "ttl=\"2h\" is not a duration in range"},
+        {"redis://h?clock_drift=0", "from 1 to 50: by how many percent clocks"},
+        {"redis://h?clock_drift=51", "clock_drift=\"51\" is not a number"},
+        {"redis://h?clock_drift=9%25", "clock_drift=\"9%\" is not a number"},
         {"redis://h?wait=17", "from 0 to 16: how many replicas"},
         {"redis://h?layout=other", "expected layout=queue or redis-py"},
         {"redis://h?ca=/ca.pem", "does not know the option \"ca\""},

@@ -41,13 +41,32 @@ static void a_long_connection_error_is_cut_between_characters(void **state)
 
 /* ----------------------------------------------------------- safe-until -- */
 
-static void the_margin_is_a_hundredth_and_two_at_least(void **state)
+/* Rounded up, and never none. */
+static void the_margin_covers_the_drift_and_is_two_at_least(void **state)
 {
     (void)state;
-    assert_int_equal(hf_margin_ms(10000), 100);
-    assert_int_equal(hf_margin_ms(300), 3);
-    assert_int_equal(hf_margin_ms(100), 2);
-    assert_int_equal(hf_margin_ms(0), 2);
+    assert_int_equal(hf_margin_ms(10000, 1), 100);
+    assert_int_equal(hf_margin_ms(10000, 9), 826);
+    assert_int_equal(hf_margin_ms(10900, 9), 900);
+    assert_int_equal(hf_margin_ms(10901, 9), 901);
+    assert_int_equal(hf_margin_ms(300, 1), 3);
+    assert_int_equal(hf_margin_ms(100, 1), 2);
+    assert_int_equal(hf_margin_ms(0, 9), 2);
+    for (uint64_t ms = 1000; ms < 12000; ms += 7) {
+        /* A server at the limit ends the lease no earlier. */
+        uint64_t real_ms = ms * 100 / (100 + HF_CLOCK_DRIFT);
+
+        assert_true(ms - hf_margin_ms(ms, HF_CLOCK_DRIFT) <= real_ms);
+    }
+}
+
+static void a_stretched_wait_has_passed_by_a_clock_that_is_fast(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_stretched_ms(1000, 9), 1090);
+    assert_int_equal(hf_stretched_ms(1, 9), 2);
+    assert_int_equal(hf_stretched_ms(0, 9), 0);
+    assert_true(hf_stretched_ms(HF_FOREVER, 9) == HF_FOREVER);
 }
 
 static void the_safe_until_counts_from_the_sending(void **state)
@@ -699,7 +718,8 @@ TEST_FILE(session)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_connection_error_is_cut_between_characters),
-        cmocka_unit_test(the_margin_is_a_hundredth_and_two_at_least),
+        cmocka_unit_test(the_margin_covers_the_drift_and_is_two_at_least),
+        cmocka_unit_test(a_stretched_wait_has_passed_by_a_clock_that_is_fast),
         cmocka_unit_test(the_safe_until_counts_from_the_sending),
         cmocka_unit_test(a_proof_moves_the_safe_until_by_its_anchor),
         cmocka_unit_test(an_older_anchor_does_not_move_it_back),

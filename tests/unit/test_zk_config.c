@@ -256,12 +256,14 @@ static void options_are_taken(void **state)
 
     (void)state;
     assert_good("zk://h?timeout=1s&timeout_floor=4s&tick=2s&proof=strict"
+                "&clock_drift=1"
                 "&token_floor=42"
                 "&layout=curator&acl=creator&auth_file=/etc/holdfast.auth",
                 &config);
     assert_int_equal(config.url.session.timeout_ms, 1000);
     assert_int_equal(config.url.session.timeout_floor_ms, 4000);
     assert_int_equal(config.url.session.tick_ms, 2000);
+    assert_int_equal(config.url.session.clock_drift, 1);
     assert_true(config.url.session.strict_proof);
     assert_false(config.url.session.lazy_proof);
     assert_int_equal(config.token_floor, 42);
@@ -270,6 +272,7 @@ static void options_are_taken(void **state)
     assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
     assert_int_equal(config.url.session.timeout_ms, 600000);
     assert_true(config.token_floor == INT64_MAX);
+    assert_int_equal(config.url.session.clock_drift, 9);
     assert_good("zk://h?proof=lazy", &config);
     assert_true(config.url.session.lazy_proof);
     assert_false(config.url.session.strict_proof);
@@ -313,6 +316,7 @@ static void wrong_options_are_named(void **state)
         {"zk://h?timeout_floor=999ms", "timeout_floor=\"999ms\""},
         {"zk://h?tick=0s", "tick=\"0s\""},
         {"zk://h?tick=61s", "tick=\"61s\""},
+        {"zk://h?clock_drift=0", "from 1 to 50: by how many percent clocks"},
         {"zk://h?proof=lax", "proof=\"lax\" is not known; expected "
                              "proof=eager or lazy or strict"},
         {"zk://h?layout=nonsense", "layout=\"nonsense\" is not known; expected "

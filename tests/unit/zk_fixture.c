@@ -295,6 +295,7 @@ void zk_fixture_init(struct zk_fixture *f)
     f->config.url.session.servers[0].port = 2181;
     f->config.url.session.server_count = 1;
     f->config.url.session.timeout_ms = ZK_FIXTURE_TIMEOUT_MS;
+    f->config.url.session.clock_drift = 1;
     f->config.url.session.reconnect = hf_reconnect_default;
     f->config.layout = zk_fixture_layout;
     hf_random_seed(&f->config.url.session.random, 1);

@@ -41,6 +41,7 @@ struct hf_leased;
 /* Options of a client. */
 struct hf_leased_config {
     uint64_t ttl_ms;
+    uint64_t clock_drift;    /* of the server, in percent: hf_margin_ms() */
     struct hf_random random; /* seeded; makes the names of sessions */
     /* Address of the server for messages, without secrets: "127.0.0.1:6379".
      * Copied. */

@@ -85,7 +85,7 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
                                        const char *description,
                                        struct hf_error *error)
 {
-    struct hf_engine_loop_ops user = {end_turn, on_due, release, NULL};
+    struct hf_engine_loop_ops user = {end_turn, on_due, release, NULL, NULL};
     struct hf_engine *engine = hf_alloc(sizeof *engine);
 
     if (engine == NULL) {
@@ -94,6 +94,7 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
     }
     engine->host = *host;
     user.arg = engine;
+    user.host = &engine->host;
     hf_engine_loop_init(&engine->engine_loop, &user);
     if (prepare(engine, description, error) != HF_OK) {
         hf_leased_engine_free(engine);

@@ -26,12 +26,13 @@
 
 /* ---------------------------------------------------------------- clocks -- */
 
-/* The margin allows for clocks that run at different rates. */
+/* The margin allows for a server whose clock is fast. */
 static uint64_t lost_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 {
     uint64_t ttl_ms = leased->config.ttl_ms;
 
-    return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms), hf_margin_ms(ttl_ms));
+    return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms),
+                        hf_margin_ms(ttl_ms, leased->config.clock_drift));
 }
 
 /* ------------------------------------------------------------ connecting -- */
@@ -149,6 +150,7 @@ static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
 
     event.as.connected.timeout_ms = leased->config.ttl_ms;
+    event.as.connected.clock_drift = leased->config.clock_drift;
     event.as.connected.anchor_ms = anchor_ms;
     event.as.connected.resumed = session->was_connected;
     session->was_connected = true;
@@ -420,6 +422,7 @@ uint64_t hf_leased_session_wake_at_ms(const struct hf_leased *leased)
         at_ms = hf_min_ms(at_ms, leased->queue_table.poll_at_ms);
     }
     if (session->connectivity.state != HF_CONNECTIVITY_CLOSING)
-        at_ms = hf_min_ms(at_ms, session->lost_at_ms);
+        at_ms = hf_min_ms(
+            at_ms, hf_wake_before_ms(leased->now_ms, session->lost_at_ms));
     return at_ms;
 }

@@ -112,6 +112,7 @@ static const struct hf_url_option_row rows[] = {
      .min = HF_LEASED_TTL_MIN_MS,
      .max = HF_LEASED_TTL_MAX_MS,
      .help = "how long a ticket outlives its last renewal"},
+    HF_CLOCK_DRIFT_OPTION(struct hf_pg_config, clock_drift),
     {.key = "pooler",
      .read = hf_url_read_choice,
      .offset = offsetof(struct hf_pg_config, pooler),
@@ -176,6 +177,7 @@ static hf_status parse_settings(struct hf_pg_config *config,
     hf_status status = add_url_part(config, url, "user", url->user, error);
 
     config->ttl_ms = HF_LEASED_TTL_MS;
+    config->clock_drift = HF_CLOCK_DRIFT;
     config->schema_owner = "";
     config->pooler = HF_PG_NO_POOLER;
     if (status == HF_OK)

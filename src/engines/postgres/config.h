@@ -46,6 +46,7 @@ struct hf_pg_config {
     struct hf_pg_setting settings[HF_PG_SETTINGS_MAX];
     size_t setting_count;
     uint64_t ttl_ms;
+    uint64_t clock_drift; /* of the server, in percent */
     /* a role that is trusted with the schema, or "" */
     const char *schema_owner;
     /* 0: pooler=session, a pooler that keeps a connection for a session;

@@ -287,6 +287,7 @@ static hf_status start(struct hf_engine *engine, struct hf_pg_config *config,
 {
     struct hf_leased_config leased = {
         .ttl_ms = config->ttl_ms,
+        .clock_drift = config->clock_drift,
         .server_address = server_address,
         .reconnect = reconnect,
         .servers = config->host_count,

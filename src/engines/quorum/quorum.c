@@ -294,8 +294,9 @@ static void link_lost(struct hf_quorum *quorum, size_t index, hf_status status,
 /* ------------------------------------------ called by the servers' links -- */
 
 /* From when on a server counts that has served for ${served_ms}.  Every lease
- * that it may have forgotten has run out by then.  The margin allows for our
- * clock being the faster one. */
+ * that it may have forgotten has run out by then.  Our clock may be fast, and
+ * so may the one by which the server has served: by as much the holders of such
+ * leases have given them up sooner. */
 static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
 {
     uint64_t rejoin_ms =
@@ -303,8 +304,9 @@ static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
 
     if (served_ms >= rejoin_ms)
         return 0;
-    return hf_after_ms(quorum->now_ms,
-                       rejoin_ms - served_ms + hf_margin_ms(rejoin_ms));
+    return hf_after_ms(
+        quorum->now_ms,
+        hf_stretched_ms(rejoin_ms - served_ms, quorum->config.clock_drift));
 }
 
 void hf_quorum_server_up(struct hf_quorum *quorum, size_t index,

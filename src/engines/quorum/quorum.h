@@ -78,6 +78,7 @@ struct hf_quorum_user {
 struct hf_quorum_config {
     size_t servers; /* odd, HF_QUORUM_SERVERS_MIN to _MAX */
     uint64_t ttl_ms;
+    uint64_t clock_drift; /* of the servers and of us, in percent */
     /* A server counts this long after its start.  Every client must use a ttl
      * that is not longer. */
     uint64_t rejoin_ms;

@@ -35,6 +35,7 @@ static const struct hf_url_option_row rows[] = {
             .offset = offsetof(struct hf_redis_config, db),
             .max = HF_REDIS_DB_MAX,
             .help = "the number of the database"},
+    HF_CLOCK_DRIFT_OPTION(struct hf_redis_config, clock_drift),
     {.key = "layout",
      .read = hf_url_read_choice,
      .offset = offsetof(struct hf_redis_config, layout),
@@ -232,7 +233,8 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
     bool tls = strcmp(url->scheme, "rediss") == 0;
     hf_status status;
 
-    *config = (struct hf_redis_config){.tls = tls, .ttl_ms = HF_LEASED_TTL_MS};
+    *config = (struct hf_redis_config){
+        .tls = tls, .ttl_ms = HF_LEASED_TTL_MS, .clock_drift = HF_CLOCK_DRIFT};
     status = hf_url_options_read(
         url, rows, ROW_COUNT - (tls ? 0 : HF_PEM_OPTION_COUNT), config, error);
     if (status == HF_OK)

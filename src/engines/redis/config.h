@@ -56,7 +56,8 @@ struct hf_redis_config {
     bool unlisted; /* HOLDFAST_AUTH_FILE has lines, but none for this server */
     struct hf_reconnect reconnect;
     uint64_t ttl_ms;
-    int layout; /* enum hf_redis_layout */
+    uint64_t clock_drift; /* of the server, in percent */
+    int layout;           /* enum hf_redis_layout */
     /* replicas that must have a change before its answer; 0: none */
     uint64_t wait;
     bool tls;

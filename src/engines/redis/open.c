@@ -23,6 +23,7 @@ static hf_status start(const struct hf_redis_config *config,
     char address[HF_REDIS_ADDRESS_BYTES];
     struct hf_leased_config leased = {
         .ttl_ms = config->ttl_ms,
+        .clock_drift = config->clock_drift,
         .server_address = address,
         .reconnect = &config->reconnect,
         .servers = config->host_count,

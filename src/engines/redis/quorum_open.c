@@ -18,6 +18,7 @@
 /* Those without a reader are read with the URL of each server. */
 static const struct hf_url_option_row rows[] = {
     {.key = "ttl"},
+    {.key = "clock_drift"},
     {.key = "rejoin",
      .read = hf_url_read_duration,
      .offset = offsetof(struct hf_redis_quorum_config, rejoin_ms),
@@ -135,6 +136,7 @@ static hf_status check_rejoin(struct hf_redis_quorum_config *config,
                               struct hf_error *error)
 {
     config->ttl_ms = config->servers[0].ttl_ms;
+    config->clock_drift = config->servers[0].clock_drift;
     if (config->ttl_ms > config->rejoin_ms)
         return hf_error_set(error, HF_EURL,
                             "the ttl of %" PRIu64 " ms is longer than the "
@@ -224,6 +226,7 @@ static hf_status start(const struct hf_redis_quorum_config *config,
 {
     struct hf_leased_config leased = {
         .ttl_ms = config->ttl_ms,
+        .clock_drift = config->clock_drift,
         .server_address = text,
         .reconnect = &config->reconnect,
         .renewal_piece_max = HF_REDIS_RENEWAL_PIECE_MAX,

@@ -234,6 +234,7 @@ static bool make_quorum(struct hf_store *store,
                                         store};
     const struct hf_quorum_config quorum = {.servers = config->count,
                                             .ttl_ms = config->ttl_ms,
+                                            .clock_drift = config->clock_drift,
                                             .rejoin_ms = config->rejoin_ms,
                                             .random = *random};
 

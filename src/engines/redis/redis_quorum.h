@@ -20,6 +20,7 @@ struct hf_redis_quorum_config {
     size_t count;
     struct hf_redis_config servers[HF_QUORUM_SERVERS_MAX];
     uint64_t ttl_ms;
+    uint64_t clock_drift; /* percent */
     uint64_t rejoin_ms;
     struct hf_reconnect reconnect;
 };

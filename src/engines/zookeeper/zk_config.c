@@ -14,6 +14,7 @@ struct values {
     struct hf_zk_url_options shared; /* first, see hf_zk_url_parse() */
     uint64_t timeout_floor_ms;
     uint64_t tick_ms;
+    uint64_t clock_drift;
     uint64_t token_floor;
     int layout; /* an index of dialects[] */
     int proof;  /* enum proof */
@@ -38,6 +39,7 @@ static const struct hf_url_option_row rows[] = {
      .min = TICK_MIN_MS,
      .max = TICK_MAX_MS,
      .help = "the tickTime of the servers"},
+    HF_CLOCK_DRIFT_OPTION(struct values, clock_drift),
     {.key = "proof",
      .read = hf_url_read_choice,
      .offset = offsetof(struct values, proof),
@@ -60,7 +62,7 @@ static const struct hf_url_option_row rows[] = {
 hf_status hf_zk_config_parse(struct hf_zk_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {
-    struct values values = {.proof = EAGER};
+    struct values values = {.proof = EAGER, .clock_drift = HF_CLOCK_DRIFT};
     hf_status status;
 
     *config = (struct hf_zk_config){0};
@@ -70,6 +72,7 @@ hf_status hf_zk_config_parse(struct hf_zk_config *config,
         return status;
     config->url.session.timeout_floor_ms = values.timeout_floor_ms;
     config->url.session.tick_ms = values.tick_ms;
+    config->url.session.clock_drift = values.clock_drift;
     config->url.session.lazy_proof = values.proof == LAZY;
     config->url.session.strict_proof = values.proof == STRICT;
     config->token_floor = values.token_floor;

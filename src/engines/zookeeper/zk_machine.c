@@ -241,6 +241,7 @@ static void up(void *user, bool resumed)
     if (resumed)
         hf_zk_watches_resumed(zk);
     event.as.connected.timeout_ms = zk->session.timeout_ms;
+    event.as.connected.clock_drift = zk->config.url.session.clock_drift;
     event.as.connected.anchor_ms = zk->session.proven_anchor_ms;
     event.as.connected.resumed = resumed;
     event.as.connected.lazy = zk->config.url.session.lazy_proof;

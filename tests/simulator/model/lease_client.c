@@ -258,6 +258,7 @@ static struct hf_leased *machine_new(struct hf_store *client)
 {
     struct hf_sim *sim = client->engine->sim;
     struct hf_leased_config config = {.ttl_ms = sim->config.timeout_ms,
+                                      .clock_drift = sim->config.clock_drift,
                                       .server_address = "model",
                                       .reconnect = sim->config.reconnect,
                                       .renewal_piece_max =

@@ -383,6 +383,7 @@ static void receive_accept(struct hf_engine *engine,
     engine->ping_at_ms = hf_after_ms(engine->received_ms, lease_ms(engine) / 3);
     rewatch_all(engine);
     event.as.connected.timeout_ms = message->timeout_ms;
+    event.as.connected.clock_drift = engine->sim->config.clock_drift;
     event.as.connected.anchor_ms = message->sent_ms;
     event.as.connected.resumed = message->resumed;
     sim_trace(engine->sim, engine, "engine %s",

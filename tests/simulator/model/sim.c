@@ -251,6 +251,7 @@ struct hf_sim_config hf_sim_config_plain(uint64_t seed)
         .seed = seed,
         .traits = HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO,
         .timeout_ms = 10000,
+        .clock_drift = 1,
         .least_timeout_ms = 10000,
         .delay_min_us = 1000,
         .delay_max_us = 1000,

@@ -110,6 +110,7 @@ struct hf_sim_config {
     /* The leader's clock is this much faster than true time, in parts per
      * million. */
     int32_t server_ppm;
+    uint64_t clock_drift; /* what clients allow for, in percent */
     /* A request is answered FAILED{RETRY} and has no effect. */
     uint32_t refuse_chance;
     uint32_t lose_chance; /* a message is lost and its connection breaks */

@@ -237,6 +237,7 @@ void zk_drive_configure(struct hf_sim *sim, struct hf_zk_url_config *config)
         config->session.servers[i].port = HF_ZK_PORT;
     }
     config->session.timeout_ms = sim->config.timeout_ms;
+    config->session.clock_drift = sim->config.clock_drift;
     config->session.reconnect = hf_reconnect_default;
     if (sim->config.reconnect != NULL)
         config->session.reconnect = *sim->config.reconnect;
