@@ -171,33 +171,6 @@ static bool examine_engine(struct hf_client *client,
     return hf_client_state(client) == HF_STATE_CONNECTED;
 }
 
-/* ----------------------------------------------------------- the machine -- */
-
-/* Without these, ages and owners that have ended are not known. */
-static void examine_machine(struct hf_finding_list *list)
-{
-    static const char boot_id[] = "/proc/sys/kernel/random/boot_id";
-    struct hf_finding_head head = {HF_SEVERITY_OK, "machine-proc", "/proc",
-                                   NULL};
-
-    if (access(boot_id, R_OK) != 0 || access("/proc/self/stat", R_OK) != 0) {
-        head.severity = HF_SEVERITY_WARNING;
-        head.advice = "mount it: mount -t proc proc /proc";
-        hf_finding_add(list, &head,
-                       "the boot id or the processes cannot be read: tickets "
-                       "do not say since when they wait, and holdfast run "
-                       "cannot find all processes of its command");
-        return;
-    }
-    if (access("/proc/1/stat", R_OK) != 0) {
-        head.severity = HF_SEVERITY_NOTICE;
-        head.advice = "nothing, if that is meant (hidepid=)";
-        hf_finding_add(list, &head, "processes of other users are hidden");
-        return;
-    }
-    hf_finding_add(list, &head, "the boot id and the processes can be read");
-}
-
 /* ---------------------------------------------------------------- report -- */
 
 /* The statuses are those that monitors expect of a check. */
@@ -237,7 +210,7 @@ static void examine(struct hf_client *client, const struct hf_error *error,
 {
     bool reached = false;
 
-    examine_machine(&report->findings);
+    hf_doctor_examine_machine(&report->findings);
     if (client == NULL)
         add_failure(error, false, &report->findings);
     else

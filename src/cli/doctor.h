@@ -25,6 +25,9 @@ struct hf_doctor_report {
     struct hf_doctor_probe probe;
 };
 
+/* doctor_machine.c: look at this machine. */
+void hf_doctor_examine_machine(struct hf_finding_list *list);
+
 /* doctor_tickets.c: look at the tickets of the names that there are, as far as
  * ${wait_ms} for each request allows, and add what was found to ${list}. */
 void hf_doctor_examine_tickets(struct hf_client *client, uint64_t wait_ms,

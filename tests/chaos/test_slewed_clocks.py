@@ -10,6 +10,7 @@ With HF_LONG=1 the leases have their default length.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -284,6 +285,28 @@ class ZooKeeper(LeaseTests, unittest.TestCase):
 
 class File(Fixture, unittest.TestCase):
     """No clock ends a ticket here: the kernel does."""
+
+    def rate(self, ppm):
+        """The finding of `holdfast doctor` about the clocks of a machine."""
+        said = subprocess.run(
+            [HOLDFAST, "doctor", "--json", "-c", "file:" + self.directory],
+            env=dict(os.environ, **slewed(ppm)), stdout=subprocess.PIPE,
+            check=False)
+        finding, = (f for f in json.loads(said.stdout)["findings"]
+                    if f["id"] == "clock-rate")
+        return finding
+
+    def test_doctor_sees_the_rate(self):
+        for ppm, severity, text in (
+                (1, "ok", "slewed by 1 ppm"), (-900, "ok", "slewed by 900 ppm"),
+                (-CHRONY, "notice", "8.33 % slow"),
+                (CHRONY, "notice", "8.33 % fast"),
+                (100000, "warning", "10.00 % fast")):
+            finding = self.rate(ppm)
+            self.assertEqual(finding["severity"], severity, finding)
+            self.assertIn(text, finding["text"])
+            self.assertEqual("maxslewrate" in finding["advice"],
+                             severity != "ok")
 
     def test_the_next_is_granted_the_lock_when_the_holder_is_killed(self):
         url = "file:" + os.path.join(self.directory, "locks")

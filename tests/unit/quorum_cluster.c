@@ -26,7 +26,7 @@
 #define NEAR_MS (CLUSTER_TTL_MS - 100)
 #define FAR_MS UINT64_C(3600000)
 /* By how much one clock may be faster than another. */
-#define FAST_PPM 2000
+#define FAST_PPM 83333
 
 enum cluster_message_kind { CALL, ANSWER, NOTICE, OPENED, CUT };
 

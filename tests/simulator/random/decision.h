@@ -76,6 +76,9 @@ void decisions_follow(struct decision_log *recorded,
 void decisions_drop_chances(struct hf_sim_config *config);
 void decisions_start(struct hf_random *random, struct hf_sim *sim);
 
+/* How fast clocks are slewed in random runs, in millionths: as chrony does. */
+#define SLEW_PPM 83333
+
 /* Do clocks run without drift? */
 bool decisions_without_drift(void);
 

@@ -70,11 +70,12 @@ static void unpause(void *arg)
         cluster_pause(client, false);
 }
 
-/* A process starts, with a clock that drifts. */
+/* A process starts, with a clock that drifts: the one of the library, which is
+ * never slower than time (monitor/clock.h). */
 static void open_again(void *arg)
 {
     struct client *client = arg;
-    int32_t ppm = (int32_t)below(9001) - 4500;
+    int32_t ppm = (int32_t)below(SLEW_PPM + 1);
 
     if (client->alive || plan.closing)
         return;

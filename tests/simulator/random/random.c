@@ -55,7 +55,9 @@ static void choose_faults(struct hf_sim_config *config,
                              hf_random_next(random));
     if (hf_random_below(random, 2) == 0)
         config->least_timeout_ms = config->timeout_ms * 2 / 3;
-    config->server_ppm = (int32_t)hf_random_below(random, 9001) - 4500;
+    config->clock_drift = HF_CLOCK_DRIFT;
+    config->server_ppm =
+        (int32_t)hf_random_below(random, 2 * SLEW_PPM + 1) - SLEW_PPM;
     config->refuse_chance = some_chance(random, 100000);
     config->lose_chance = some_chance(random, 20000);
     config->slow_chance = some_chance(random, 100000);

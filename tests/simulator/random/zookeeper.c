@@ -15,7 +15,6 @@
 #define FAULTLESS_MS 4000
 #define DRAIN_MS 2000
 #define DRAINS_MAX 30
-#define DRIFT_PPM 2000
 #define FAULT_EVERY_US 300000
 #define STEP_EVERY_US 40000
 
@@ -62,7 +61,7 @@ static void start_process(void *arg)
     struct zookeeper_process *process = zookeeper_alloc(sizeof *process);
     struct hf_engine_host host = {.host = process};
     struct zk_handle *handle;
-    int32_t ppm = (int32_t)zookeeper_below(UINT64_C(2) * DRIFT_PPM) - DRIFT_PPM;
+    int32_t ppm = (int32_t)zookeeper_below(SLEW_PPM);
 
     process->number = ++zookeeper.process_count;
     process->client = client;
