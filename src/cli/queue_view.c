@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/clock.h"
+#include "core/error.h"
+#include "core/memory.h"
 #include "core/ticket.h"
 
 /* Digits in the name of a permit of kazoo. */
@@ -69,24 +71,6 @@ static hf_status load_participants(struct hf_client *client, const char *name,
     return status;
 }
 
-hf_status hf_queue_view_load(struct hf_client *client, const char *name,
-                             enum hf_tickets_which which, uint64_t wait_ms,
-                             struct hf_queue_view *queue,
-                             struct hf_error *error)
-{
-    uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
-    hf_status status = HF_OK;
-
-    *queue = (struct hf_queue_view){0};
-    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS && status == HF_OK; i++)
-        status = load_queue(client, name, i, which, until_ms, queue, error);
-    if (status == HF_OK && which == HF_TICKETS_ALL)
-        status = load_participants(client, name, until_ms, queue, error);
-    if (status == HF_OK)
-        queue->name = hf_lock_name(queue->locks[HF_QUEUE_VIEW_LOCK]);
-    return status;
-}
-
 void hf_queue_view_free(struct hf_queue_view *queue)
 {
     for (int i = 0; i < HF_QUEUE_VIEWS; i++)
@@ -94,28 +78,14 @@ void hf_queue_view_free(struct hf_queue_view *queue)
     for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS; i++)
         hf_lock_free(queue->locks[i]);
     hf_double_barrier_free(queue->barrier);
+    hf_free(queue->views);
+    hf_free(queue->unknown);
 }
 
 const struct hf_ticket_view *hf_queue_view_at(const struct hf_queue_view *queue,
                                               size_t index)
 {
-    const struct hf_ticket_view *view;
-
-    for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
-        const struct hf_tickets *tickets = queue->tickets[i];
-
-        if (tickets == NULL) /* not looked up, or not supported here */
-            continue;
-        for (size_t k = 0; (view = hf_tickets_at(tickets, k)) != NULL; k++) {
-            /* kazoo's permits are in the directory of a lock's tickets, which
-             * were listed already. */
-            if (i == HF_QUEUE_VIEW_SEMAPHORE && view->kind != HF_KIND_SEMAPHORE)
-                continue;
-            if (index-- == 0)
-                return view;
-        }
-    }
-    return NULL;
+    return index < queue->view_count ? queue->views[index] : NULL;
 }
 
 /* The tickets of a double barrier are in the directory of its name, as those of
@@ -151,19 +121,81 @@ static bool is_barrier_child(const char *child)
 
 const char *hf_queue_view_unknown(const struct hf_queue_view *queue, size_t n)
 {
-    const char *child;
+    return n < queue->unknown_count ? queue->unknown[n] : NULL;
+}
 
-    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS; i++) {
-        const struct hf_tickets *tickets = queue->tickets[i];
+/* How many tickets and unknown children ${tickets} has; NULL has none. */
+static void count(const struct hf_tickets *tickets, size_t *views,
+                  size_t *unknown)
+{
+    *views = *unknown = 0;
+    if (tickets == NULL)
+        return;
+    while (hf_tickets_at(tickets, *views) != NULL)
+        ++*views;
+    while (hf_tickets_unknown(tickets, *unknown) != NULL)
+        ++*unknown;
+}
 
-        for (size_t k = 0; (child = hf_tickets_unknown(tickets, k)) != NULL;
-             k++) {
-            if (i == HF_QUEUE_VIEW_LOCK &&
-                (is_semaphore_child(child) || is_barrier_child(child)))
-                continue;
-            if (n-- == 0)
-                return child;
-        }
+/* Put ${view}, of the list ${index}, among all.  kazoo's permits are in the
+ * directory of a lock's tickets, which were listed already. */
+static void add_view(struct hf_queue_view *queue, int index,
+                     const struct hf_ticket_view *view)
+{
+    if (index != HF_QUEUE_VIEW_SEMAPHORE || view->kind == HF_KIND_SEMAPHORE)
+        queue->views[queue->view_count++] = view;
+}
+
+static void add_unknown(struct hf_queue_view *queue, int index,
+                        const char *child)
+{
+    if (index != HF_QUEUE_VIEW_LOCK ||
+        (!is_semaphore_child(child) && !is_barrier_child(child)))
+        queue->unknown[queue->unknown_count++] = child;
+}
+
+/* Collect what was found.  False without memory. */
+static bool index_tickets(struct hf_queue_view *queue)
+{
+    size_t views[HF_QUEUE_VIEWS], unknown[HF_QUEUE_VIEWS];
+    size_t all_views = 1, all_unknown = 1; /* no bytes are some memory */
+
+    for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
+        count(queue->tickets[i], &views[i], &unknown[i]);
+        all_views += views[i];
+        all_unknown += unknown[i];
     }
-    return NULL;
+    queue->views = hf_alloc(all_views * sizeof(*queue->views));
+    queue->unknown = hf_alloc(all_unknown * sizeof(*queue->unknown));
+    if (queue->views == NULL || queue->unknown == NULL)
+        return false;
+    for (int i = 0; i < HF_QUEUE_VIEWS; i++) {
+        for (size_t k = 0; k < views[i]; k++)
+            add_view(queue, i, hf_tickets_at(queue->tickets[i], k));
+        for (size_t k = 0; i < HF_QUEUE_VIEW_PARTICIPANTS && k < unknown[i];
+             k++)
+            add_unknown(queue, i, hf_tickets_unknown(queue->tickets[i], k));
+    }
+    return true;
+}
+
+hf_status hf_queue_view_load(struct hf_client *client, const char *name,
+                             enum hf_tickets_which which, uint64_t wait_ms,
+                             struct hf_queue_view *queue,
+                             struct hf_error *error)
+{
+    uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
+    hf_status status = HF_OK;
+
+    *queue = (struct hf_queue_view){0};
+    for (int i = 0; i < HF_QUEUE_VIEW_PARTICIPANTS && status == HF_OK; i++)
+        status = load_queue(client, name, i, which, until_ms, queue, error);
+    if (status == HF_OK && which == HF_TICKETS_ALL)
+        status = load_participants(client, name, until_ms, queue, error);
+    if (status != HF_OK)
+        return status;
+    queue->name = hf_lock_name(queue->locks[HF_QUEUE_VIEW_LOCK]);
+    return index_tickets(queue)
+               ? HF_OK
+               : hf_error_set(error, HF_ENOMEM, "no memory is left");
 }

@@ -22,6 +22,11 @@ struct hf_queue_view {
     struct hf_lock *locks[HF_QUEUE_VIEW_PARTICIPANTS];
     struct hf_double_barrier *barrier;
     struct hf_tickets *tickets[HF_QUEUE_VIEWS]; /* NULL: none */
+    /* All of them, in order, because there may be a hundred thousand. */
+    const struct hf_ticket_view **views;
+    size_t view_count;
+    const char **unknown; /* names of children that are none of all that */
+    size_t unknown_count;
 };
 
 /* Look up the tickets of ${name} that ${which} asks for, within ${wait_ms};

@@ -22,6 +22,53 @@ static void fail_memory(struct hf_tool_read *read)
     set_failure(read, HF_ENOMEM, "no memory is left");
 }
 
+/* --------------------------------------------------------------- budget -- */
+
+/* Take ${bytes} of the budget.  False if it has not as many left. */
+static bool charge(struct hf_tool_read *read, size_t bytes)
+{
+    struct hf_tool_read_budget *budget = read->budget;
+
+    if (bytes > budget->max - budget->used) {
+        read->over_budget = true;
+        set_failure(read, HF_ELIMIT,
+                    "the nodes on the way take too much memory");
+        return false;
+    }
+    budget->used += bytes;
+    read->charged += bytes;
+    return true;
+}
+
+static void discharge(struct hf_tool_read *read, size_t bytes)
+{
+    read->budget->used -= bytes;
+    read->charged -= bytes;
+}
+
+/* Memory for ${bytes} of an answer.  NULL, and the node has failed, if there is
+ * none, or not in the budget. */
+static void *keep(struct hf_tool_read *read, size_t bytes)
+{
+    void *kept = NULL;
+
+    if (!charge(read, bytes))
+        return NULL;
+    if ((kept = hf_alloc(bytes)) == NULL)
+        fail_memory(read);
+    return kept;
+}
+
+/* The same for data and access lists, which are dropped earlier. */
+static void *keep_data(struct hf_tool_read *read, size_t bytes)
+{
+    size_t charged = read->charged;
+    void *kept = keep(read, bytes);
+
+    read->data_bytes += read->charged - charged;
+    return kept;
+}
+
 /* -------------------------------------------------------------- results -- */
 
 /* Is child ${name} one to pass over? */
@@ -43,11 +90,8 @@ static void copy_names(struct hf_tool_read *read,
         bytes += strlen(result->children[i]) + 1;
     if (bytes == 0)
         return;
-    read->names = hf_alloc(bytes);
-    if (read->names == NULL) {
-        fail_memory(read);
+    if ((read->names = keep(read, bytes)) == NULL)
         return;
-    }
     text = (char *)(read->names + result->child_count);
     for (size_t i = 0; i < result->child_count; i++) {
         size_t length = strlen(result->children[i]) + 1;
@@ -66,11 +110,9 @@ static void copy_data(struct hf_tool_read *read,
 {
     if (result->data == NULL)
         return;
-    read->data = hf_alloc(result->bytes + 1); /* no bytes are some memory */
-    if (read->data == NULL) {
-        fail_memory(read);
+    /* No bytes are some memory. */
+    if ((read->data = keep_data(read, result->bytes + 1)) == NULL)
         return;
-    }
     memcpy(read->data, result->data, result->bytes);
     read->node.data = read->data;
     read->node.bytes = result->bytes;
@@ -88,11 +130,8 @@ static void copy_acls(struct hf_tool_read *read,
     for (size_t i = 0; i < result->acl_count; i++)
         bytes +=
             strlen(result->acls[i].scheme) + strlen(result->acls[i].id) + 2;
-    read->acls = hf_alloc(bytes);
-    if (read->acls == NULL) {
-        fail_memory(read);
+    if ((read->acls = keep_data(read, bytes)) == NULL)
         return;
-    }
     text = (char *)(read->acls + result->acl_count);
     for (size_t i = 0; i < result->acl_count; i++) {
         const struct hf_zookeeper_acl *acl = &result->acls[i];
@@ -155,9 +194,12 @@ struct hf_tool_read *hf_tool_read_start(struct hf_tool *tool, const char *path,
         return NULL;
     }
     read->tool = tool;
+    read->budget = opts->budget;
     read->without_system = opts->without_system;
     read->node.path = read->path = copy;
     read->node.depth = depth;
+    if (!charge(read, sizeof *read + strlen(path) + 1))
+        return read;
     if (opts->data)
         start_op(read, HF_ZOOKEEPER_GET);
     if (opts->acls)
@@ -181,6 +223,8 @@ void hf_tool_read_drop_data(struct hf_tool_read *read)
 {
     hf_free(read->data);
     hf_free(read->acls);
+    discharge(read, read->data_bytes);
+    read->data_bytes = 0;
     read->data = read->acls = NULL;
     read->node.data = read->node.acls = NULL;
     read->node.bytes = read->node.acl_count = 0;
@@ -190,6 +234,7 @@ void hf_tool_read_free(struct hf_tool_read *read)
 {
     hf_tool_read_wait(read);
     hf_tool_read_drop_data(read);
+    discharge(read, read->charged);
     hf_free(read->names);
     hf_free(read->path);
     hf_free(read);

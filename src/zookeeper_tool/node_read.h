@@ -7,7 +7,14 @@
 
 #include "zookeeper_tool/tree_walk.h"
 
+/* How many bytes all nodes of a walk may keep, whatever the servers send. */
+struct hf_tool_read_budget {
+    size_t used;
+    size_t max;
+};
+
 struct hf_tool_read_opts {
+    struct hf_tool_read_budget *budget; /* lives longer than what is read */
     bool data;
     bool acls;
     bool children;
@@ -19,7 +26,11 @@ struct hf_tool_read {
     const char **names;       /* of the children, in order */
     size_t name_count;
     struct hf_tool *tool;
-    unsigned pending; /* operations that have not ended */
+    struct hf_tool_read_budget *budget;
+    size_t charged;    /* of .budget, while it is kept, */
+    size_t data_bytes; /* of these: its data and access list */
+    bool over_budget;  /* it was not kept, because the budget was used up */
+    unsigned pending;  /* operations that have not ended */
     bool without_system;
     char *path;
     void *data;
@@ -28,7 +39,7 @@ struct hf_tool_read {
 };
 
 /* Begin to read ${path}.  NULL without memory; any other failure is that of the
- * node. */
+ * node: HF_ELIMIT, too, if it would take more than the budget. */
 struct hf_tool_read *hf_tool_read_start(struct hf_tool *tool, const char *path,
                                         unsigned depth,
                                         const struct hf_tool_read_opts *opts);

@@ -18,7 +18,7 @@
 #include "core/url.h"
 #include "host/client_url.h"
 
-#define ANSWER_BYTES_MAX (256U << 20)
+#define ANSWER_BYTES_MAX (64U << 20)
 
 /* -------------------------------------------------------------- session -- */
 

@@ -12,8 +12,16 @@
 #include "core/memory.h"
 #include "zookeeper_tool/node_read.h"
 
-/* How many nodes are read ahead in all families together. */
+/* How many nodes are read ahead in all families together.  It begins with a
+ * few, because nothing is known of how much an answer has, and after a large
+ * answer it begins again. */
 #define AHEAD_MAX 64
+#define AHEAD_FIRST 4
+#define LARGE_BYTES (1U << 20)
+
+/* The bounds of a walk. */
+#define KEPT_BYTES_MAX (256U << 20)
+#define NODES_MAX 100000000
 
 /* A node that was entered, and its children. */
 struct family {
@@ -28,7 +36,10 @@ struct walking {
     struct hf_tool *tool;
     const struct hf_tool_walk *walk;
     struct family *top;
-    size_t ahead; /* nodes in all rings */
+    size_t ahead;     /* nodes in all rings */
+    size_t ahead_max; /* how many these may be now */
+    size_t entered;   /* nodes */
+    struct hf_tool_read_budget budget;
     struct hf_error *error;
 };
 
@@ -43,6 +54,7 @@ static struct hf_tool_read *start_reading(struct walking *walking,
 {
     const struct hf_tool_walk *walk = walking->walk;
     const struct hf_tool_read_opts opts = {
+        .budget = &walking->budget,
         .data = walk->data,
         .acls = walk->acls,
         .children = depth < walk->depth_max,
@@ -58,7 +70,8 @@ static bool has_enough(const struct walking *walking,
 {
     if (family->started == family->node->name_count)
         return true;
-    return family->started > family->next && walking->ahead >= AHEAD_MAX;
+    return family->started > family->next &&
+           walking->ahead >= walking->ahead_max;
 }
 
 static hf_status read_ahead(struct walking *walking)
@@ -99,15 +112,21 @@ static hf_status push(struct walking *walking, struct hf_tool_read *node)
     return HF_OK;
 }
 
+/* Free what ${family} has read ahead. */
+static void drop_ahead(struct walking *walking, struct family *family)
+{
+    while (family->started > family->next) {
+        hf_tool_read_free(family->ring[--family->started % AHEAD_MAX]);
+        walking->ahead--;
+    }
+}
+
 /* Free the top of the stack, with what it has read ahead. */
 static void pop(struct walking *walking)
 {
     struct family *family = walking->top;
 
-    for (; family->next < family->started; family->next++) {
-        hf_tool_read_free(family->ring[family->next % AHEAD_MAX]);
-        walking->ahead--;
-    }
+    drop_ahead(walking, family);
     hf_tool_read_free(family->node);
     walking->top = family->above;
     hf_free(family);
@@ -125,22 +144,77 @@ static hf_status enter(struct walking *walking, struct hf_tool_read *node)
     return status;
 }
 
-/* Enter the next child of the top. */
-static hf_status enter_next(struct walking *walking)
+/* Read the child that is due.  It is in no ring any more. */
+static hf_status read_due(struct walking *walking, struct hf_tool_read **child)
 {
     struct family *family = walking->top;
     hf_status status = read_ahead(walking);
-    struct hf_tool_read *child;
 
     if (status != HF_OK)
         return status;
-    child = family->ring[family->next++ % AHEAD_MAX];
+    *child = family->ring[family->next++ % AHEAD_MAX];
     walking->ahead--;
-    hf_tool_read_wait(child);
-    if (child->node.status != HF_EGONE)
+    hf_tool_read_wait(*child);
+    return HF_OK;
+}
+
+/* The budget did not suffice for the child that was due: read it again, without
+ * what was read ahead. */
+static hf_status read_due_alone(struct walking *walking,
+                                struct hf_tool_read **child)
+{
+    for (struct family *f = walking->top; f != NULL; f = f->above)
+        drop_ahead(walking, f);
+    hf_tool_read_free(*child);
+    walking->ahead_max = 1;
+    walking->top->started = --walking->top->next;
+    return read_due(walking, child);
+}
+
+/* ${child} was read: how many may be read ahead from now on? */
+static void adapt_ahead(struct walking *walking,
+                        const struct hf_tool_read *child)
+{
+    if (child->charged > LARGE_BYTES)
+        walking->ahead_max = 1;
+    else if (walking->ahead_max < AHEAD_MAX)
+        walking->ahead_max++;
+}
+
+/* May ${child} be entered? */
+static hf_status check_bounds(struct walking *walking,
+                              const struct hf_tool_read *child)
+{
+    if (child->over_budget)
+        return hf_error_set(walking->error, HF_ELIMIT,
+                            "the names on the way to a node of depth %u take "
+                            "more than %u MiB; expected a tree that is less "
+                            "deep or wide, or one that has an end",
+                            child->node.depth, KEPT_BYTES_MAX >> 20);
+    if (++walking->entered > NODES_MAX)
+        return hf_error_set(walking->error, HF_ELIMIT,
+                            "there are more than %d nodes; expected fewer: "
+                            "name a node further down",
+                            NODES_MAX);
+    return HF_OK;
+}
+
+/* Enter the next child of the top. */
+static hf_status enter_next(struct walking *walking)
+{
+    struct hf_tool_read *child;
+    hf_status status = read_due(walking, &child);
+
+    if (status == HF_OK && child->over_budget)
+        status = read_due_alone(walking, &child);
+    if (status != HF_OK)
+        return status;
+    adapt_ahead(walking, child);
+    status = check_bounds(walking, child);
+    if (status == HF_OK && child->node.status != HF_EGONE)
         return enter(walking, child);
     hf_tool_read_free(child);
-    return HF_OK;
+    return status;
 }
 
 /* All children of the top were visited. */
@@ -177,7 +251,11 @@ hf_status hf_tool_walk_tree(struct hf_tool *tool, const char *path,
                             const struct hf_tool_walk *walk,
                             struct hf_error *error)
 {
-    struct walking walking = {tool, walk, NULL, 0, error};
+    struct walking walking = {.tool = tool,
+                              .walk = walk,
+                              .ahead_max = AHEAD_FIRST,
+                              .budget = {0, KEPT_BYTES_MAX},
+                              .error = error};
     hf_status status = enter_first(&walking, path);
 
     while (status == HF_OK && walking.top != NULL)

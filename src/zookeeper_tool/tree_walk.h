@@ -6,9 +6,12 @@
  * It does not recurse, and it does not keep the tree: of each node on the way
  * to the present one it keeps the names of the children, because a server
  * answers with all of them at once, and besides that at most 64 nodes that were
- * read ahead.  So the memory depends on the largest family on the way, and not
- * on the size of the tree.  Nodes are read ahead so that a round trip is not
- * paid for each.
+ * read ahead.  So the memory depends on the families on the way, and not on the
+ * size of the tree.  Nodes are read ahead so that a round trip is not paid for
+ * each.
+ *
+ * A server may lie, and a tree have no end: the walk fails when what it keeps
+ * takes 256 MiB, or after a hundred million nodes.
  *
  * It is no snapshot.  A node that is deleted meanwhile is passed over.
  */
@@ -46,7 +49,7 @@ struct hf_tool_walk {
 };
 
 /* Walk through ${path} and all below it.  HF_OK; what a visit returned; or why
- * ${path} could not be read, or HF_ENOMEM, with ${error}. */
+ * ${path} could not be read, or HF_ELIMIT or HF_ENOMEM, with ${error}. */
 hf_status hf_tool_walk_tree(struct hf_tool *tool, const char *path,
                             const struct hf_tool_walk *walk,
                             struct hf_error *error);

@@ -373,25 +373,26 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
     size_t count = hf_jute_get_count(body, sizeof(int32_t));
+    size_t room = hf_zk_tickets_at_most(body, count);
     char *names;
 
     list->names = names = hf_alloc(bytes + 1);
-    list->entries = hf_alloc((count + 1) * sizeof *list->entries);
+    list->entries = hf_alloc((room + 1) * sizeof *list->entries);
     list->unknown = hf_alloc((count + 1) * sizeof *list->unknown);
     if (names == NULL || list->entries == NULL || list->unknown == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
         struct hf_jute_piece name = hf_jute_get_buffer(body);
-        struct list_entry *entry = &list->entries[list->count];
+        struct hf_zk_node node;
 
         if (name.bytes == NULL)
             continue;
         memcpy(names, name.bytes, name.count);
-        entry->name = names;
-        if (is_wanted(list, names, name.count, &entry->node)) {
-            hf_zk_report_unseen_layout(list->zk, list->req->queue, name,
-                                       &entry->node);
-            list->count++;
+        if (is_wanted(list, names, name.count, &node)) {
+            hf_zk_report_unseen_layout(list->zk, list->req->queue, name, &node);
+            assert(list->count < room);
+            list->entries[list->count].name = names;
+            list->entries[list->count++].node = node;
         } else {
             list->unknown[list->unknown_count++] = names;
         }

@@ -24,6 +24,10 @@
 
 #define FIRST_BYTES 4096
 
+/* With how many bytes of paths that wait a walk is refused in any case.  An
+ * answer of one-letter names makes fifty times as many bytes of paths. */
+#define WAITING_BYTES_MAX (256U << 20)
+
 /* What kazoo appends to the name of a semaphore for its entry mutex. */
 #define ENTRY_MUTEX "-__lock__"
 
@@ -66,8 +70,17 @@ static void free_walk(struct walk *walk)
 /* ---------------------------------------------------------------- waiting --
  */
 
-/* Put the node ${name} below ${parent} among those that wait.  False for lack
- * of memory. */
+/* May no more nodes wait? */
+static bool is_too_large(const struct walk *walk)
+{
+    return walk->used > WAITING_BYTES_MAX ||
+           (!walk->request->names->all &&
+            walk->asked_before + walk->asked + walk->waiting_count >
+                HF_NAMES_WALK_MAX);
+}
+
+/* Put the node ${name} below ${parent} among those that wait; the walk fails if
+ * there are too many.  False for lack of memory. */
 static bool push(struct walk *walk, const char *parent, const char *name,
                  size_t bytes)
 {
@@ -76,7 +89,7 @@ static bool push(struct walk *walk, const char *parent, const char *name,
     size_t size = walk->size == 0 ? FIRST_BYTES : walk->size;
     char *to;
 
-    if (needed > PATH_BYTES)
+    if (needed > PATH_BYTES || is_too_large(walk))
         return true; /* no name of a lock is that long */
     while (size - walk->used < needed)
         size *= 2;
@@ -174,23 +187,24 @@ static void answer(struct walk *walk)
     free_walk(walk);
 }
 
-/* The tree is larger than the user has allowed. */
+/* The tree is larger than the user has allowed, or than memory should be. */
 static void fail_limit(struct walk *walk)
 {
-    hf_zk_fail(walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
-               "there are more than %d nodes below \"/%.200s\", and each is "
-               "asked for its children; expected fewer: name a prefix that has "
-               "fewer, or ask for all (--all of holdfast ls, "
-               "metrics or explain)",
-               HF_NAMES_WALK_MAX, walk->request->queue);
+    if (walk->used > WAITING_BYTES_MAX)
+        hf_zk_fail(walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
+                   "the paths of nodes below \"/%.200s\" that are still to be "
+                   "asked take more than %u MiB; expected fewer children: name "
+                   "a prefix that has fewer",
+                   walk->request->queue, WAITING_BYTES_MAX >> 20);
+    else
+        hf_zk_fail(
+            walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
+            "there are more than %d nodes below \"/%.200s\", and each is "
+            "asked for its children; expected fewer: name a prefix that "
+            "has fewer, or ask for all (--all of holdfast ls, "
+            "metrics or explain)",
+            HF_NAMES_WALK_MAX, walk->request->queue);
     free_walk(walk);
-}
-
-static bool is_too_large(const struct walk *walk)
-{
-    return !walk->request->names->all &&
-           walk->asked_before + walk->asked + walk->waiting_count >
-               HF_NAMES_WALK_MAX;
 }
 
 /* Every call is answered: the page is complete, or has failed. */

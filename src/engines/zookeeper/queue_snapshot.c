@@ -12,35 +12,95 @@
 #include "core/utf8.h"
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_double_barrier.h"
 #include "engines/zookeeper/zk_private.h"
 
 /* ------------------------------------------------------------ taking in -- */
 
+/* The shortest name is that of the barrier node; those with a number are
+ * longer. */
+size_t hf_zk_tickets_at_most(const struct hf_jute_reader *body, size_t count)
+{
+    size_t most = body->left / (HF_ZK_CHILD_LEAST_BYTES + strlen(HF_ZK_READY));
+
+    return count < most ? count : most;
+}
+
+/* A participant of the previous list. */
+struct known_participant {
+    struct hf_ticket_id id;
+    int64_t czxid;
+};
+
+/* Those of the previous list, in the order of their ids. */
+struct known_participants {
+    struct known_participant *at;
+    size_t count;
+};
+
+/* Order of known participants for qsort() and bsearch(). */
+static int compare_known(const void *a, const void *b)
+{
+    const struct known_participant *x = a, *y = b;
+
+    return memcmp(&x->id, &y->id, sizeof x->id);
+}
+
+/* Collect those of the list of ${queue}, which is to be replaced.  False for
+ * lack of memory. */
+static bool know_participants(const struct hf_zk_queue *queue,
+                              struct known_participants *known)
+{
+    size_t count = 0;
+
+    for (size_t i = queue->first_live; i < queue->count; i++)
+        count += queue->children[i].node.kind == HF_TICKET_PARTICIPANT;
+    *known = (struct known_participants){NULL, 0};
+    if (count == 0)
+        return true;
+    if ((known->at = hf_alloc(count * sizeof *known->at)) == NULL)
+        return false;
+    for (size_t i = queue->first_live; i < queue->count; i++) {
+        const struct hf_zk_child *child = &queue->children[i];
+
+        if (child->node.kind == HF_TICKET_PARTICIPANT && !child->gone)
+            known->at[known->count++] =
+                (struct known_participant){child->node.id, child->czxid};
+    }
+    qsort(known->at, known->count, sizeof *known->at, compare_known);
+    return true;
+}
+
 /* The czxid of a participant, which the previous list may have; 0 if unknown.
  * See zk_double_barrier.c. */
 static int64_t participant_czxid(const struct hf_zk *zk,
-                                 const struct hf_zk_queue *queue,
+                                 const struct known_participants *known,
                                  const struct hf_zk_node *node)
 {
     const struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &node->id);
-    size_t index;
+    const struct known_participant wanted = {node->id, 0};
+    const struct known_participant *found;
 
     if (own_ticket != NULL)
         return own_ticket->czxid;
-    index = hf_zk_queue_index(zk, queue, &node->id);
-    return index < queue->count ? queue->children[index].czxid : 0;
+    if (known->count == 0)
+        return 0;
+    found = bsearch(&wanted, known->at, known->count, sizeof *known->at,
+                    compare_known);
+    return found != NULL ? found->czxid : 0;
 }
 
 /* The czxid of a child as far as it is known.  Permits of ours are ordered by
  * it; of other permits nobody has to know the order. */
-static int64_t czxid_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+static int64_t czxid_of(const struct hf_zk *zk,
+                        const struct known_participants *known,
                         const struct hf_zk_node *node)
 {
     const struct hf_zk_own_ticket *own_ticket;
 
     if (node->kind == HF_TICKET_PARTICIPANT)
-        return participant_czxid(zk, queue, node);
+        return participant_czxid(zk, known, node);
     own_ticket = hf_zk_node_is_permit(node)
                      ? hf_zk_own_ticket_find(zk, &node->id)
                      : NULL;
@@ -51,6 +111,7 @@ static int64_t czxid_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
  * Reports unknown nodes.  Returns how many are tickets. */
 static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
                             struct hf_jute_reader *body, size_t count,
+                            const struct known_participants *known,
                             struct hf_zk_child *children, char *names)
 {
     size_t kept = 0;
@@ -68,7 +129,7 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
-        children[kept].czxid = czxid_of(zk, queue, &children[kept].node);
+        children[kept].czxid = czxid_of(zk, known, &children[kept].node);
         children[kept].ours =
             hf_zk_own_ticket_find(zk, &children[kept].node.id) != NULL;
         children[kept].gone = false;
@@ -102,13 +163,15 @@ static enum hf_zk_error replace_list(struct hf_zk *zk,
 {
     size_t bytes = body->left;
     size_t count = hf_jute_get_count(body, HF_ZK_CHILD_LEAST_BYTES);
-    struct hf_zk_child *children = hf_alloc((count + 1) * sizeof *children);
+    size_t room = hf_zk_tickets_at_most(body, count);
+    struct hf_zk_child *children = hf_alloc((room + 1) * sizeof *children);
     char *names = hf_alloc(bytes + 1);
     enum hf_zk_error error = HF_ZK_OUT_OF_MEMORY;
+    struct known_participants known = {NULL, 0};
 
-    if (children == NULL || names == NULL)
+    if (children == NULL || names == NULL || !know_participants(queue, &known))
         goto keep;
-    count = take_children(zk, queue, body, count, children, names);
+    count = take_children(zk, queue, body, count, &known, children, names);
     error = HF_ZK_MALFORMED;
     if (body->failed)
         goto keep;
@@ -116,8 +179,10 @@ static enum hf_zk_error replace_list(struct hf_zk *zk,
     note_downgraded(zk, queue);
     queue->listed_on = zk->session.connection_number;
     hf_zk_children_compact(queue);
+    hf_free(known.at);
     return HF_ZK_OK;
 keep:
+    hf_free(known.at);
     hf_free(children);
     hf_free(names);
     return error;

@@ -10,6 +10,11 @@
 /* The least size of an element of a list: an empty string. */
 #define HF_ZK_CHILD_LEAST_BYTES 4
 
+/* At most how many of the ${count} names that come next in ${body} are those of
+ * tickets?  Memory is for these, because a ticket takes many times the bytes of
+ * a name of one letter, of which an answer may have millions. */
+size_t hf_zk_tickets_at_most(const struct hf_jute_reader *body, size_t count);
+
 /* Take in the answer to a getChildren and return ${error}; NoNode counts as an
  * empty list.  With nothing changed, HF_ZK_MALFORMED if it makes no sense, or
  * HF_ZK_OUT_OF_MEMORY. */
