@@ -69,6 +69,11 @@ struct hf_lock_opts {
  * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
  * like a ticket ("lock-0000000007"), and the first must not be "zookeeper".
  *
+ * A lock is not recursive, and has no owner but the grant: an acquire of a lock
+ * that this program, thread or handle holds waits for that grant to be
+ * released, for ever if nobody else releases it.  hf_mutex_open() is for one
+ * that an owner may lock again.
+ *
  * A semaphore NAME has its tickets in NAME/locks and NAME/leases.  A lock may
  * have such a name too.  Where a lock and a semaphore meet in one of these
  * queues, the one that comes later fails with HF_EKIND.

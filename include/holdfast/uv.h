@@ -45,7 +45,7 @@ HF_API hf_status hf_zookeeper_open_uv(uv_loop_t *loop, const char *url,
                                       const struct hf_zookeeper_opts *opts,
                                       struct hf_zookeeper **zookeeper,
                                       struct hf_error *error)
-    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

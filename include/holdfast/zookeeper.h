@@ -139,7 +139,7 @@ HF_API hf_status hf_zookeeper_open(const char *url,
                                    const struct hf_zookeeper_opts *opts,
                                    struct hf_zookeeper **zookeeper,
                                    struct hf_error *error)
-    HF_NONNULL(1, 3) HF_MUST_CHECK;
+    HF_NONNULL(3) HF_MUST_CHECK;
 
 /**
  * hf_client_zookeeper(client, zookeeper):
@@ -475,9 +475,11 @@ HF_API void hf_zookeeper_result_free(struct hf_zookeeper_result *result);
 /**
  * hf_zookeeper_run(zookeeper, op, wait_ms, result):
  * Carry out ${op} and return its status.  It is waited for at most ${wait_ms}
- * milliseconds, or HF_FOREVER; a write that was sent by then and not answered
- * ends with HF_EUNSURE, anything else with HF_ETIMEDOUT.  0: it does not wait
- * for a connection that was lost, and ends with HF_EUNREACHABLE instead.
+ * milliseconds, or HF_FOREVER; before the first connection at most for
+ * .connect_ms of the options, then it ends with HF_EUNREACHABLE.  A write that
+ * was sent by then and not answered ends with HF_EUNSURE, anything else with
+ * HF_ETIMEDOUT, whose text says why there is no connection.  0: it does not
+ * wait for a connection that was lost, and ends with HF_EUNREACHABLE instead.
  *   Ownership ${op} is not needed after the call.  ${result} (may be NULL) is
  *             set to how it ended, also if it failed, and must be freed with
  *             hf_zookeeper_result_free(); to NULL if ${op} was refused.

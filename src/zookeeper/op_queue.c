@@ -559,6 +559,19 @@ static struct hf_zk_op *first_to_wake(const struct hf_zk_op_queue *queue)
                         : (struct hf_zk_op *)(void *)((char *)node - offset);
 }
 
+/* The time of ${op} is over.  The text says why it waited, too. */
+static void expire(struct hf_zk_op_queue *queue, struct hf_zk_op *op)
+{
+    const char *error = queue->session->connectivity.error; /* "" while up */
+    bool sent = op->state == HF_ZK_OP_SENT;
+    char why[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof why, "the time for it was over%s%.400s",
+                   error[0] != '\0' ? ", and there is no connection: " : "",
+                   error);
+    end_unanswered(queue, op, sent, HF_ETIMEDOUT, why);
+}
+
 /* ${op} was woken: its time is over, or the first connection came in time. */
 static void woken(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                   uint64_t now_ms)
@@ -568,8 +581,7 @@ static void woken(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
     if (wake_at_ms(queue, op) > now_ms)
         arm(queue, op);
     else if (op->deadline_at_ms <= now_ms)
-        end_unanswered(queue, op, op->state == HF_ZK_OP_SENT, HF_ETIMEDOUT,
-                       "the time for it was over");
+        expire(queue, op);
     else
         end(queue, op, HF_EUNREACHABLE, "no server was reached in time%s%s",
             why[0] != '\0' ? ": " : "", why);

@@ -237,9 +237,12 @@ static hf_status parse_url(const char *given, struct hf_url *url,
                            struct hf_error *error)
 {
     char *text;
-    hf_status status = hf_client_url_take(given, &text, error);
+    hf_status status;
 
-    if (status != HF_OK)
+    if (given == NULL) /* as getenv() may say it */
+        return hf_error_set(error, HF_EURL,
+                            "the URL is NULL; expected \"zk://HOST:PORT,...\"");
+    if ((status = hf_client_url_take(given, &text, error)) != HF_OK)
         return status;
     status = hf_url_parse(text, url, error);
     hf_client_url_free(text);

@@ -422,9 +422,20 @@ static hf_status prepare(struct hf_zookeeper_retry *retry,
         return HF_OK;
     if ((retry->timed_out = hf_zk_op_reserve()) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    hf_zk_op_end(retry->timed_out, HF_ETIMEDOUT,
-                 "the time for it was over; it goes on in the background");
     return keep(retry, error);
+}
+
+/* The user's time is over: set the text of .timed_out. */
+static void say_why(struct hf_zookeeper_retry *retry)
+{
+    const struct hf_zookeeper *zookeeper = retry->call.zookeeper;
+    const char *error =
+        zookeeper->begun ? zookeeper->session->connectivity.error : "";
+
+    hf_zk_op_end(
+        retry->timed_out, HF_ETIMEDOUT,
+        "the time for it was over; it goes on in the background%s%.300s",
+        error[0] != '\0' ? ", when there is a connection: " : "", error);
 }
 
 /* The .fn of the timer: the pause is over, or the user's time. */
@@ -439,6 +450,7 @@ static void woken(void *arg)
     } else if (!retry->goes_on) {
         stop(retry, HF_ETIMEDOUT);
     } else {
+        say_why(retry);
         end_for_user(retry, retry->timed_out);
         retry->timed_out = NULL;
         arm(retry);

@@ -3,10 +3,14 @@
  * holdfast zk import: the tree of an export, created in transactions that are
  * small enough for the servers.
  *
+ * The file is read twice: through to its end before anything is created, so
+ * that one that was cut off, or makes no sense, creates nothing.
+ *
  * All nodes of a transaction are created or none, and transactions follow in
  * the order of the file.  So after a failure the lines before some line were
  * imported and those from it on were not, and the text names that line.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -409,6 +413,30 @@ static hf_status prepare(struct importing *importing)
     return status;
 }
 
+/* Read ${file} through, before anything is done: does all of it make sense, and
+ * is its end there?  0, or the exit status after printing what is wrong. */
+static int check_input(struct hf_tool_import_file file)
+{
+    long begin = ftell(file.in);
+    struct hf_error error;
+    hf_status status = hf_tool_import_begin(&file, &error);
+
+    while (status == HF_OK) {
+        struct hf_tool_import_node node;
+
+        status = hf_tool_import_next(&file, &node, &error);
+        if (status == HF_OK)
+            hf_tool_import_node_free(&node);
+    }
+    if (status != HF_EGONE)
+        return print_error(&error);
+    if (fseek(file.in, begin, SEEK_SET) == 0)
+        return 0;
+    hf_ui_print("the input cannot be read twice: %s; expected a file",
+                strerror(errno));
+    return HF_EXIT_NO_INPUT;
+}
+
 static int import(struct hf_tool *tool, const struct options *options,
                   struct hf_tool_import_file *file)
 {
@@ -438,17 +466,17 @@ int hf_tool_import_main(int argc, char **argv)
     if (!hf_command_line_read(&hf_tool_import_command, argc, argv, &options,
                               &exit_code))
         return exit_code;
-    file.in = hf_tool_input_open(options.file);
+    file.in = hf_tool_input_keep(hf_tool_input_open(options.file));
     file.base = options.path;
     if (file.in == NULL)
         return HF_EXIT_NO_INPUT;
-    if (hf_tool_import_begin(&file, &error) != HF_OK) {
+    exit_code = check_input(file);
+    if (exit_code == 0 && hf_tool_import_begin(&file, &error) != HF_OK)
         exit_code = print_error(&error);
-    } else {
+    if (exit_code == 0)
         exit_code = hf_tool_open(&options.common, &tool)
                         ? hf_tool_close(&tool, import(&tool, &options, &file))
                         : tool.exit_code;
-    }
     hf_tool_input_close(file.in);
     return exit_code;
 }

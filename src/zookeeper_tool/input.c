@@ -26,6 +26,40 @@ FILE *hf_tool_input_open(const char *file)
     return in;
 }
 
+/* A temporary file with what is left of ${in}, to be read from its beginning;
+ * NULL, and errno is set. */
+static FILE *spool(FILE *in)
+{
+    FILE *kept = tmpfile();
+    char bytes[FIRST_BYTES];
+    size_t count;
+
+    if (kept == NULL)
+        return NULL;
+    while ((count = fread(bytes, 1, sizeof bytes, in)) > 0 &&
+           fwrite(bytes, 1, count, kept) == count)
+        ;
+    if (!ferror(in) && !ferror(kept) && fseek(kept, 0, SEEK_SET) == 0)
+        return kept;
+    (void)fclose(kept);
+    return NULL;
+}
+
+FILE *hf_tool_input_keep(FILE *in)
+{
+    FILE *kept;
+
+    if (in == NULL || ftell(in) >= 0)
+        return in;
+    kept = spool(in);
+    if (kept == NULL)
+        hf_ui_print("the input cannot be kept to be read twice: %s; expected a "
+                    "file, or room for temporary ones",
+                    strerror(errno));
+    hf_tool_input_close(in);
+    return kept;
+}
+
 void hf_tool_input_close(FILE *in)
 {
     if (in != stdin)

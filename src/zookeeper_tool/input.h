@@ -27,6 +27,10 @@ void hf_tool_data_free(struct hf_tool_data *data);
 /* Open ${file} for reading, or standard input if it is NULL or "-".  NULL after
  * printing why not. */
 FILE *hf_tool_input_open(const char *file);
+/* Make ${in} one that can be read twice: itself, or a temporary file without a
+ * name that has its bytes.  NULL: it was NULL, or is closed after printing why
+ * not. */
+FILE *hf_tool_input_keep(FILE *in);
 void hf_tool_input_close(FILE *in);
 
 /* A line, without its newline. */

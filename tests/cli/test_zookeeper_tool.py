@@ -18,7 +18,7 @@ from harness import waiting
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
-from proxy import DOWN, Proxy  # noqa: E402
+from proxy import DOWN, UP, Proxy  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs/zookeeper-tool.md"
@@ -606,6 +606,28 @@ class Commands(Served):
                 self.assertEqual(status, 65)
                 self.assertIn(part, err)
 
+    def test_a_file_that_was_cut_off_creates_nothing(self):
+        """Of a pipe, too, and where the last line of thousands is wrong."""
+        nodes = [self.node("/n%04d" % n) for n in range(2500)]
+        for last, part in (
+                ([], "the file ends after line 2502, without the line"),
+                ([{"nodes": 2000}], "the file has 2501 nodes; expected the "
+                 "2000"),
+                ([self.node("/x", mode="y"), {"nodes": 2502}], 'the mode "y"')):
+            file = self.write(self.FIRST, self.node("/"), *nodes, *last)
+            with open(file) as opened:
+                text = opened.read()
+            for words in ({"text": text}, {}):
+                with self.subTest(part=part, piped=bool(words)):
+                    status, _, err = self.zk(
+                        "import", "/cut", *([] if words else [file]), **words)
+                    self.assertEqual(status, 65)
+                    self.assertIn(part, err)
+                    self.assertEqual(self.zk("stat", "/cut")[0], 1)
+        self.do("import", "/cut", self.write(
+            self.FIRST, self.node("/"), *nodes, {"nodes": 2501}))
+        self.assertEqual(len(self.do("ls", "/cut").splitlines()), 2500)
+
     def test_escapes_of_json(self):
         name = "\u00e4\u20ac\"\\b"
         self.do("import", "/a", self.write(
@@ -838,28 +860,35 @@ class Outages(Served):
 
     def test_an_import_that_may_have_been_carried_out(self):
         """The answer to the second transaction is lost."""
-        def write(count, end=""):
-            self.node_count += count
-            process.stdin.write("".join(
-                '{"path": "/n%04d", "mode": "persistent", "acl": '
-                '["world:anyone:cdrwa"], "data_base64": null}\n' % n
-                for n in range(self.node_count - count, self.node_count)) + end)
-            process.stdin.flush()
+        def hand_on(direction, other, more_than=0):
+            """What is held in that direction passes, and what follows it in
+            the other one is held."""
+            self.proxy.hold(other)
+            self.proxy.thaw(direction)
+            waiting.eventually("what follows", lambda:
+                               self.proxy.waiting(other) > more_than)
 
-        self.node_count = 0
         self.do("create", "/a")
-        process = self.start_zk("import", "-c", self.proxied, "/a",
-                                stdin=subprocess.PIPE)
-        process.stdin.write('{"holdfast_zk_export": 1, "of": "/"}\n')
-        write(1000)
-        # More than a pipe holds: when it is written, the first transaction was
-        # answered, because more is read after it only.
-        write(998)
-        self.assertTrue(self.there("/a/n0999"))
+        with open(self.path("import"), "w") as file:
+            file.write('{"holdfast_zk_export": 1, "of": "/"}\n')
+            for n in range(2000):
+                file.write('{"path": "/n%04d", "mode": "persistent", "acl": '
+                           '["world:anyone:cdrwa"], "data_base64": null}\n' % n)
+            file.write('{"nodes": 2000}\n')
         self.proxy.hold(DOWN)
-        write(2, '{"nodes": 2000}\n')
-        process.stdin.close()
-        process.stdin = None
+        process = self.start_zk("import", "-c", self.proxied, "/a",
+                                self.path("import"))
+        waiting.eventually("a session",
+                           lambda: self.proxy.waiting(DOWN) > 0)
+        transaction = 10000  # bytes, of the 1000 creates many more
+        hand_on(DOWN, UP)  # is "/" there?
+        hand_on(UP, DOWN)
+        hand_on(DOWN, UP, transaction)
+        hand_on(UP, DOWN)
+        hand_on(DOWN, UP, transaction)
+        self.assertTrue(self.there("/a/n0999"))
+        self.assertFalse(self.there("/a/n1999"))
+        hand_on(UP, DOWN)
         waiting.eventually("the nodes", lambda: self.there("/a/n1999"))
         self.proxy.cut()
         self.proxy.thaw(DOWN)

@@ -125,6 +125,7 @@ static void urls_are_checked(void **state)
         {"zk://h?timeout=-1", "timeout"},
         {"zk://", "zk://"},
         {"", ""},
+        {NULL, "hf_zookeeper_open: the URL is NULL; expected "}, /* getenv() */
     };
     struct hf_zookeeper *z;
     struct hf_error error;

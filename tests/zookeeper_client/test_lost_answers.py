@@ -378,7 +378,8 @@ class Real(unittest.TestCase):
         for number in numbers:
             result = self.driver.result(number)
             self.assertEqual(result.status, "HF_ETIMEDOUT")
-            self.assertIn("in the background", result.text)
+            self.assertRegex(result.text, "in the background, when there is a "
+                             "connection: 127.0.0.1:")
         self.driver.say("cancel", numbers[1])
         self.proxy.refuse(False)
         waiting.eventually("the delete", lambda: not self.raw.exists(

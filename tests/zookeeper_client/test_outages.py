@@ -163,6 +163,8 @@ class Outages(Case):
         numbers = [self.driver.start(session, kind, "/", wait_ms=50)
                    for kind in ("get", "set")]
         self.assertEqual(self.ends(*numbers), 2 * ["HF_ETIMEDOUT"])
+        self.assertRegex(self.driver.result(numbers[0]).text,
+                         "over, and there is no connection: 127.0.0.1:")
         self.resume(session)
         self.assertEqual(self.version(""), 0)
         # The same once they were sent; the late answers disturb nobody.
