@@ -370,6 +370,12 @@ static const char evicted_text[] =
     "its ticket was taken out of the queue: somebody evicted it, or deleted it "
     "where the engine keeps it";
 
+/* The same if a list lacks it that was requested after an outage. */
+static const char missing_text[] =
+    "its ticket is not in the queue any more: somebody evicted it, or deleted "
+    "it where the engine keeps it, or the engine forgot it, in a restart or a "
+    "failover";
+
 /* HELD: a list was requested to see whether the ticket is still there. */
 static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_snapshot *snapshot)
@@ -377,7 +383,7 @@ static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
     if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
         ticket->in.held.stale = false;
     else /* also remove the ticket, in case the list is wrong */
-        ticket->listener->lost(core, ticket, true, evicted_text);
+        ticket->listener->lost(core, ticket, true, missing_text);
 }
 
 /* The answer to a LIST: its meaning depends on the state. */

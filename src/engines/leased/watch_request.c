@@ -31,7 +31,7 @@ void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
     }
     if (ticket->loss_unreported) {
         hf_leased_ticket_remove(leased, ticket);
-        hf_leased_watch_notify_gone(leased, watch, NULL);
+        hf_leased_watch_notify_gone(leased, watch, HF_LEASED_MISSING);
         return;
     }
     if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {
