@@ -358,6 +358,82 @@ class Shared(RightsCase):
         self.assert_works(self.url(self.name, "alice", "owner"))
 
 
+class Builtins(RightsCase):
+    """PUBLIC may execute the functions of the server.  Somebody who has revoked
+    that for one of them (pg_notify, say) learns it when a client connects.
+    Otherwise an acquire works, and its release does not."""
+
+    # Of calls that every release, list or renewal makes; by way of an operator
+    # and of a cast, too.
+    SOME = ("pg_notify(text,text)", "clock_timestamp()", "replace(text,text,text)",
+            "encode(bytea,text)", "uuid_send(uuid)", "uuid_ne(uuid,uuid)",
+            "int8(double precision)", "timestamptz_pl_interval(timestamp with "
+            "time zone,interval)")
+
+    # Functions of the server that are words of our source, each with EXECUTE
+    # for PUBLIC.
+    USED = """
+        SELECT p.oid::regprocedure::text FROM pg_proc p
+         WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f'
+           AND has_function_privilege('public', oid, 'EXECUTE')
+           AND EXISTS (SELECT FROM pg_proc f
+                        WHERE f.pronamespace = 'holdfast_4'::regnamespace
+                          AND f.prosrc ~ ('\\m' || p.proname || '\\M\\s*[(]'))
+    """
+
+    def setUp(self):
+        self.name = self.made_by("postgres")
+
+    def revoke(self, function):
+        self.server.sql("REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC" % function,
+                        database=self.name)
+
+    def grant(self, function):
+        self.server.sql("GRANT EXECUTE ON FUNCTION %s TO PUBLIC" % function,
+                        database=self.name)
+
+    def test_a_client_is_refused(self):
+        for function in self.SOME:
+            with self.subTest(function):
+                self.revoke(function)
+                try:
+                    self.assert_refused(
+                        self.url(self.name, "alice"), function.split("(")[0],
+                        "superuser", status=DENIED)
+                finally:
+                    self.grant(function)
+                self.assertEqual(self.server.sql(
+                    "SELECT count(*) FROM holdfast.ticket",
+                    database=self.name), [(0,)])
+        self.assert_works(self.url(self.name, "alice"))
+
+    def test_each_function_that_ours_call_is_missed(self):
+        used = [name for name, in self.server.sql(self.USED,
+                                                  database=self.name)]
+        self.assertIn("pg_notify(text,text)", used)
+        self.assertGreater(len(used), 30)
+        connection = self.server.connect(database=self.name, user="alice")
+        self.addCleanup(connection.close)
+        cursor = connection.cursor()
+        for function in used:
+            with self.subTest(function):
+                self.revoke(function)
+                try:
+                    cursor.execute("SELECT holdfast_4.missing_rights()")
+                    (found,), = cursor.fetchall()
+                except Exception as error:  # pylint: disable=broad-except
+                    found = str(error)  # it is called by this very function
+                self.assertIn(function.split("(")[0], found)
+                self.grant(function)
+        cursor.execute("SELECT holdfast_4.missing_rights()")
+        self.assertEqual(cursor.fetchall(), [("",)])
+
+    def test_a_function_that_we_do_not_call_may_be_revoked(self):
+        self.revoke("pg_sleep(double precision)")
+        self.revoke("lo_export(oid,text)")
+        self.assert_works(self.url(self.name, "alice"))
+
+
 class Shadows(RightsCase):
     def test_nothing_of_other_schemas_is_used(self):
         """Though the database's settings have them come first."""

@@ -221,14 +221,14 @@ static void answer_query(struct pg_connection *c, const char *query)
     const char *schema[] = {text_of(HF_PG_TABLES_VERSION), hf_pg_definition,
                             "t", "t"};
     char clock[32];
-    const char *clocks[] = {clock};
+    const char *clocks[] = {clock, ""};
     const char *listens = strstr(query, "LISTEN holdfast_");
 
     if (listens != NULL) { /* behind statements that say anything */
         (void)sscanf(listens, "LISTEN %63[a-z0-9_]", c->channel);
         (void)snprintf(clock, sizeof clock, "%" PRIu64,
                        lease_fake_clock_ms(&net.leases));
-        put_setup(&c->out, clocks, 1);
+        put_setup(&c->out, clocks, 2);
     } else if (strstr(query, "pg_backend_pid") != NULL) {
         put_setup(&c->out, settings, 4);
     } else if (strstr(query, "pg_advisory_xact_lock") != NULL) {

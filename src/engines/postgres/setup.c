@@ -103,7 +103,8 @@ static const char *setup_query(const struct hf_store *store,
         (void)snprintf(query, QUERY_BYTES,
                        "%s LISTEN holdfast_%s;"
                        "SELECT " HF_PG_FUNCTIONS ".remove_abandoned();"
-                       "SELECT " HF_PG_FUNCTIONS ".epoch_ms(clock_timestamp())",
+                       "SELECT " HF_PG_FUNCTIONS ".epoch_ms(clock_timestamp()),"
+                       " " HF_PG_FUNCTIONS ".missing_rights()",
                        hf_pg_prepare, store->session);
         return query;
     case HF_PG_STEPS:
@@ -283,6 +284,24 @@ static void check_schema(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_LISTEN);
 }
 
+/* Has this role all rights that any call needs?  A client that only lists needs
+ * few of them, and doctor reports which are missing. */
+static bool has_rights(struct hf_store *store, const PGresult *result)
+{
+    char missing[HF_PG_TEXT_BYTES];
+
+    hf_pg_one_line(missing, sizeof missing, PQgetvalue(result, 0, 1));
+    if (missing[0] == '\0' || store->engine->host.list_only)
+        return true;
+    hf_pg_down(
+        store, HF_EDENIED,
+        "this role lacks rights that locks need: %.120s%s; have the owner "
+        "of the schema run what \"holdfast sql --grant\" prints, and a "
+        "superuser grant EXECUTE on functions of the server",
+        missing, strlen(missing) > 120 ? "..." : "");
+    return false;
+}
+
 static void report_up(struct hf_store *store)
 {
     struct hf_engine *engine = store->engine;
@@ -294,6 +313,8 @@ static void report_up(struct hf_store *store)
 /* The connection is ready for calls, in pipeline mode. */
 static void go_up(struct hf_store *store, const PGresult *result)
 {
+    if (!has_rights(store, result))
+        return;
     store->server_ms = strtoull(PQgetvalue(result, 0, 0), NULL, 10);
     if (PQenterPipelineMode(store->conn) != 1) {
         hf_pg_down(store, HF_EPROTOCOL, "libpq cannot send more than one call");
@@ -312,7 +333,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
     static const int columns[HF_PG_STEPS] = {
         [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 2,
         [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 4,
-        [HF_PG_STEP_LISTEN] = 1,
+        [HF_PG_STEP_LISTEN] = 2,
     };
 
     if (columns[store->step] > 0 &&
@@ -364,8 +385,10 @@ static const char *advice(enum hf_pg_setup_step step, const char *state)
     if (step == HF_PG_STEP_CREATE && denied)
         return "; have the schema made by somebody who may, with what "
                "\"holdfast sql\" prints";
-    if ((step == HF_PG_STEP_CHECK || step == HF_PG_STEP_LISTEN) && denied)
-        return "; have its owner run what \"holdfast sql --grant\" prints";
+    if (denied)
+        return "; have its owner run what \"holdfast sql --grant\" "
+               "prints, or a superuser grant EXECUTE on a function of the "
+               "server";
     if (step == HF_PG_STEP_CHECK && missing)
         return "; there is a schema called holdfast that holdfast did not "
                "make";

@@ -22,24 +22,8 @@ WITH seen AS (
            count(*) FILTER (WHERE sync_state IN ('sync', 'quorum'))
                AS synchronous
       FROM pg_stat_replication
-), needed (relation, privilege) AS (
-    VALUES ('version', 'SELECT'), ('queue', 'SELECT'), ('queue', 'INSERT'),
-           ('counter', 'SELECT'), ('counter', 'INSERT'), ('counter', 'UPDATE'),
-           ('session', 'SELECT'), ('session', 'INSERT'),
-           ('session', 'UPDATE'), ('session', 'DELETE'), ('ticket', 'SELECT'),
-           ('ticket', 'INSERT'), ('ticket', 'UPDATE'), ('ticket', 'DELETE'),
-           ('watcher', 'SELECT'), ('watcher', 'INSERT'),
-           ('watcher', 'DELETE')
 ), lacking (what) AS (
-    SELECT string_agg(what, ', ') FROM (
-        SELECT format('%s on %s', privilege, relation) FROM needed
-         WHERE NOT has_table_privilege(
-                   to_regclass('holdfast.' || relation), privilege)
-        UNION ALL
-        SELECT format('EXECUTE on %s', proname) FROM pg_proc
-         WHERE pronamespace = 'holdfast_4'::regnamespace
-           AND NOT has_function_privilege(oid, 'EXECUTE')
-    ) AS each (what)
+    SELECT nullif(holdfast_4.missing_rights(), '')
 ), ours AS (
     SELECT count(*) FILTER (WHERE reloptions::text[] &&
                ARRAY['autovacuum_enabled=false', 'autovacuum_enabled=off'])
@@ -84,7 +68,8 @@ WITH seen AS (
                             current_user, what) END,
            CASE WHEN what IS NULL THEN ''
                 ELSE 'have the owner of the schema run what "holdfast sql '
-                     '--grant" prints' END
+                     '--grant" prints; EXECUTE on a function of the server '
+                     'has to be granted by a superuser' END
       FROM lacking
     UNION ALL
     SELECT CASE WHEN fsync = 'off' OR full_page_writes = 'off' THEN 3
