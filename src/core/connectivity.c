@@ -98,7 +98,20 @@ void hf_connectivity_connecting(struct hf_connectivity *connectivity,
            HF_CONNECTIVITY_CONNECT);
     connectivity->until_ms =
         hf_after_ms(now_ms, attempt_timeout_ms(connectivity));
+    connectivity->answers = 0;
     move(connectivity, HF_CONNECTIVITY_CONNECTING);
+}
+
+void hf_connectivity_answered(struct hf_connectivity *connectivity,
+                              uint64_t now_ms)
+{
+    assert(connectivity->state == HF_CONNECTIVITY_CONNECTING ||
+           connectivity->state == HF_CONNECTIVITY_HANDSHAKING);
+    if (connectivity->answers == HF_CONNECTIVITY_ANSWERS_MAX)
+        return;
+    connectivity->answers++;
+    connectivity->until_ms =
+        hf_after_ms(now_ms, attempt_timeout_ms(connectivity));
 }
 
 void hf_connectivity_handshaking(struct hf_connectivity *connectivity)

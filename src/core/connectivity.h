@@ -39,6 +39,9 @@
  * backoff. */
 #define HF_CONNECTIVITY_STEADY_MS 1000
 
+/* An attempt ends, whatever the server sends, after so many answers. */
+#define HF_CONNECTIVITY_ANSWERS_MAX 24
+
 /* How long a session waits for the answer to the request that ends it, if that
  * request does not do more the more the session has. */
 #define HF_CLOSE_TIMEOUT_MS 1000
@@ -82,6 +85,7 @@ struct hf_connectivity {
                           HANDSHAKING, CLOSING: when it times out */
     uint64_t up_at_ms; /* when the state became UP */
     size_t silent_attempts; /* attempts since the last UP that timed out */
+    size_t answers;         /* of this attempt, that gave it its time again */
     /* Why there is no connection, with the server's name; "" while UP. */
     char error[HF_ERROR_TEXT_BYTES];
     /* A digest of each server's last text since the last UP, so that servers
@@ -108,6 +112,12 @@ void hf_connectivity_connecting(struct hf_connectivity *connectivity,
 /* The transport has connected; the handshake begins, within the same timeout.
  * CONNECTING. */
 void hf_connectivity_handshaking(struct hf_connectivity *connectivity);
+
+/* The server has sent something of the handshake, so the attempt has its time
+ * again: a server that is far needs many round trips.  At most
+ * HF_CONNECTIVITY_ANSWERS_MAX of them count.  CONNECTING or HANDSHAKING. */
+void hf_connectivity_answered(struct hf_connectivity *connectivity,
+                              uint64_t now_ms);
 
 /* The server has accepted the session: the last error is forgotten.
  * HANDSHAKING. */

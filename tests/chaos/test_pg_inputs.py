@@ -22,6 +22,7 @@ from pg_tool import (DENIED, HOLDFAST, SECRET, TIMEOUT, UNREACHABLE, USAGE,
 import machine
 import waiting
 import postgres
+from proxy import UP, Proxy
 from certificates import Certificates
 
 # What a busy machine may add to something that is answered at once.
@@ -529,6 +530,54 @@ class Parameters(Case):
         _, err = holder.communicate(timeout=waiting.LIMIT_S)
         self.assertEqual(holder.returncode, 0, err)
         self.assertIn("parameters that nobody asked for", err)
+
+
+class Turns(Proxy):
+    """Counts how often the client says something after the server has: each is
+    a round trip that somebody waits for."""
+
+    def __init__(self, target):
+        self.count = 0
+        self.last = None
+        super().__init__(target)
+
+    def arrived(self, way, data):
+        if data:
+            if way.name == UP and self.last != UP:
+                self.count += 1
+            self.last = way.name
+        super().arrived(way, data)
+
+
+class Far(Case):
+    """A server at 400 ms one way, and no setting that says so."""
+
+    # Until the lock is held, with a password: TLS is asked for, the start, two
+    # of SCRAM; three that prepare the connection, or six if it makes the
+    # schemas; a renewal, an acquire.
+    TRIPS, TRIPS_TO_MAKE = 9, 12
+
+    def run_far(self, database):
+        with Turns(self.server.port) as proxy:
+            proxy.delay(400)
+            url = self.server.tcp_url(database).replace(
+                ":%d/" % self.server.port, ":%d/" % proxy.port)
+            tool = machine.popen(
+                [HOLDFAST, "run", "-c", url, "inputs", "--", "sh", "-c",
+                 "echo held; read line; echo released"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True)
+            waiting.read_line(tool, "held")
+            trips = proxy.do(lambda: proxy.count)
+            out, err = tool.communicate("\n", timeout=waiting.LIMIT_S)
+            self.assertEqual((tool.returncode, out), (0, "released\n"), err)
+            self.assertEqual(proxy.accepted, 1, err)
+            return trips
+
+    def test_a_lock_is_acquired(self):
+        database = self.database()
+        self.assertEqual(self.run_far(database), self.TRIPS_TO_MAKE)
+        self.assertEqual(self.run_far(database), self.TRIPS)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class Doctor:
 
     def test_probe_of_what_is_held(self):
         self.holder("-c", self.url(), name="held")
-        self.assert_severity("probe", "warning", "-t", "300ms", "-p", "held")
+        self.assert_severity("probe", "warning", "-t", "3s", "-p", "held")
 
     def test_owner_that_has_ended(self):
         # Of a process that lives there is none.

@@ -216,7 +216,7 @@ static const char *text_of(int number)
 
 static void answer_query(struct pg_connection *c, const char *query)
 {
-    const char *settings[] = {"7", "f", "on", "t"};
+    const char *settings[] = {"7", "f", "on", "t", ""};
     const char *exists[] = {"1", "1"};
     const char *schema[] = {text_of(HF_PG_TABLES_VERSION), hf_pg_definition,
                             "t", "t"};
@@ -230,11 +230,13 @@ static void answer_query(struct pg_connection *c, const char *query)
                        lease_fake_clock_ms(&net.leases));
         put_setup(&c->out, clocks, 2);
     } else if (strstr(query, "pg_backend_pid") != NULL) {
-        put_setup(&c->out, settings, 4);
+        put_setup(&c->out, settings, 5);
     } else if (strstr(query, "pg_advisory_xact_lock") != NULL) {
         put_setup(&c->out, exists, 2);
     } else if (strstr(query, "FROM holdfast.version") != NULL) {
         put_setup(&c->out, schema, 4);
+    } else if (strncmp(query, "COMMIT", 6) == 0) { /* and who has rights */
+        put_setup(&c->out, settings + 4, 1);
     } else {
         pg_put_complete(&c->out);
         pg_put_ready(&c->out);
@@ -379,7 +381,6 @@ static void begin_flood(struct pg_connection *c)
 /* A Sync: the bound call is executed and committed. */
 static void answer_call(struct pg_connection *c)
 {
-    static const char *const nobody[] = {""};
     struct bytes nothing = {0}, own = {0};
     struct lease_answer answer;
     struct hf_store_call call;
@@ -391,12 +392,6 @@ static void answer_call(struct pg_connection *c)
     }
     pg_bound_read(&bound, &c->bound);
     bytes_free(&c->bound);
-    if (bound.statement[0] == '\0') { /* the check of rights during the setup */
-        pg_put_message(&c->out, '1', &nothing);
-        pg_put_message(&c->out, '2', &nothing);
-        put_setup(&c->out, nobody, 1);
-        return;
-    }
     call = pg_bound_call(&bound);
     if (net.state != NULL) {
         pg_put_report(&c->out, 'E', net.state);

@@ -130,6 +130,37 @@ static void a_silent_attempt_is_given_up(void **state)
 
 /* Each server gets a part of the session, and silent rounds get twice as much
  * as the round before, up to that part. */
+static void an_attempt_has_its_time_again_with_each_answer(void **state)
+{
+    struct connectivity_fixture fixture;
+    uint64_t timeout_ms;
+
+    (void)state;
+    begin(&fixture, NULL, 1);
+    connecting(&fixture);
+    timeout_ms = wake_in_ms(&fixture);
+    for (int i = 0; i < HF_CONNECTIVITY_ANSWERS_MAX; i++) {
+        fixture.now_ms += timeout_ms - 1;
+        hf_connectivity_answered(&fixture.connectivity, fixture.now_ms);
+        assert_true(wake_in_ms(&fixture) == timeout_ms);
+    }
+    /* A server that answers for ever does not keep it for ever. */
+    fixture.now_ms += timeout_ms - 1;
+    hf_connectivity_answered(&fixture.connectivity, fixture.now_ms);
+    assert_true(wake_in_ms(&fixture) == 1);
+    sleep_until_due(&fixture);
+    assert_int_equal(due(&fixture), HF_CONNECTIVITY_GIVE_UP);
+    (void)hf_connectivity_timed_out(&fixture.connectivity);
+    hf_connectivity_disconnected(&fixture.connectivity, HF_EUNREACHABLE,
+                                 fixture.now_ms, &fixture.random);
+    sleep_until_due(&fixture);
+    connecting(&fixture);
+    timeout_ms = wake_in_ms(&fixture);
+    fixture.now_ms += 1;
+    hf_connectivity_answered(&fixture.connectivity, fixture.now_ms);
+    assert_true(wake_in_ms(&fixture) == timeout_ms);
+}
+
 static void silent_attempts_make_the_next_longer(void **state)
 {
     static const uint64_t expected[] = {2000, 4000, 6000, 6000};
@@ -359,6 +390,7 @@ TEST_FILE(connectivity)
         cmocka_unit_test(an_attempt_is_due_at_once),
         cmocka_unit_test(nothing_is_due_while_it_is_up),
         cmocka_unit_test(a_silent_attempt_is_given_up),
+        cmocka_unit_test(an_attempt_has_its_time_again_with_each_answer),
         cmocka_unit_test(silent_attempts_make_the_next_longer),
         cmocka_unit_test(a_steady_connection_resets_the_backoff),
         cmocka_unit_test(it_is_idle_when_the_policy_gave_up),

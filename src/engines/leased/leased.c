@@ -148,6 +148,15 @@ void hf_leased_up(struct hf_leased *leased, uint64_t server_ms, uint64_t now_ms)
     hf_leased_session_up(leased, server_ms);
 }
 
+void hf_leased_making_progress(struct hf_leased *leased, uint64_t now_ms)
+{
+    struct hf_connectivity *connectivity = &leased->session.connectivity;
+
+    leased->now_ms = now_ms;
+    if (connectivity->state == HF_CONNECTIVITY_CONNECTING)
+        hf_connectivity_answered(connectivity, now_ms);
+}
+
 void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
                     uint64_t now_ms)
 {

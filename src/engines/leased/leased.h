@@ -97,6 +97,10 @@ uint64_t hf_leased_call_timeout_ms(uint64_t ttl_ms);
 void hf_leased_up(struct hf_leased *leased, uint64_t server_ms,
                   uint64_t now_ms);
 
+/* The server has sent something while the link is made: the attempt has its
+ * time again.  Ignored at any other time. */
+void hf_leased_making_progress(struct hf_leased *leased, uint64_t now_ms);
+
 /* The link could not be made or has ended.  ${why} is a text for people without
  * the server's address; it is logged and shown to waiters.  ${status} is
  * HF_EUNREACHABLE if another attempt may succeed.  Otherwise it names what has

@@ -286,6 +286,16 @@ void hf_pg_count_notification(struct hf_store *store, const PGnotify *notice)
                         strlen(notice->extra) + 1);
 }
 
+/* The socket is ready.  Each answer of the server gives the attempt its time
+ * again, because a server that is far answers seldom. */
+static void connect_further(struct hf_store *store, int events)
+{
+    if ((events & UV_READABLE) != 0)
+        hf_leased_making_progress(store->engine->leased,
+                                  hf_leased_engine_now_ms(store->engine));
+    connect_step(store);
+}
+
 /* Add the bytes that libpq is about to read, TLS overhead included.  Bytes that
  * arrive between the two calls are counted in part only.  NULL: there are not
  * too many; else what there are too many of. */
@@ -315,7 +325,6 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     uint64_t number = store->number;
     const char *excess;
 
-    (void)events;
     /* Reading will show the failure, but the loop has stopped to poll. */
     if (status != 0)
         socket_poll->events = 0;
@@ -323,7 +332,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     if ((excess = count_input(store)) != NULL)
         hf_pg_down(store, HF_EPROTOCOL, "%s", excess);
     else if (store->state == HF_PG_CONNECTING)
-        connect_step(store);
+        connect_further(store, events);
     else
         store->on_input(store);
     if (store->number == number && store->state != HF_PG_CONNECTING &&

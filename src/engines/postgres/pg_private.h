@@ -37,12 +37,13 @@ enum hf_pg_state {
 
 /* The steps of setup.c, in this order. */
 enum hf_pg_setup_step {
-    HF_PG_STEP_SETTINGS, /* set our parameters, and read what the server is */
+    HF_PG_STEP_SETTINGS, /* set our parameters, read what the server is, and
+                          * check who can change the schemas */
     HF_PG_STEP_LOCK,     /* a schema is missing: lock, so that one client
                           * creates it */
     HF_PG_STEP_CREATE,   /* create what is missing */
-    HF_PG_STEP_COMMIT,   /* end the transaction of the two steps before */
-    HF_PG_STEP_RIGHTS,   /* check that nobody else can change the schema */
+    HF_PG_STEP_COMMIT,   /* end the transaction of the two steps before, and
+                          * check that nobody else can change the schemas */
     HF_PG_STEP_CHECK,    /* check tables, and the functions of this version */
     HF_PG_STEP_LISTEN,   /* prepare the statements, and listen for notices */
     HF_PG_STEPS

@@ -16,9 +16,10 @@ extern const char hf_pg_functions[];
 /* Grants a role the rights to use both; for psql -v role=NAME. */
 extern const char hf_pg_grant[];
 
-/* A query with one parameter, the name of a role that is trusted, or "".  It
- * returns one row: what lets others act as the users of the schemas, or "". It
- * runs before any other query that names something in them. */
+/* A query that returns one value: what lets others act as the users of the
+ * schemas, or "".  The setting holdfast.schema_owner is the name of a role that
+ * is trusted, or "".  It runs before any other query that names something in
+ * them. */
 extern const char hf_pg_rights[];
 
 /* Prepares the statements of hf_pg_call_send() on a connection. */

@@ -28,12 +28,17 @@
  * hold must not delay renewals for long.  The planner knows too little about
  * tables that are nearly empty and full of dead rows.  So it must use an index,
  * which every query has, and make a generic plan once. */
-static void format_settings(const struct hf_store *store, char *query,
+static bool format_settings(const struct hf_store *store, char *query,
                             size_t room)
 {
     uint64_t ttl_ms = store->config.ttl_ms;
+    const char *role = store->config.schema_owner;
+    char *owner = PQescapeLiteral(store->conn, role, strlen(role));
+    int length;
 
-    (void)snprintf(
+    if (owner == NULL)
+        return false;
+    length = snprintf(
         query, room,
         "SET client_min_messages = warning;"
         "SET search_path = pg_catalog, pg_temp;"
@@ -52,12 +57,17 @@ static void format_settings(const struct hf_store *store, char *query,
         "%s"
         "SELECT set_config('synchronous_commit', 'on', false)"
         " WHERE current_setting('synchronous_commit') = 'off';"
+        "SELECT set_config('holdfast.schema_owner', %s, false);"
         "SELECT pg_backend_pid(), pg_is_in_recovery(),"
-        " current_setting('fsync'), to_regnamespace('holdfast') IS NOT NULL",
+        " current_setting('fsync'), to_regnamespace('holdfast') IS NOT NULL,"
+        " (%s)",
         hf_max_ms(ttl_ms / 3, STATEMENT_TIMEOUT_MIN_MS),
         hf_max_ms(ttl_ms / 12, LOCK_TIMEOUT_MIN_MS),
         PQserverVersion(store->conn) >= 140000 ? "SET idle_session_timeout = 0;"
-                                               : "");
+                                               : "",
+        owner, hf_pg_rights);
+    PQfreemem(owner);
+    return length > 0 && (size_t)length < room;
 }
 
 static const char *missing_schema(enum hf_pg_missing missing)
@@ -76,14 +86,14 @@ static const char *missing_schema(enum hf_pg_missing missing)
     return "";
 }
 
-/* The query of the current step; some are put together in ${query}. */
+/* The query of the current step; some are put together in ${query}.  NULL: the
+ * configuration cannot be sent to this server. */
 static const char *setup_query(const struct hf_store *store,
                                char query[QUERY_BYTES])
 {
     switch (store->step) {
     case HF_PG_STEP_SETTINGS:
-        format_settings(store, query, QUERY_BYTES);
-        return query;
+        return format_settings(store, query, QUERY_BYTES) ? query : NULL;
     case HF_PG_STEP_LOCK:
         /* Not to_regnamespace(), because its result is cached from before the
          * lock was waited for, unless a table is opened. */
@@ -94,9 +104,8 @@ static const char *setup_query(const struct hf_store *store,
     case HF_PG_STEP_CREATE:
         return missing_schema(store->missing);
     case HF_PG_STEP_COMMIT:
-        return "COMMIT";
-    case HF_PG_STEP_RIGHTS:
-        return hf_pg_rights;
+        (void)snprintf(query, QUERY_BYTES, "COMMIT; %s", hf_pg_rights);
+        return query;
     case HF_PG_STEP_CHECK:
         return hf_pg_check;
     case HF_PG_STEP_LISTEN:
@@ -114,28 +123,17 @@ static const char *setup_query(const struct hf_store *store,
     return "";
 }
 
-/* Send the query of the current step; only the check of rights has a
- * parameter. */
-static bool send_step(const struct hf_store *store)
-{
-    const char *owner = store->config.schema_owner;
-    char query[QUERY_BYTES];
-    const char *text = setup_query(store, query);
-
-    if (store->step == HF_PG_STEP_RIGHTS)
-        return PQsendQueryParams(store->conn, text, 1, NULL, &owner, NULL, NULL,
-                                 0) == 1;
-    return PQsendQuery(store->conn, text) == 1;
-}
-
 /* Send the query of ${step}. */
 static void begin_step(struct hf_store *store, enum hf_pg_setup_step step)
 {
+    char query[QUERY_BYTES];
     char why[HF_PG_TEXT_BYTES];
+    const char *text;
     hf_status status;
 
     store->step = step;
-    if (send_step(store)) {
+    text = setup_query(store, query);
+    if (text != NULL && PQsendQuery(store->conn, text) == 1) {
         hf_pg_flush_and_poll(store);
         return;
     }
@@ -174,6 +172,19 @@ static void warn_once(struct hf_store *store)
     store->warned = true;
 }
 
+/* ${column} says what lets others act as the users of the schemas. */
+static void check_rights(struct hf_store *store, const PGresult *result,
+                         int column)
+{
+    char found[HF_PG_TEXT_BYTES];
+
+    hf_pg_one_line(found, sizeof found, PQgetvalue(result, 0, column));
+    if (found[0] != '\0')
+        hf_pg_down(store, HF_EDENIED, "%s", found);
+    else
+        begin_step(store, HF_PG_STEP_CHECK);
+}
+
 /* The first step has shown which server this is. */
 static void check_server(struct hf_store *store, const PGresult *result)
 {
@@ -201,18 +212,10 @@ static void check_server(struct hf_store *store, const PGresult *result)
                    "the holders of locks use: check its name");
         return;
     }
-    begin_step(store, is_true(result, 3) ? HF_PG_STEP_RIGHTS : HF_PG_STEP_LOCK);
-}
-
-static void check_rights(struct hf_store *store, const PGresult *result)
-{
-    char found[HF_PG_TEXT_BYTES];
-
-    hf_pg_one_line(found, sizeof found, PQgetvalue(result, 0, 0));
-    if (found[0] != '\0')
-        hf_pg_down(store, HF_EDENIED, "%s", found);
+    if (is_true(result, 3))
+        check_rights(store, result, 4);
     else
-        begin_step(store, HF_PG_STEP_CHECK);
+        begin_step(store, HF_PG_STEP_LOCK);
 }
 
 /* LOCK has counted the schemas, and no other client of holdfast creates one
@@ -331,8 +334,8 @@ static void finish_step(struct hf_store *store, const PGresult *result)
     /* Number of columns of the one row that a step returns; 0: not looked
      * at. */
     static const int columns[HF_PG_STEPS] = {
-        [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 2,
-        [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 4,
+        [HF_PG_STEP_SETTINGS] = 5, [HF_PG_STEP_LOCK] = 2,
+        [HF_PG_STEP_COMMIT] = 1,   [HF_PG_STEP_CHECK] = 4,
         [HF_PG_STEP_LISTEN] = 2,
     };
 
@@ -354,10 +357,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
         begin_step(store, HF_PG_STEP_COMMIT);
         break;
     case HF_PG_STEP_COMMIT:
-        begin_step(store, HF_PG_STEP_RIGHTS);
-        break;
-    case HF_PG_STEP_RIGHTS:
-        check_rights(store, result);
+        check_rights(store, result, 0);
         break;
     case HF_PG_STEP_CHECK:
         check_schema(store, result);
@@ -462,6 +462,8 @@ void hf_pg_setup_read(struct hf_store *store)
     hf_pg_flush_and_poll(store);
     if (PQisBusy(store->conn))
         return;
+    hf_leased_making_progress(store->engine->leased,
+                              hf_leased_engine_now_ms(store->engine));
     result = store->result;
     store->result = NULL;
     finish_step(store, result);

@@ -3,13 +3,15 @@
 -- one row, '' if there is nothing.  Owners can change what they own at any
 -- time, so no look at what is there now makes up for an owner who is not
 -- trusted.  Trusted are the role that logged in (the current role can be left
--- with RESET ROLE), superusers, and the role named $1.
+-- with RESET ROLE), superusers, and the role that the client has set
+-- holdfast.schema_owner to.
 --
 -- Only catalogs are read here, because to read a table of such an owner can be
 -- enough to run his code: it may be a view, or have policies.
 WITH trusted AS (
     SELECT oid FROM pg_roles
-     WHERE rolsuper OR rolname = session_user OR rolname::text = $1
+     WHERE rolsuper OR rolname = session_user OR
+           rolname::text = current_setting('holdfast.schema_owner', true)
 ), schema AS (
     SELECT * FROM pg_namespace WHERE nspname IN ('holdfast', 'holdfast_4')
 ), object (kind, name, owner, acl) AS (
