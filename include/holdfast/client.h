@@ -81,9 +81,9 @@ enum hf_log_level {
     HF_LOG_DEBUG = 3
 };
 
-/* Called with what the library does, up to .level.  Unlike other callbacks it
- * runs on the thread that did it, on several at once, and with no lock held.
- * It must not call the library.  Lines never hold secrets. */
+/* A callback with what the library does, up to .level.  Lines wait in the queue
+ * of callbacks, 256 at most; those that find no room are lost, and a line says
+ * how many were.  Lines never hold secrets. */
 struct hf_on_log {
     void (*fn)(void *arg, enum hf_log_level level, const char *line);
     void *arg;
@@ -124,7 +124,10 @@ struct hf_reconnect {
      * retry, after ${retries} of them and ${elapsed_ms} since the first try
      * failed?  It may change ${pause_ms}, which is .pause_ms.
      *   Thread    whichever the engine runs on, with locks of the library held:
-     *             it must not call the library and must not block. */
+     *             it must not call the library and must not block.  While it
+     *             runs, every call on the client waits, no lease is renewed,
+     *             and a loss is shown by nothing but safe-until, which
+     *             passes. */
     bool (*fn)(void *arg, uint32_t retries, uint64_t elapsed_ms,
                uint64_t *pause_ms);
     void *arg; /* valid until hf_client_close() has returned */
@@ -168,8 +171,8 @@ enum hf_metrics_flag {
  * several locks share; at most 255 bytes of it are kept.  NULL: it counts among
  * the others, and so does what is no UTF-8 or has control characters.  Called
  * once for each handle of a lock, when it is opened, with locks of the library
- * held: it must not call the library.  The text is copied when it has returned.
- */
+ * held: it must not call the library and must not block, as .fn of struct
+ * hf_reconnect.  The text is copied when it has returned. */
 struct hf_metrics_name {
     const char *(*fn)(void *arg, const char *name);
     void *arg; /* valid until hf_client_close() has returned */
@@ -204,9 +207,9 @@ struct hf_lock_event {
  * granted or fails, each release, loss and request to release, none left out
  * and in their order.  Unlike other callbacks it runs on the thread on which it
  * happens, one call at a time, with locks of the library held: it must not call
- * the library and must not block.  ${event} is valid until it returns.  It is
- * not called after the last callback of hf_client_close(), and costs nothing
- * where it is not set. */
+ * the library and must not block, as .fn of struct hf_reconnect.  ${event} is
+ * valid until it returns.  It is not called after the last callback of
+ * hf_client_close(), and costs nothing where it is not set. */
 struct hf_on_event {
     void (*fn)(void *arg, const struct hf_lock_event *event);
     void *arg; /* valid until hf_client_close() has returned */

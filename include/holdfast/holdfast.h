@@ -36,6 +36,17 @@
  *            when the client is opened (enum hf_delivery).  The .drop of a
  *            callback, if any, runs once when .arg is no longer needed, also
  *            when the call failed; it is a callback like the others.
+ *            A callback may take as long as it likes.  Meanwhile the other
+ *            callbacks of its client wait, and so do the calls that wait for
+ *            callbacks, such as the one that closes the client.  Nothing else
+ *            does, where callbacks run on a thread of the client or in
+ *            hf_client_dispatch(): leases are renewed, and a loss is shown by
+ *            hf_grant_loss_fd(), hf_grant_check() and safe-until.  On a
+ *            borrowed uv loop it blocks the loop: then no lease is renewed, and
+ *            only calls on other threads notice a loss, and safe-until, which
+ *            passes.  A few functions of the user are no callbacks, because
+ *            locks of the library are held while they run: their entries say
+ *            so.
  * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
  *            clock decides anything; what is called _utc_ms is for people.

@@ -33,6 +33,15 @@ static void answer_close(struct hf_monitor *m)
     m->close_waiter = NULL;
 }
 
+/* Emit the log lines whose callback has not run, because the monitor was never
+ * opened, or they were written since the last callback. */
+static void emit_last_lines(struct hf_monitor *m)
+{
+    hf_callback_queue_remove(&m->callback_queue, &m->log_callback);
+    if (m->log.waits)
+        hf_monitor_emit_log(m);
+}
+
 /* All callbacks have run: notify the user, stop the background thread, and
  * answer the thread that waits. */
 static void end_monitor(struct hf_monitor *m)
@@ -40,6 +49,7 @@ static void end_monitor(struct hf_monitor *m)
     bool somebody_waits = m->close_is_awaited;
 
     m->ended = true;
+    emit_last_lines(m);
     m->ops->ended(m->owner);
     if (hf_fork_is_child(&m->fork))
         return;

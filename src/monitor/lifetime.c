@@ -1,50 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lifetime of a monitor: it is made, it is referenced by the owner's
- * handles and by threads that use it, its loop is closed when no thread needs
- * it any more, and the last reference frees it.
+ * The lifetime of a monitor: it is referenced by the owner's handles and by
+ * threads that use it, its loop is closed when no thread needs it any more, and
+ * the last reference frees it.
  */
 #include <assert.h>
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "monitor/log_default.h"
 #include "monitor/monitor_private.h"
-
-/* In the child of a fork: close every descriptor of the monitor and of its
- * owner. */
-static void after_fork(void *arg)
-{
-    struct hf_monitor *m = arg;
-
-    m->ops->after_fork(m->owner);
-    hf_background_after_fork(&m->background);
-    hf_callback_queue_after_fork(&m->callback_queue);
-    if (m->interrupt_fd >= 0)
-        close(m->interrupt_fd);
-    hf_loop_after_fork(&m->loop);
-}
-
-/* The fork entry is registered last: a fork may call after_fork() from then
- * on. */
-bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
-                     void *owner, enum hf_callback_runner runner,
-                     struct hf_on_log on_log)
-{
-    if (!hf_callback_queue_init(&m->callback_queue, runner))
-        return false;
-    pthread_mutex_init(&m->lock, NULL);
-    m->ops = ops;
-    m->owner = owner;
-    m->references = 1;
-    m->interrupt_fd = -1;
-    m->log.on_log = hf_log_choose(on_log);
-    m->fork.lock = &m->lock;
-    m->fork.in_child = after_fork;
-    m->fork.arg = m;
-    hf_fork_add(&m->fork);
-    return true;
-}
 
 void hf_monitor_reference(struct hf_monitor *m)
 {

@@ -1,69 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: a buffer under the lock, and the calls of the user without it.
+ * Log lines: a bounded list under the lock, and the calls of the user without
+ * it.
  */
 #include "monitor/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/secret.h"
 #include "core/utf8.h"
 
+void hf_log_init(struct hf_log *log, struct hf_on_log on_log, bool waits,
+                 void (*queue)(void *arg), void *arg)
+{
+    *log = (struct hf_log){
+        .on_log = on_log, .waits = waits, .queue = queue, .queue_arg = arg};
+    log->end = &log->first;
+}
+
+/* Append ${text}.  False if there is no room or no memory for it. */
+static bool append(struct hf_log *log, enum hf_log_level level,
+                   const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    struct hf_log_line *line;
+
+    if (log->count == HF_LOG_LINES)
+        return false;
+    line = hf_alloc(sizeof(*line) + bytes);
+    if (line == NULL)
+        return false;
+    line->next = NULL;
+    line->level = level;
+    memcpy(line->text, text, bytes);
+    *log->end = line;
+    log->end = &line->next;
+    log->count++;
+    return true;
+}
+
 void hf_log_write(struct hf_log *log, enum hf_log_level level,
                   const char *format, ...)
 {
-    struct hf_log_line *line;
+    char text[HF_LOG_BYTES];
     va_list args;
     int wanted;
 
     if (log->on_log.fn == NULL || level > log->on_log.level)
         return;
-    if (log->lines == NULL)
-        log->lines = hf_alloc(HF_LOG_LINES * sizeof(*log->lines));
-    if (log->lines == NULL || log->count == HF_LOG_LINES) {
-        log->dropped++;
-        return;
-    }
-    line = &log->lines[log->count++];
-    line->level = level;
     va_start(args, format);
-    wanted = vsnprintf(line->text, sizeof(line->text), format, args);
+    wanted = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     /* Valid UTF-8 and printable, as the texts of errors are. */
-    hf_utf8_make_printable(line->text, wanted >= (int)sizeof(line->text));
-    hf_secret_hide(line->text);
+    hf_utf8_make_printable(text, wanted >= (int)sizeof(text));
+    hf_secret_hide(text);
+    if (!append(log, level, text))
+        log->lost++;
+    if (log->waits)
+        log->queue(log->queue_arg);
 }
 
-bool hf_log_take(struct hf_log *log, struct hf_log *taken)
+bool hf_log_take(struct hf_log *log, struct hf_log_lines *taken)
 {
-    if (log->count == 0 && log->dropped == 0)
+    if (log->count == 0 && log->lost == 0)
         return false;
-    *taken = *log;
-    log->lines = NULL;
+    *taken = (struct hf_log_lines){log->on_log, log->first, log->lost};
+    log->first = NULL;
+    log->end = &log->first;
     log->count = 0;
-    log->dropped = 0;
+    log->lost = 0;
     return true;
 }
 
-/* The lines are the caller's alone by now. */
-void hf_log_emit(struct hf_log *taken)
+static void free_lines(struct hf_log_line *line)
 {
-    char text[64];
+    struct hf_log_line *next;
 
-    for (unsigned i = 0; i < taken->count; i++)
-        taken->on_log.fn(taken->on_log.arg, taken->lines[i].level,
-                         taken->lines[i].text);
-    if (taken->dropped > 0) {
-        (void)snprintf(text, sizeof(text), "%u log lines were dropped",
-                       taken->dropped);
-        taken->on_log.fn(taken->on_log.arg, HF_LOG_WARNING, text);
+    for (; line != NULL; line = next) {
+        next = line->next;
+        hf_free(line);
     }
-    hf_free(taken->lines);
+}
+
+void hf_log_format_lost(unsigned lost, char text[HF_LOG_BYTES])
+{
+    (void)snprintf(text, HF_LOG_BYTES,
+                   "%u log line%s lost, because there was no room", lost,
+                   lost == 1 ? " was" : "s were");
+}
+
+/* The lines are the caller's alone by now. */
+void hf_log_emit(struct hf_log_lines *taken)
+{
+    const struct hf_on_log *on_log = &taken->on_log;
+    char text[HF_LOG_BYTES];
+
+    for (const struct hf_log_line *line = taken->first; line != NULL;
+         line = line->next)
+        on_log->fn(on_log->arg, line->level, line->text);
+    if (taken->lost > 0) {
+        hf_log_format_lost(taken->lost, text);
+        on_log->fn(on_log->arg, HF_LOG_WARNING, text);
+    }
+    free_lines(taken->first);
 }
 
 void hf_log_free(struct hf_log *log)
 {
-    hf_free(log->lines);
+    free_lines(log->first);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines.  They are written under the monitor's lock and given to the user
- * without it: a thread that releases the lock takes the lines that are there
- * and emits them.
+ * Log lines.  They are written under the monitor's lock and emitted without it:
+ * to a function of the user in its turn among the callbacks, because it may
+ * wait for whatever it likes; to a function that never waits by the thread that
+ * releases the lock, so that a program that ends at once has them.
  */
 #ifndef HF_MONITOR_LOG_H
 #define HF_MONITOR_LOG_H
@@ -11,26 +12,41 @@
 
 #include <holdfast/client.h>
 
-/* How many lines are kept until a thread emits them, and how long a line may be
+/* How many lines are kept until they are emitted, and how long a line may be
  * with its NUL. */
-#define HF_LOG_LINES 16
+#define HF_LOG_LINES 256
 #define HF_LOG_BYTES 512
 
 struct hf_log_line {
+    struct hf_log_line *next;
     enum hf_log_level level;
-    char text[HF_LOG_BYTES];
+    char text[];
 };
 
-/* The lines that no thread has taken yet, under the monitor's lock.  Lines that
+/* The lines that are not emitted yet, under the monitor's lock.  Lines that
  * find no room are counted, and the count becomes a line of its own. */
 struct hf_log {
-    /* Set once; .fn is NULL: the user wants no lines. */
+    /* Set once; .on_log.fn is NULL: the user wants no lines. */
     struct hf_on_log on_log;
-    /* HF_LOG_LINES of them, allocated for the first; else NULL. */
-    struct hf_log_line *lines;
-    unsigned count;   /* lines that are written */
-    unsigned dropped; /* lines that found no room or no memory */
+    bool waits;               /* .on_log.fn may wait */
+    void (*queue)(void *arg); /* have the lines emitted as a callback */
+    void *queue_arg;
+    struct hf_log_line *first, **end;
+    unsigned count; /* lines in the list */
+    unsigned lost;  /* lines that found no room or no memory */
 };
+
+/* Lines that were taken out. */
+struct hf_log_lines {
+    struct hf_on_log on_log;
+    struct hf_log_line *first;
+    unsigned lost;
+};
+
+/* Initialise ${log}.  ${queue} is called, with the lock, with each line of a
+ * function that ${waits}. */
+void hf_log_init(struct hf_log *log, struct hf_on_log on_log, bool waits,
+                 void (*queue)(void *arg), void *arg);
 
 /* Write a line, if the user wants lines of ${level}.  With the lock. */
 void hf_log_write(struct hf_log *log, enum hf_log_level level,
@@ -39,10 +55,13 @@ void hf_log_write(struct hf_log *log, enum hf_log_level level,
 
 /* Move all lines to ${taken}, for hf_log_emit().  False if there are none, and
  * then ${taken} is not set.  With the lock. */
-bool hf_log_take(struct hf_log *log, struct hf_log *taken);
+bool hf_log_take(struct hf_log *log, struct hf_log_lines *taken);
 
-/* Give the user the lines that were taken, and free them.  Without the lock. */
-void hf_log_emit(struct hf_log *taken);
+/* Emit the lines that were taken, and free them.  Without the lock. */
+void hf_log_emit(struct hf_log_lines *taken);
+
+/* Write to ${text} that ${lost} lines were lost. */
+void hf_log_format_lost(unsigned lost, char text[HF_LOG_BYTES]);
 
 /* At the end; lines that were not taken are lost. */
 void hf_log_free(struct hf_log *log);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each line is one write(2), so that the lines of several threads and processes
- * do not mix.
+ * do not mix.  No line waits for its reader, because the thread that writes it
+ * may be the one that renews a lease: lines that find no room are counted, and
+ * the next one that finds room says how many they were.
  */
 #include "monitor/log_default.h"
 
-#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "monitor/log.h"
+#include "monitor/nonblocking_write.h"
 
 /* Room for a line, each character of it escaped. */
 #define LINE_BYTES (2 * HF_LOG_BYTES + 128)
@@ -37,24 +40,11 @@ static const char *chosen(void)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* A failure to write cannot be reported anywhere. */
-static void write_line(const char *text, int bytes)
+static int format_text(char text[LINE_BYTES], enum hf_log_level level,
+                       const char *line)
 {
-    ssize_t rc = 0;
-
-    if (bytes > 0)
-        rc = write(STDERR_FILENO, text,
-                   bytes < LINE_BYTES ? (size_t)bytes : LINE_BYTES - 1);
-    (void)rc;
-}
-
-static void log_text(void *arg, enum hf_log_level level, const char *line)
-{
-    char text[LINE_BYTES];
-
-    (void)arg;
-    write_line(text, snprintf(text, sizeof(text), "holdfast[%d]: %s: %s\n",
-                              (int)getpid(), name_of(level), line));
+    return snprintf(text, LINE_BYTES, "holdfast[%d]: %s: %s\n", (int)getpid(),
+                    name_of(level), line);
 }
 
 /* ${line} has no control characters (hf_log_write()). */
@@ -70,20 +60,72 @@ static void escape(char to[2 * HF_LOG_BYTES + 1], const char *line)
     to[used] = '\0';
 }
 
-static void log_json(void *arg, enum hf_log_level level, const char *line)
+static int format_json(char text[LINE_BYTES], enum hf_log_level level,
+                       const char *line)
 {
-    char text[LINE_BYTES], escaped[2 * HF_LOG_BYTES + 1], at[32] = "";
+    char escaped[2 * HF_LOG_BYTES + 1], at[32] = "";
     time_t now = time(NULL); /* for people; nothing is decided by it */
     struct tm parts;
 
-    (void)arg;
     if (gmtime_r(&now, &parts) != NULL)
         (void)strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &parts);
     escape(escaped, line);
-    write_line(text, snprintf(text, sizeof(text),
-                              "{\"time\":\"%s\",\"pid\":%d,\"level\":\"%s\","
-                              "\"text\":\"%s\"}\n",
-                              at, (int)getpid(), name_of(level), escaped));
+    return snprintf(text, LINE_BYTES,
+                    "{\"time\":\"%s\",\"pid\":%d,\"level\":\"%s\","
+                    "\"text\":\"%s\"}\n",
+                    at, (int)getpid(), name_of(level), escaped);
+}
+
+/* How a line is written, in one of the two forms. */
+typedef int format_fn(char text[LINE_BYTES], enum hf_log_level level,
+                      const char *line);
+
+static bool write_line(format_fn *format, enum hf_log_level level,
+                       const char *line)
+{
+    char text[LINE_BYTES];
+    int bytes = format(text, level, line);
+
+    return bytes > 0 &&
+           hf_write_nonblocking(STDERR_FILENO, text,
+                                bytes < LINE_BYTES ? (size_t)bytes
+                                                   : LINE_BYTES - 1);
+}
+
+/* Lines of all clients that found no room and are not mentioned yet. */
+static _Atomic unsigned lost_lines;
+
+static bool mention_lost(format_fn *format)
+{
+    unsigned lost = atomic_exchange(&lost_lines, 0);
+    char text[HF_LOG_BYTES];
+
+    if (lost == 0)
+        return true;
+    hf_log_format_lost(lost, text);
+    if (write_line(format, HF_LOG_WARNING, text))
+        return true;
+    atomic_fetch_add(&lost_lines, lost);
+    return false;
+}
+
+static void write_counted(format_fn *format, enum hf_log_level level,
+                          const char *line)
+{
+    if (!mention_lost(format) || !write_line(format, level, line))
+        atomic_fetch_add(&lost_lines, 1);
+}
+
+static void log_text(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)arg;
+    write_counted(format_text, level, line);
+}
+
+static void log_json(void *arg, enum hf_log_level level, const char *line)
+{
+    (void)arg;
+    write_counted(format_json, level, line);
 }
 
 bool hf_log_is_chosen(void)

@@ -1,10 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entering and leaving the monitor.  The shape is that of a monitor lock with
- * two additions: leaving processes what became ready meanwhile, and it destroys
- * objects after the lock was released.
+ * Making a monitor, and entering and leaving it.  The shape is that of a
+ * monitor lock with two additions: leaving processes what became ready
+ * meanwhile, and it destroys objects after the lock was released.
  */
+#include <unistd.h>
+
+#include "monitor/log_default.h"
 #include "monitor/monitor_private.h"
+
+/* ----------------------------------------------------------- making one -- */
+
+/* In the child of a fork: close every descriptor of the monitor and of its
+ * owner. */
+static void after_fork(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    m->ops->after_fork(m->owner);
+    hf_background_after_fork(&m->background);
+    hf_deputy_after_fork(&m->deputy);
+    hf_callback_queue_after_fork(&m->callback_queue);
+    if (m->interrupt_fd >= 0)
+        close(m->interrupt_fd);
+    hf_loop_after_fork(&m->loop);
+}
+
+/* The callback that emits log lines.  With the lock, which it releases
+ * meanwhile. */
+static void run_log(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    hf_monitor_emit_log(m);
+}
+
+static void queue_log(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    if (!m->ended)
+        hf_monitor_queue(m, &m->log_callback);
+}
+
+/* Log lines go to the user, or else to where HOLDFAST_LOG says. */
+static void init_log(struct hf_monitor *m, struct hf_on_log on_log)
+{
+    bool is_users = on_log.fn != NULL;
+
+    m->log_callback = (struct hf_callback){.run = run_log, .arg = m};
+    hf_log_init(&m->log, hf_log_choose(on_log), is_users, queue_log, m);
+}
+
+/* The fork entry is registered last: a fork may call after_fork() from then
+ * on. */
+bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
+                     void *owner, enum hf_callback_runner runner,
+                     struct hf_on_log on_log)
+{
+    if (!hf_callback_queue_init(&m->callback_queue, runner))
+        return false;
+    pthread_mutex_init(&m->lock, NULL);
+    m->ops = ops;
+    m->owner = owner;
+    m->references = 1;
+    m->interrupt_fd = -1;
+    init_log(m, on_log);
+    m->fork.lock = &m->lock;
+    m->fork.in_child = after_fork;
+    m->fork.arg = m;
+    hf_fork_add(&m->fork);
+    return true;
+}
+
+/* ------------------------------------------------------ enter and leave -- */
 
 hf_status hf_monitor_enter(struct hf_monitor *m)
 {

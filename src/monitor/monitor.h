@@ -34,6 +34,7 @@
 #include "monitor/borrowed_loop.h"
 #include "monitor/callback_queue.h"
 #include "monitor/clock.h"
+#include "monitor/deputy.h"
 #include "monitor/fork.h"
 #include "monitor/log.h"
 #include "monitor/loop.h"
@@ -111,9 +112,11 @@ struct hf_monitor {
 
     struct hf_loop loop; /* created when it is first needed */
     struct hf_background background;
+    struct hf_deputy deputy;
     struct hf_borrowed_loop borrowed_loop;
     struct hf_callback_queue callback_queue;
     struct hf_log log;
+    struct hf_callback log_callback; /* emits the lines of .log */
 
     struct hf_waiter *waiters; /* callers that wait, the newest one first */
     bool polled_by_caller;     /* one of .waiters is in poll() */
@@ -200,8 +203,9 @@ void hf_monitor_leave(struct hf_monitor *monitor);
 bool hf_monitor_leave_later(struct hf_monitor *monitor);
 
 /* Take the lock and do nothing else; release it and emit the log lines that
- * were written.  Around a function of the user they come in the other order.
- * The caller keeps the monitor from being freed. */
+ * were written, if the function for them never waits.  Around a function of the
+ * user they come in the other order. The caller keeps the monitor from being
+ * freed. */
 void hf_monitor_lock(struct hf_monitor *monitor);
 void hf_monitor_unlock(struct hf_monitor *monitor);
 

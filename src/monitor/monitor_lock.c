@@ -41,12 +41,23 @@ void hf_monitor_lock(struct hf_monitor *m)
 
 void hf_monitor_unlock(struct hf_monitor *m)
 {
-    struct hf_log lines;
-    bool any = hf_log_take(&m->log, &lines);
+    struct hf_log_lines lines;
+    bool any = !m->log.waits && hf_log_take(&m->log, &lines);
 
     pthread_mutex_unlock(&m->lock);
     if (any)
         hf_log_emit(&lines);
+}
+
+void hf_monitor_emit_log(struct hf_monitor *m)
+{
+    struct hf_log_lines lines;
+
+    if (!hf_log_take(&m->log, &lines))
+        return;
+    pthread_mutex_unlock(&m->lock);
+    hf_log_emit(&lines);
+    hf_monitor_lock(m);
 }
 
 /* ------------------------------------------------------- deferred frees -- */

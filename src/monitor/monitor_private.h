@@ -18,6 +18,9 @@ void hf_monitor_sleep(struct hf_monitor *monitor, int fd);
 /* Let the owner do what is due.  True if anything was due. */
 bool hf_monitor_run_due(struct hf_monitor *monitor);
 
+/* Emit the log lines that were written.  Releases the lock meanwhile. */
+void hf_monitor_emit_log(struct hf_monitor *monitor);
+
 /* Release the lock, then destroy the deferred objects.  This may free the
  * monitor. */
 void hf_monitor_unlock_and_free(struct hf_monitor *monitor);

@@ -68,14 +68,51 @@ static void poll_once(struct hf_monitor *m)
     hf_background_end_poll(&m->background);
 }
 
+/* The work of the deputy: poll while the background thread is inside of
+ * functions of the user. */
+static void *deputy_main(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    hf_monitor_lock(m);
+    while (m->deputy.state != HF_DEPUTY_STOPS) {
+        if (m->deputy.state == HF_DEPUTY_POLLS) {
+            hf_monitor_run_ready(m);
+            hf_monitor_sleep(m, m->deputy.timer);
+        } else {
+            hf_deputy_sleep(&m->deputy, &m->lock);
+        }
+        hf_deputy_wake(&m->deputy);
+    }
+    hf_monitor_unlock(m);
+    return NULL;
+}
+
+/* Functions of the user are about to be called, which may take long. */
+static void watch_over_user(struct hf_monitor *m)
+{
+    if (hf_deputy_start(&m->deputy, deputy_main, m)) {
+        hf_deputy_watch(&m->deputy);
+    } else if (m->deputy.state == HF_DEPUTY_NONE) {
+        m->deputy.state = HF_DEPUTY_FAILED;
+        hf_log_write(&m->log, HF_LOG_ERROR,
+                     "no second thread could be started; while a callback "
+                     "runs, no lease is renewed and no loss is noticed; raise "
+                     "the limits on open files and processes");
+    }
+}
+
 /* Run the callbacks, and destroy what was deferred.  Either releases the lock
  * meanwhile. */
 static void do_work(struct hf_monitor *m)
 {
+    watch_over_user(m);
     if (has_callbacks(m))
         hf_monitor_run_callbacks(m);
     if (m->deferred != NULL && !hf_fork_is_child(&m->fork))
         hf_monitor_free_deferred(m);
+    if (!hf_fork_is_child(&m->fork))
+        hf_deputy_end_poll(&m->deputy);
 }
 
 /* The work of the background thread.  Returns when it is to stop, and in the
@@ -90,8 +127,10 @@ static void poll_until_stopped(struct hf_monitor *m)
             do_work(m);
             if (hf_fork_is_child(&m->fork))
                 return;
-        } else if (m->polled_by_caller ||
-                   m->caller_poll_count != polls_before) {
+            continue;
+        }
+        hf_deputy_rest(&m->deputy);
+        if (m->polled_by_caller || m->caller_poll_count != polls_before) {
             polls_before = m->caller_poll_count;
             let_callers_poll(m);
         } else {
@@ -111,6 +150,7 @@ static void *background_main(void *arg)
         pthread_mutex_unlock(&m->lock);
         return NULL; /* the only thread of the child: it ends with exit(0) */
     }
+    hf_deputy_stop(&m->deputy, &m->lock);
     m->background.finished = true;
     hf_monitor_try_close_loop(m);
     hf_monitor_unlock(m);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The deputy's states, and the timer that wakes it.
+ */
+#include "monitor/deputy.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "thread/thread.h"
+
+/* Have the timer fire in ${ns}; 0: not at all. */
+static void set_timer(const struct hf_deputy *deputy, long ns)
+{
+    const struct itimerspec when = {.it_value = {.tv_nsec = ns}};
+    int rc = timerfd_settime(deputy->timer, 0, &when, NULL);
+
+    assert(rc == 0);
+}
+
+bool hf_deputy_start(struct hf_deputy *deputy, void *(*work)(void *arg),
+                     void *arg)
+{
+    if (deputy->state != HF_DEPUTY_NONE && deputy->state != HF_DEPUTY_FAILED)
+        return true;
+    deputy->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (deputy->timer < 0)
+        return false;
+    deputy->state = HF_DEPUTY_ASLEEP;
+    if (hf_thread_start(&deputy->thread, work, arg) == 0)
+        return true;
+    deputy->state = HF_DEPUTY_NONE;
+    close(deputy->timer);
+    return false;
+}
+
+/* A timer that is set already stays: the thread has not slept since. */
+void hf_deputy_watch(struct hf_deputy *deputy)
+{
+    if (deputy->state != HF_DEPUTY_ASLEEP)
+        return;
+    deputy->state = HF_DEPUTY_WATCHES;
+    set_timer(deputy, HF_DEPUTY_AFTER_MS * 1000000L);
+}
+
+void hf_deputy_end_poll(struct hf_deputy *deputy)
+{
+    if (deputy->state != HF_DEPUTY_POLLS)
+        return;
+    deputy->state = HF_DEPUTY_ASLEEP;
+    set_timer(deputy, 1);
+}
+
+void hf_deputy_rest(struct hf_deputy *deputy)
+{
+    if (deputy->state != HF_DEPUTY_WATCHES)
+        return;
+    deputy->state = HF_DEPUTY_ASLEEP;
+    set_timer(deputy, 0);
+}
+
+void hf_deputy_stop(struct hf_deputy *deputy, pthread_mutex_t *lock)
+{
+    if (deputy->state == HF_DEPUTY_NONE || deputy->state == HF_DEPUTY_FAILED)
+        return;
+    deputy->state = HF_DEPUTY_STOPS;
+    set_timer(deputy, 1);
+    pthread_mutex_unlock(lock);
+    pthread_join(deputy->thread, NULL);
+    pthread_mutex_lock(lock);
+    close(deputy->timer);
+    deputy->state = HF_DEPUTY_NONE;
+}
+
+void hf_deputy_sleep(const struct hf_deputy *deputy, pthread_mutex_t *lock)
+{
+    struct pollfd polled = {.fd = deputy->timer, .events = POLLIN};
+
+    pthread_mutex_unlock(lock);
+    (void)poll(&polled, 1, -1);
+    pthread_mutex_lock(lock);
+}
+
+/* A timer that fired for a state that is over by now means nothing. */
+void hf_deputy_wake(struct hf_deputy *deputy)
+{
+    uint64_t count;
+    bool fired = read(deputy->timer, &count, sizeof(count)) == sizeof(count);
+
+    if (fired && deputy->state == HF_DEPUTY_WATCHES)
+        deputy->state = HF_DEPUTY_POLLS;
+}
+
+void hf_deputy_after_fork(const struct hf_deputy *deputy)
+{
+    if (deputy->state != HF_DEPUTY_NONE && deputy->state != HF_DEPUTY_FAILED)
+        close(deputy->timer);
+}
