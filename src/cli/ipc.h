@@ -52,6 +52,7 @@ struct hf_ipc_message {
     union {
         struct {
             char line[HF_ERROR_TEXT_BYTES];
+            unsigned lost; /* lines that were dropped before this one */
         } text;
         struct {
             uint32_t ahead; /* tickets ahead of ours */

@@ -352,6 +352,7 @@ static void on_message(struct hf_launcher *launcher,
     assert(message->kind < HF_IPC_SIGNAL);
     switch (message->kind) {
     case HF_IPC_TEXT:
+        hf_ui_count_lost(message->as.text.lost);
         hf_ui_print("%s", message->as.text.line);
         break;
     case HF_IPC_WAITING:
@@ -570,6 +571,7 @@ static int finish(struct hf_launcher *launcher)
     hf_ui_clear_wait();
     terminate_tree(launcher);
     close_tickets(launcher);
+    hf_ui_end_guarding();
     if (atomic_load(&run->page->phase) != HF_RUN_ENDED)
         return report_supervisor_death(launcher);
     if (outcome->text[0] &&
@@ -589,6 +591,7 @@ int hf_launcher_main(struct hf_run *run)
 {
     struct hf_launcher launcher = {.run = run, .alarm = HF_ALARM_INIT};
 
+    hf_ui_begin_guarding();
     if (run->options->verbosity != HF_VERBOSE)
         launcher.next_line_ms = HF_WAIT_LINE_EVERY_MS - HF_WAIT_LINE_EARLY_MS;
     while (launcher.supervisor.si_pid == 0)

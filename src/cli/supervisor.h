@@ -73,6 +73,8 @@ struct hf_supervisor {
     bool launcher_gone;    /* the launcher has ended, or can send nothing */
     bool launcher_paused;  /* do not start the command: the launcher is stopped,
                               or has to clear a line first */
+    unsigned lines_lost;   /* lines for the launcher to print that were dropped
+                              and that it does not know of */
     uint32_t epoch;        /* as last received, see struct hf_ipc_message */
     struct hf_error failure; /* why there is no grant, or no command */
     struct hf_outer_waits outer_waits; /* what the tickets of this run say */
@@ -197,7 +199,7 @@ void hf_supervisor_set_unconfirmed(struct hf_supervisor *supervisor);
 bool hf_supervisor_close(struct hf_supervisor *supervisor);
 
 /* Have the launcher print a line if the user's verbosity is ${at_least} or
- * more.  The line is dropped if the launcher is far behind. */
+ * more.  The line is dropped and counted if the launcher is far behind. */
 void hf_supervisor_print(struct hf_supervisor *supervisor,
                          enum hf_verbosity at_least, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -36,13 +36,18 @@
  * missing. */
 #define HF_WATCH_RETRY_MS 1000
 
-/* Send the launcher a line to print; dropped if the launcher is far behind. */
-static void offer_line(int end, const char *line)
+/* Send the launcher a line to print; dropped and counted if the launcher is far
+ * behind. */
+static void offer_line(struct hf_supervisor *supervisor, const char *line)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_TEXT};
 
     snprintf(message.as.text.line, sizeof message.as.text.line, "%s", line);
-    (void)hf_ipc_send_droppable(end, &message);
+    message.as.text.lost = supervisor->lines_lost;
+    if (hf_ipc_send_droppable(supervisor->run->supervisor_end, &message))
+        supervisor->lines_lost = 0;
+    else
+        supervisor->lines_lost++;
 }
 
 void hf_supervisor_print(struct hf_supervisor *supervisor,
@@ -56,18 +61,16 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    offer_line(supervisor->run->supervisor_end, line);
+    offer_line(supervisor, line);
 }
 
 /* ----------------------------------------------------------- callbacks -- */
 
-/* The library logs.  May run on any thread of the library, so it only sends. */
+/* The library logs.  Runs in hf_client_dispatch(). */
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
-    const struct hf_run *run = arg;
-
     (void)level;
-    offer_line(run->supervisor_end, line);
+    offer_line(arg, line);
 }
 
 /* The library reports the state of the wait.  Runs in hf_client_dispatch(). */
@@ -138,7 +141,7 @@ static bool open_client(struct hf_supervisor *supervisor)
         opts.connect_ms = options->wait_ms;
     if (!hf_log_is_chosen())
         opts.on_log.fn = on_log;
-    opts.on_log.arg = supervisor->run;
+    opts.on_log.arg = supervisor;
     opts.on_log.level = levels[options->verbosity];
     opts.metrics = HF_METRICS_DIR;
     return hf_client_open(options->url, &opts, &supervisor->client,

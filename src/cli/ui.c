@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +17,13 @@
 #include "core/secret.h"
 #include "core/url.h"
 #include "core/utf8.h"
+#include "monitor/nonblocking_write.h"
 
 #define HF_LINE_BYTES 1024
 #define HF_COLUMNS_DEFAULT 80
+
+/* What the last lines of a process that guarded a lock may wait, in all. */
+#define HF_LAST_LINES_MS 1000
 
 /* Back to the first column, clear to the end of the line. */
 #define HF_CLEAR "\r\033[K"
@@ -27,14 +32,70 @@
  * cursor. */
 static bool wait_is_shown;
 
-/* Write all of ${text}; there is nobody to report a failure to. */
-static void write_stderr(const char *text, size_t bytes)
+/* How long a line may wait for its reader, in milliseconds; -1: for ever. */
+static int may_wait_ms = -1;
+
+/* Lines that found no room and are not mentioned yet. */
+static unsigned lost_lines;
+
+/* Write all of ${text}, which may wait. */
+static bool write_waiting(const char *text, size_t bytes)
 {
     ssize_t written;
 
     do
         written = write(STDERR_FILENO, text, bytes);
     while (written < 0 && errno == EINTR);
+    return written == (ssize_t)bytes;
+}
+
+/* Write ${text}, and wait for that no longer than we may.  False if it was not
+ * written. */
+static bool write_stderr(const char *text, size_t bytes)
+{
+    struct pollfd polled = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    if (may_wait_ms < 0)
+        return write_waiting(text, bytes);
+    if (hf_write_nonblocking(STDERR_FILENO, text, bytes))
+        return true;
+    if (may_wait_ms == 0 || poll(&polled, 1, may_wait_ms) == 1)
+        return may_wait_ms > 0 &&
+               hf_write_nonblocking(STDERR_FILENO, text, bytes);
+    may_wait_ms = 0; /* that is used up */
+    return false;
+}
+
+/* Say how many lines were lost, if any were and there is room. */
+static void mention_lost(void)
+{
+    char text[HF_LINE_BYTES];
+    int length;
+
+    if (lost_lines == 0)
+        return;
+    length = snprintf(text, sizeof text,
+                      "holdfast: %u line%s lost, because nobody read what was "
+                      "written before\n",
+                      lost_lines, lost_lines == 1 ? " was" : "s were");
+    if (write_stderr(text, (size_t)length))
+        lost_lines = 0;
+}
+
+void hf_ui_begin_guarding(void)
+{
+    may_wait_ms = 0;
+}
+
+void hf_ui_end_guarding(void)
+{
+    may_wait_ms = HF_LAST_LINES_MS;
+    mention_lost();
+}
+
+void hf_ui_count_lost(unsigned count)
+{
+    lost_lines += count;
 }
 
 /* As gnulib's stdopen: each is opened for what nobody does with it. */
@@ -90,7 +151,9 @@ void hf_ui_print(const char *format, ...)
     hf_secret_hide(text);
     length = strlen(line);
     line[length++] = '\n';
-    write_stderr(line, length);
+    mention_lost();
+    if (lost_lines > 0 || !write_stderr(line, length))
+        lost_lines++;
 }
 
 void hf_ui_print_error(const struct hf_error *error)
@@ -130,16 +193,18 @@ static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
 /* Redraw the line, if this job is in the foreground. */
 static void redraw(const char *text)
 {
-    char line[HF_LINE_BYTES + sizeof "holdfast: "];
+    char bytes[sizeof HF_CLEAR + HF_LINE_BYTES + sizeof "holdfast: "] =
+        HF_CLEAR;
+    char *line = bytes + strlen(HF_CLEAR);
 
     if (!in_foreground())
         return;
-    (void)snprintf(line, sizeof line, "holdfast: %s", text);
+    (void)snprintf(line, HF_LINE_BYTES + sizeof "holdfast: ", "holdfast: %s",
+                   text);
     hf_utf8_make_printable(line, false);
     hf_secret_hide(line);
     truncate_columns(line, terminal_columns() - 1);
-    write_stderr(HF_CLEAR, strlen(HF_CLEAR));
-    write_stderr(line, strlen(line));
+    (void)write_stderr(bytes, strlen(bytes));
     wait_is_shown = true;
 }
 
@@ -173,6 +238,6 @@ void hf_ui_print_wait(const struct hf_ui_wait *wait)
 void hf_ui_clear_wait(void)
 {
     if (wait_is_shown && in_foreground())
-        write_stderr(HF_CLEAR, strlen(HF_CLEAR));
+        (void)write_stderr(HF_CLEAR, strlen(HF_CLEAR));
     wait_is_shown = false;
 }

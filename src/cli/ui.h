@@ -18,6 +18,18 @@
  * command finds them closed.  False with errno if that cannot be done. */
 bool hf_ui_open(void);
 
+/* From here on this process guards a lock, so it waits for no reader: lines
+ * that find no room are dropped and counted, and the next one that finds room
+ * says how many they were. */
+void hf_ui_begin_guarding(void);
+
+/* It guards nothing any more, and is about to exit: the lines that are left may
+ * wait for a second in all. */
+void hf_ui_end_guarding(void);
+
+/* ${count} lines were dropped before they came here. */
+void hf_ui_count_lost(unsigned count);
+
 /* Print one line "holdfast: ...", in one write(2).  The line about the wait is
  * cleared before. */
 void hf_ui_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
