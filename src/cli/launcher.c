@@ -13,19 +13,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
+#include "cli/guard.h"
 #include "cli/ipc.h"
 #include "cli/tree_termination.h"
 #include "cli/ui.h"
@@ -299,15 +298,16 @@ static void on_ticket(struct hf_launcher *launcher, int fd)
     launcher->ticket_fds[launcher->ticket_fd_count++] = fd;
 }
 
-/* There is a lease, whose end does not wait until we get a processor: run
- * before all programs without a real-time priority, if we may (root, or
- * RLIMIT_RTPRIO).  By the system call, because musl has no function for it. */
-static void run_before_others(void)
+/* There is a lease, whose end does not wait until we get a processor, nor until
+ * somebody continues us. */
+static void prepare_for_lease(struct hf_launcher *launcher)
 {
-    struct sched_param lowest = {.sched_priority = 1};
-
-    (void)syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK,
-                  &lowest);
+    hf_process_run_before_others();
+    if (!hf_guard_start(launcher->run))
+        hf_ui_print("no process could be started that ends the command if this "
+                    "one is stopped and its supervisor killed: %s; end some of "
+                    "what is running, or raise the limits (ulimit -a)",
+                    strerror(errno));
 }
 
 /* The lock is ours.  Clear the line about the wait before the command writes
@@ -315,11 +315,14 @@ static void run_before_others(void)
  * RESUME. */
 static void on_granted(struct hf_launcher *launcher)
 {
-    if (hf_shared_page_kill_at_ms(launcher->run->page) != HF_FOREVER)
-        run_before_others();
+    const struct hf_run *run = launcher->run;
+
+    if (hf_shared_page_kill_at_ms(run->page) != HF_FOREVER)
+        prepare_for_lease(launcher);
     launcher->leader[0] = '\0';
     hf_ui_clear_wait();
-    if (hf_run_shows_wait(launcher->run->options))
+    if (hf_run_shows_wait(run->options) ||
+        hf_shared_page_kill_at_ms(run->page) != HF_FOREVER)
         send_awaited(launcher, HF_IPC_RESUME);
 }
 
@@ -404,27 +407,12 @@ static void read_messages(struct hf_launcher *launcher)
 
 /* --------------------------------------------------------------- lease -- */
 
-/* Can there be a tree of the command? */
-static bool tree_may_exist(const struct hf_shared_page *page)
-{
-    uint32_t phase = atomic_load(&page->phase);
-
-    return phase == HF_RUN_RUNNING || phase == HF_RUN_TERMINATING;
-}
-
-/* The instant at which the tree must have got SIGKILL; HF_FOREVER without a
- * lease, or a tree. */
-static uint64_t tree_deadline_ms(const struct hf_shared_page *page)
-{
-    return tree_may_exist(page) ? hf_shared_page_kill_at_ms(page) : HF_FOREVER;
-}
-
 /* The instant at which the supervisor must have ended the tree by itself,
  * because the lock may pass to another holder soon after; HF_FOREVER without a
  * lease. */
 static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
 {
-    uint64_t kill_at_ms = tree_deadline_ms(page);
+    uint64_t kill_at_ms = hf_shared_page_tree_deadline_ms(page);
 
     if (kill_at_ms == HF_FOREVER ||
         atomic_load(&page->phase) != HF_RUN_TERMINATING)
@@ -439,7 +427,7 @@ static uint64_t supervisor_deadline_ms(const struct hf_shared_page *page)
 static uint64_t enforce_at_ms(const struct hf_launcher *launcher)
 {
     const struct hf_shared_page *page = launcher->run->page;
-    uint64_t tree_ms = tree_deadline_ms(page);
+    uint64_t tree_ms = hf_shared_page_tree_deadline_ms(page);
 
     if (launcher->supervisor_hung)
         return launcher->killed_at_ms + HF_KILL_AGAIN_MS;
@@ -464,7 +452,8 @@ static void enforce_deadline(struct hf_launcher *launcher)
         launcher->supervisor_hung = true;
         kill(run->supervisor, SIGKILL);
     }
-    hf_tree_termination_kill_below(run->supervisor, &run->spared);
+    hf_tree_termination_kill_below(run->launcher, run->supervisor,
+                                   &run->spared);
     launcher->killed_at_ms = now_ms;
 }
 
@@ -559,6 +548,17 @@ static int report_supervisor_death(const struct hf_launcher *launcher)
     return HF_EXIT_LOST;
 }
 
+/* End the tree, with the guard beside us until that is done, because we may be
+ * stopped meanwhile.  Then again without: only where there is no child at all
+ * it is certain that none is hidden. */
+static void finish_tree(struct hf_launcher *launcher)
+{
+    if (launcher->run->guard > 0)
+        terminate_tree(launcher);
+    hf_guard_end(launcher->run);
+    terminate_tree(launcher);
+}
+
 /* After the supervisor's end: end the tree, give the tickets up, print the
  * outcome.  Returns the exit status, or dies of the signal that ended the
  * wait. */
@@ -569,7 +569,7 @@ static int finish(struct hf_launcher *launcher)
 
     read_messages(launcher);
     hf_ui_clear_wait();
-    terminate_tree(launcher);
+    finish_tree(launcher);
     close_tickets(launcher);
     hf_ui_end_guarding();
     if (atomic_load(&run->page->phase) != HF_RUN_ENDED)

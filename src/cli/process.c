@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,16 @@ bool hf_process_list_has(const struct hf_process_list *list, pid_t pid)
         if (list->items[i].pid == pid)
             return true;
     return false;
+}
+
+void hf_process_list_remove(struct hf_process_list *list, pid_t pid)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].pid != pid)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
 }
 
 bool hf_process_list_add(struct hf_process_list *list,
@@ -160,4 +171,13 @@ bool hf_process_under_job_control(void)
         parent = hf_process_parent(parent);
     }
     return false;
+}
+
+/* By the system call, because musl has no function for it. */
+void hf_process_run_before_others(void)
+{
+    struct sched_param lowest = {.sched_priority = 1};
+
+    (void)syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK,
+                  &lowest);
 }

@@ -26,6 +26,9 @@ void hf_process_list_free(struct hf_process_list *list);
 /* Is ${pid} in the list? */
 bool hf_process_list_has(const struct hf_process_list *list, pid_t pid);
 
+/* Take ${pid} out of ${list}, if it is in there. */
+void hf_process_list_remove(struct hf_process_list *list, pid_t pid);
+
 /* Add ${process}.  False if there is no memory. */
 bool hf_process_list_add(struct hf_process_list *list,
                          struct hf_process process);
@@ -58,5 +61,9 @@ void hf_process_signal(const struct hf_process *process, int number);
  * sessions are skipped: the supervisor of a run around this one has a session
  * of its own, and the shell is above it. */
 bool hf_process_under_job_control(void);
+
+/* Run before all programs without a real-time priority, if this process may
+ * (root, or RLIMIT_RTPRIO); what it starts does not. */
+void hf_process_run_before_others(void);
 
 #endif

@@ -7,6 +7,7 @@
  *                status
  *   supervisor   its child: client, grant, command, termination, release
  *   command      the supervisor's child, in the launcher's process group
+ *   guard        another child of the launcher, under a lease: see guard.h
  *
  * The lock must not pass to another holder while a process of the command's
  * tree is alive, even when one of our two processes is killed or frozen.
@@ -40,8 +41,10 @@ struct hf_run {
                          "alarm 5; exec holdfast run ..." makes one */
     pid_t group;      /* process group of the launcher, and of the command */
     pid_t supervisor; /* pid; 0 in the supervisor */
-    struct hf_process_list spared; /* children the launcher had before an exec:
-                                      not ours, never ended or reaped */
+    pid_t guard;      /* pid; 0: there is none.  Of the launcher */
+    struct hf_process_list spared; /* children of the launcher that are not the
+                                      command's: those from before an exec,
+                                      never ended or reaped, and the guard */
 };
 
 /* `holdfast run`, with argv[0] "run", and `holdfast elect`.  They return the

@@ -61,6 +61,15 @@ uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page)
     return safe_until_ms > margin_ms ? safe_until_ms - margin_ms : 0;
 }
 
+uint64_t hf_shared_page_tree_deadline_ms(const struct hf_shared_page *page)
+{
+    uint32_t phase = atomic_load(&page->phase);
+
+    return phase == HF_RUN_RUNNING || phase == HF_RUN_TERMINATING
+               ? hf_shared_page_kill_at_ms(page)
+               : HF_FOREVER;
+}
+
 uint64_t hf_shared_page_grace_ms(const struct hf_shared_page *page,
                                  uint64_t wanted_ms)
 {

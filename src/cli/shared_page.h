@@ -54,6 +54,9 @@ uint64_t hf_shared_page_margin_ms(uint64_t lease_ms);
  * HF_FOREVER without a lease. */
 uint64_t hf_shared_page_kill_at_ms(const struct hf_shared_page *page);
 
+/* The same while the command's tree may exist; else HF_FOREVER. */
+uint64_t hf_shared_page_tree_deadline_ms(const struct hf_shared_page *page);
+
 /* How much grace there is between SIGTERM and SIGKILL: ${wanted_ms}, but with
  * a lease at most half of what is left of it when it is renewed in time.  The
  * other half is for renewals that are late. */

@@ -525,14 +525,16 @@ static void print_grant(struct hf_supervisor *supervisor)
 
 /* Send the launcher the tickets and the grant.  If it shows the wait on a
  * terminal it has to clear that line before the command writes to the same
- * terminal, so wait for its RESUME.  False with .failure set. */
+ * terminal, and under a lease it starts the guard, so wait for its RESUME.
+ * False with .failure set. */
 static bool announce(struct hf_supervisor *supervisor)
 {
     if (!hf_supervisor_share_tickets(supervisor))
         return false;
     supervisor->announced = true;
     print_grant(supervisor);
-    if (supervisor->queued && hf_run_shows_wait(supervisor->run->options))
+    if ((supervisor->queued && hf_run_shows_wait(supervisor->run->options)) ||
+        hf_shared_page_kill_at_ms(supervisor->run->page) != HF_FOREVER)
         supervisor->launcher_paused = true;
     return true;
 }

@@ -72,7 +72,8 @@ struct hf_supervisor {
                               started because of that */
     bool launcher_gone;    /* the launcher has ended, or can send nothing */
     bool launcher_paused;  /* do not start the command: the launcher is stopped,
-                              or has to clear a line first */
+                              or has something to do
+                              first */
     unsigned lines_lost;   /* lines for the launcher to print that were dropped
                               and that it does not know of */
     uint32_t epoch;        /* as last received, see struct hf_ipc_message */

@@ -162,32 +162,42 @@ static void kill_children(struct hf_tree_termination *termination)
     remove_dead(termination);
 }
 
-/* Add our own children to ${list}, but for ${parent} and ${spared}. */
-static void add_orphans(struct hf_process_list *list, pid_t parent,
-                        const struct hf_process_list *spared)
+/* Add the children of ${launcher} to ${list}, but for ${supervisor}, ${spared}
+ * and this process. */
+static void add_orphans(struct hf_process_list *list, pid_t launcher,
+                        pid_t supervisor, const struct hf_process_list *spared)
 {
     size_t kept = 0;
 
-    (void)hf_process_children(getpid(), list);
+    (void)hf_process_children(launcher, list);
     for (size_t i = 0; i < list->count; i++) {
         pid_t pid = list->items[i].pid;
 
-        if (pid != parent && !hf_process_list_has(spared, pid))
+        if (pid != supervisor && pid != getpid() &&
+            !hf_process_list_has(spared, pid))
             list->items[kept++] = list->items[i];
     }
     list->count = kept;
 }
 
+/* Is ${supervisor} still that of ${launcher}, and no other process that got its
+ * number? */
+static bool is_supervisor(pid_t launcher, pid_t supervisor)
+{
+    return launcher == getpid() || hf_process_parent(supervisor) == launcher;
+}
+
 /* All are listed before the first is killed, and the lowest are killed first:
  * the children of one that has exited have another parent, and are neither
  * found below it nor taken for those that were found. */
-void hf_tree_termination_kill_below(pid_t parent,
+void hf_tree_termination_kill_below(pid_t launcher, pid_t supervisor,
                                     const struct hf_process_list *spared)
 {
     struct hf_process_list found = {0};
 
-    add_orphans(&found, parent, spared);
-    (void)hf_process_children(parent, &found); /* as many as can be read */
+    add_orphans(&found, launcher, supervisor, spared);
+    if (is_supervisor(launcher, supervisor))
+        (void)hf_process_children(supervisor, &found); /* what can be read */
     if (found.count > 0)
         hf_process_descendants(&found, HF_TERMINATION_FOUND_MAX);
     for (size_t i = found.count; i-- > 0;)

@@ -45,11 +45,13 @@ void hf_tree_termination_hasten(struct hf_tree_termination *termination,
 bool hf_tree_termination_step(struct hf_tree_termination *termination,
                               uint64_t now_ms, uint64_t *step_at_ms);
 
-/* Send SIGKILL to the descendants of ${parent}, a child of ours, as far as they
- * are seen now; reap nothing.  For when there is no time to wait until they are
- * our own.  Those that are so already, because ${parent} is exiting, get it as
- * well: all our children but ${parent} and ${spared}. */
-void hf_tree_termination_kill_below(pid_t parent,
+/* Send SIGKILL to the descendants of ${supervisor}, a child of ${launcher}, as
+ * far as they are seen now; reap nothing.  For when there is no time to wait
+ * until they are children of the launcher.  Those that are so already, because
+ * the supervisor is exiting or has exited, get it as well: all children of the
+ * launcher but the supervisor, ${spared} and this process.  By the launcher or
+ * the guard. */
+void hf_tree_termination_kill_below(pid_t launcher, pid_t supervisor,
                                     const struct hf_process_list *spared);
 
 #endif

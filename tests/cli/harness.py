@@ -39,6 +39,9 @@ HEARTBEAT = os.environ["HEARTBEAT"]
 REPORT_SIGNALS = ["/usr/bin/python3", os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "report_signals.py")]
 
+# For sh: what says that it got SIGTERM and goes on.
+REPORTS_TERM = "{ trap 'echo TERM' TERM; while :; do sleep 0.05; done; } "
+
 # The kernel kills the launcher when the test ends, whatever way; the supervisor
 # then ends the command.
 START = ["setpriv", "--pdeathsig", "KILL", "--", TOOL]

@@ -104,6 +104,47 @@ class Leased:
         without = self.holder("-c", "file:" + self.locks)
         self.assertEqual(policy(without.pid), others)
 
+    def test_a_stopped_launcher_does_not_keep_the_tree_alive(self):
+        """Its supervisor is killed then.  Neither process of the tree that has
+        a session of its own is stopped with the job."""
+        stops = {"stopped": lambda pid: os.kill(pid, signal.SIGSTOP),
+                 "job": lambda pid: os.killpg(pid, signal.SIGSTOP)}
+        for name, stop in stops.items():
+            with self.subTest(name):
+                launcher = self.tree(name)
+                following = self.next_holder(name)
+                supervisor = self.supervisor(launcher)
+                stop(launcher.pid)
+                waiting.eventually(
+                    "the launcher to stop",
+                    lambda pid=launcher.pid: harness.state_of(pid) == "T")
+                os.kill(supervisor, signal.SIGKILL)
+                self.assert_followed(name, following)
+                os.kill(launcher.pid, signal.SIGCONT)
+                self.assertEqual(self.finish(launcher)[0], 76)
+
+    def test_a_supervisor_that_freezes_while_it_ends_the_tree(self):
+        """It can grant nothing more, but neither end the run."""
+        launcher = self.start("-g", "1h", "-c", self.url(6000), "ending", "--",
+                              "sh", "-c", harness.REPORTS_TERM + "& exit 0")
+        supervisor = self.supervisor(launcher)
+        waiting.read_line(launcher, "TERM")
+        os.kill(supervisor, signal.SIGSTOP)
+        status, _, err = self.finish(launcher)
+        self.assertEqual(status, 76, err)
+        self.assertIn(LATE, err)
+
+    def test_the_guard_is_there_as_long_as_its_grant(self):
+        launcher = self.holder("-c", self.url(TTL_MS))
+        supervisor, guard = harness.children(launcher.pid)
+        self.assertEqual(os.getsid(guard), guard)
+        self.assertEqual(harness.children(guard), [])
+        launcher.kill()
+        for pid in (guard, supervisor):
+            harness.ended(pid)
+        without = self.holder("-c", "file:" + self.locks)
+        self.assertEqual(len(harness.children(without.pid)), 1)
+
     def test_after_a_killed_launcher_the_next_one_follows_at_once(self):
         launcher = self.tree("launcher", "--grace", "100ms", ttl_ms=600000)
         following = self.next_holder("launcher")

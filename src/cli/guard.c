@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See guard.h. */
+#include "cli/guard.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/tree_termination.h"
+
+/* From the deadline on it kills again and again, because a process that was
+ * being forked is found only later: first after this time, then after twice
+ * that, up to the second value. */
+#define HF_GUARD_PAUSE_MIN_MS 5
+#define HF_GUARD_PAUSE_MAX_MS 250
+
+/* How often to look when no timerfd could be made. */
+#define HF_GUARD_POLL_MS 50
+
+/* Sleep until ${at_ms}, or for a moment. */
+static void sleep_until(struct hf_alarm *alarm, uint64_t at_ms)
+{
+    int timeout = hf_alarm_set(alarm, at_ms) < 0 ? HF_GUARD_POLL_MS : -1;
+    struct pollfd polled = {alarm->fd, POLLIN, 0};
+
+    (void)poll(&polled, 1, timeout);
+}
+
+/* Sleep until the deadline of the tree, which each renewal moves, and kill from
+ * then on.  Ends when there is neither a tree nor a lease any more. */
+static void guard_tree(const struct hf_run *run)
+{
+    struct hf_alarm alarm = HF_ALARM_INIT;
+    uint64_t pause_ms = HF_GUARD_PAUSE_MIN_MS, at_ms, now_ms;
+
+    while ((at_ms = hf_shared_page_tree_deadline_ms(run->page)) != HF_FOREVER) {
+        now_ms = hf_clock_now_ms();
+        if (now_ms < at_ms) {
+            sleep_until(&alarm, at_ms);
+            continue;
+        }
+        hf_tree_termination_kill_below(run->launcher, run->supervisor,
+                                       &run->spared);
+        sleep_until(&alarm, now_ms + pause_ms);
+        if (pause_ms < HF_GUARD_PAUSE_MAX_MS)
+            pause_ms *= 2;
+    }
+}
+
+/* In the child.  It keeps none of the launcher's descriptors, because the
+ * supervisor takes the end of the launcher's messages for its end. */
+static _Noreturn void become_guard(const struct hf_run *run)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != run->launcher)
+        _exit(0);
+    (void)setsid();
+    if (syscall(SYS_close_range, 3U, ~0U, 0U) < 0) {
+        close(run->launcher_end);
+        close(run->signal_fd);
+    }
+    hf_process_run_before_others();
+    guard_tree(run);
+    _exit(0);
+}
+
+bool hf_guard_start(struct hf_run *run)
+{
+    struct hf_process guard = {.parent = run->launcher};
+
+    hf_guard_end(run);
+    guard.pid = fork();
+    if (guard.pid < 0)
+        return false;
+    if (guard.pid == 0)
+        become_guard(run);
+    run->guard = guard.pid;
+    if (hf_process_list_add(&run->spared, guard))
+        return true;
+    hf_guard_end(run);
+    errno = ENOMEM;
+    return false;
+}
+
+void hf_guard_end(struct hf_run *run)
+{
+    if (run->guard == 0)
+        return;
+    kill(run->guard, SIGKILL);
+    while (waitpid(run->guard, NULL, __WALL) < 0 && errno == EINTR)
+        continue;
+    hf_process_list_remove(&run->spared, run->guard);
+    run->guard = 0;
+}
