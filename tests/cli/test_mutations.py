@@ -39,6 +39,19 @@ CATCHERS = {
     "HELD_BY_WAITERS": ("show", "Show.test_is_it_held"),
     "KILL_WAITS_FOR_PARENT": (
         "tree", "Tree.test_a_child_is_killed_though_its_parent_cannot_exit"),
+    "LOSS_NOT_HASTENED": ("tree", "Tree.test_a_loss_during_the_grace_ends_it"),
+    "LAUNCHER_WAITS_FOR_READER": ("unread",
+                                  "OnFiles.test_a_signal_ends_the_wait"),
+}
+
+# The same, on an engine with a lease that not every build has.
+LEASED_CATCHERS = {
+    "FROZEN_WHILE_ENDING": (
+        "leased",
+        "Redis.test_a_supervisor_that_freezes_while_it_ends_the_tree"),
+    "STOPPED_LAUNCHER_UNGUARDED": (
+        "leased",
+        "Redis.test_a_stopped_launcher_does_not_keep_the_tree_alive"),
 }
 
 # The same for mutants of holdfast elect.
@@ -98,7 +111,8 @@ def passes(tool, catcher):
 class Table(unittest.TestCase):
     def test_the_table_has_every_mutation(self):
         self.assertEqual(mutants.found_by_search(mutants.is_of_tool),
-                         sorted([*CATCHERS, *ELECT_CATCHERS]))
+                         sorted([*CATCHERS, *LEASED_CATCHERS,
+                                 *ELECT_CATCHERS]))
 
 
 class Mutations:
@@ -117,6 +131,10 @@ class Mutations:
 
 class OfTool(Mutations, unittest.TestCase):
     catchers = CATCHERS
+
+
+class OnRedis(Mutations, unittest.TestCase):
+    catchers = LEASED_CATCHERS
 
 
 if __name__ == "__main__":

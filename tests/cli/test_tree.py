@@ -232,19 +232,27 @@ class Tree(harness.Case):
         for pid in self.pids:
             self.assertFalse(harness.is_alive(pid))
 
+    def take_ticket_away(self):
+        for folder, _, names in os.walk(self.locks):
+            for name in names:
+                path = os.path.join(folder, name)
+                # The payload goes with its ticket, by the owner's hand.
+                if name.endswith(".payload"):
+                    continue
+                if stat.S_ISFIFO(os.lstat(path).st_mode):
+                    os.unlink(path)
+
     def test_ticket_taken_away(self):
         """Another process may hold the lock at once, so there is no grace."""
-        def take_away():
-            for folder, _, names in os.walk(self.locks):
-                for name in names:
-                    path = os.path.join(folder, name)
-                    # The payload goes with its ticket, by the owner's hand.
-                    if name.endswith(".payload"):
-                        continue
-                    if stat.S_ISFIFO(os.lstat(path).st_mode):
-                        os.unlink(path)
-        self.lose(take_away, "its ticket was taken out of the queue: "
-                  "somebody evicted it, or deleted it")
+        self.lose(self.take_ticket_away, "its ticket was taken out of the "
+                  "queue: somebody evicted it, or deleted it")
+
+    def test_a_loss_during_the_grace_ends_it(self):
+        launcher = self.start("-g", "1h", "lock", "--", "sh", "-c",
+                              harness.REPORTS_TERM + "& exit 0")
+        waiting.read_line(launcher, "TERM")
+        self.take_ticket_away()
+        self.assertEqual(self.finish(launcher)[0], 76)
 
     def test_directory_taken_away(self):
         self.lose(lambda: os.rename(self.locks, self.path("elsewhere")),

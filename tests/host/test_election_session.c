@@ -3,9 +3,12 @@
  * its session connects, is suspended and is lost, in each way to use a
  * client. */
 #include <fcntl.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmocka/runner.h"
@@ -366,12 +369,169 @@ static void a_thread_reads_safe_until_all_the_while(void **state)
     fixture_close(&f);
 }
 
+/* ---------------------------------------------------- what nobody notices --
+ */
+
+/* Nothing runs the borrowed loop, so the clock alone ends the leadership. */
+static void a_leader_whose_time_is_over_leads_not(void **state)
+{
+    const struct timespec moment = {.tv_nsec = 5000000};
+    struct election_session_fixture f;
+    uint64_t until_ms;
+
+    (void)state;
+    fixture_open(&f, WAY_UV, TIMEOUT_MS);
+    win(&f);
+    until_ms = hf_election_safe_until_ms(f.a.election);
+    assert_in_range(until_ms, 1, boottime_ms() + TIMEOUT_MS);
+    while (boottime_ms() <= until_ms)
+        nanosleep(&moment, NULL);
+    assert_true(hf_election_safe_until_ms(f.a.election) == until_ms);
+    assert_false(hf_election_is_leader(f.a.election));
+    fixture_close(&f);
+}
+
+/* ------------------------------------------------------ ends of resigning --
+ */
+
+struct resigner {
+    struct hf_election *election;
+    hf_status status;
+    sem_t returned;
+};
+
+static void *resign(void *arg)
+{
+    struct resigner *resigner = arg;
+
+    resigner->status = hf_election_resign(resigner->election);
+    sem_post(&resigner->returned);
+    return NULL;
+}
+
+static bool returns_within_ms(struct resigner *resigner, long ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return sem_timedwait(&resigner->returned, &until) == 0;
+}
+
+static bool callback_has_begun(void *arg)
+{
+    return atomic_load(&((struct election_candidate *)arg)->started) > 0;
+}
+
+/* The engine has removed the ticket, and the callback still runs. */
+static void a_resignation_waits_for_a_callback(void **state)
+{
+    struct election_session_fixture f;
+    struct resigner resigner = {.status = HF_OK};
+    pthread_t thread;
+
+    (void)state;
+    fixture_open(&f, WAY_THREAD, 0);
+    resigner.election = f.a.election;
+    assert_int_equal(sem_init(&resigner.returned, 0, 0), 0);
+    pthread_mutex_lock(&f.a.callback_lock);
+    send_command(&f, SCRIPTED_CONNECT);
+    candidate_campaign(&f.a);
+    host_wait_until(&f.host, callback_has_begun, &f.a);
+    assert_int_equal(pthread_create(&thread, NULL, resign, &resigner), 0);
+    host_wait_until(&f.host, leads_not, f.a.election);
+    assert_false(returns_within_ms(&resigner, 300));
+    pthread_mutex_unlock(&f.a.callback_lock);
+    assert_true(returns_within_ms(&resigner, 20000));
+    pthread_join(thread, NULL);
+    assert_int_equal(resigner.status, HF_OK);
+    sem_destroy(&resigner.returned);
+    fixture_close(&f);
+}
+
+struct quitter {
+    hf_status begun;
+    _Atomic int callbacks, ended;
+    int dispatches;
+};
+
+static void on_quit(void *arg, const struct hf_result *result)
+{
+    struct quitter *quitter = arg;
+
+    assert_int_equal(result->status, HF_OK);
+    atomic_fetch_add(&quitter->ended, 1);
+}
+
+static void on_elected_quit(void *arg, struct hf_election *election,
+                            uint64_t token)
+{
+    struct quitter *quitter = arg;
+    struct hf_done done = {on_quit, quitter, NULL};
+
+    (void)token;
+    quitter->begun = hf_election_resign_start(election, done);
+    atomic_fetch_add(&quitter->callbacks, 1);
+}
+
+static bool has_begun_to_quit(void *arg)
+{
+    return atomic_load(&((struct quitter *)arg)->callbacks) > 0;
+}
+
+static bool was_dispatched_often(void *arg)
+{
+    return ++((struct quitter *)arg)->dispatches > 50;
+}
+
+static bool has_quit(void *arg)
+{
+    return atomic_load(&((struct quitter *)arg)->ended) > 0;
+}
+
+/* The callback that resigns has returned, and the engine does not answer. */
+static void a_resignation_waits_for_the_ticket(void **state)
+{
+    struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
+    struct election_session_fixture f;
+    struct quitter quitter = {.begun = HF_EINVAL};
+    struct hf_election *election;
+
+    (void)state;
+    fixture_open(&f, WAY_DISPATCH, 0);
+    opts.on_elected = (struct hf_on_election){on_elected_quit, &quitter, NULL};
+    assert_int_equal(
+        hf_election_open(f.host.client, "quitter", &opts, &election), HF_OK);
+    send_command(&f, SCRIPTED_CONNECT);
+    assert_int_equal(hf_election_campaign_start(election), HF_OK);
+    /* Nobody dispatches, so the callback waits. */
+    while (!hf_election_is_leader(election))
+        sched_yield();
+    send_command(&f, SCRIPTED_MUTE);
+    while (!command_is_read(&f))
+        sched_yield();
+    host_wait_until(&f.host, has_begun_to_quit, &quitter);
+    assert_int_equal(quitter.begun, HF_OK);
+    host_wait_until(&f.host, was_dispatched_often, &quitter);
+    assert_int_equal(atomic_load(&quitter.ended), 0);
+    send_command(&f, SCRIPTED_ANSWER);
+    host_wait_until(&f.host, has_quit, &quitter);
+    hf_election_free(election);
+    fixture_close(&f);
+}
+
 TEST_FILE(election_session)
 {
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(a_lost_session_is_notified_after_its_losses),
         cmocka_unit_test(a_thread_reads_safe_until_all_the_while),
+        cmocka_unit_test(a_leader_whose_time_is_over_leads_not),
+        cmocka_unit_test(a_resignation_waits_for_a_callback),
+        cmocka_unit_test(a_resignation_waits_for_the_ticket),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
