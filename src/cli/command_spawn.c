@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -55,6 +56,22 @@ static _Noreturn void report_exec_error(const char *command, int error)
     _exit(error == ENOENT ? HF_EXIT_NOT_FOUND : HF_EXIT_NOT_RUN);
 }
 
+/* In the child: sockets that a service manager has passed to the launcher
+ * (sd_listen_fds(3)) are the command's. */
+static void take_sockets(char **environment, pid_t launcher)
+{
+    static const char name[] = "LISTEN_PID=";
+    static char entry[sizeof name + 20];
+
+    for (; *environment; environment++) {
+        if (strncmp(*environment, name, sizeof name - 1) != 0 ||
+            strtol(*environment + sizeof name - 1, NULL, 10) != (long)launcher)
+            continue;
+        snprintf(entry, sizeof entry, "%s%d", name, (int)getpid());
+        *environment = entry;
+    }
+}
+
 /* In the child: join the launcher's group, restore signals, execute the
  * command. */
 static _Noreturn void become_command(const struct hf_command_spawn *spawn,
@@ -70,6 +87,7 @@ static _Noreturn void become_command(const struct hf_command_spawn *spawn,
         _exit(HF_EXIT_BUG);
     if (spawn->inherited_fd >= 0 && fcntl(spawn->inherited_fd, F_SETFD, 0) < 0)
         _exit(HF_EXIT_BUG);
+    take_sockets(spawn->environment, spawn->launcher);
     hf_signals_restore(spawn->signals);
     execvpe(spawn->argv[0], spawn->argv, spawn->environment);
     report_exec_error(spawn->argv[0], errno);

@@ -10,6 +10,7 @@
 struct hf_command_spawn {
     char **argv;        /* ends with NULL */
     char **environment; /* ends with NULL */
+    pid_t launcher; /* for whom a service manager has sockets, if it has any */
     pid_t group; /* process group to join: that of the launcher, the terminal's
                     foreground job */
     const struct hf_signals *signals; /* to be restored in the command */

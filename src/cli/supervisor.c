@@ -176,6 +176,7 @@ static bool start_command(struct hf_supervisor *supervisor)
     struct hf_ipc_message message = {.kind = HF_IPC_STARTED};
     const struct hf_run *run = supervisor->run;
     struct hf_command_spawn spawn = {.argv = run->options->command,
+                                     .launcher = run->launcher,
                                      .group = run->group,
                                      .signals = &run->signals};
     struct hf_environment environment;

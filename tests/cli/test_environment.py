@@ -106,6 +106,27 @@ class Variables(harness.Case):
         self.assertIn("%s is empty; expected" % variable, text)
         self.assertNotIn("ran", done.stdout)
 
+    def under_service_manager(self, set_pid):
+        """Whose sockets those are that the launcher was started with, as its
+        command sees it, and what it reads from the first one."""
+        with open(self.path("socket"), "w+") as socket:
+            socket.write("passed")
+            socket.seek(0)
+            done = subprocess.run(
+                ["sh", "-c", set_pid + "; export LISTEN_PID LISTEN_FDS=1; "
+                 "exec 3<&0 </dev/null; exec \"$@\"", "sh", *harness.RUN, "lock",
+                 "--", "sh", "-c", "if test $LISTEN_PID = $$; then cat <&3; "
+                 "else echo other; fi"], stdin=socket, capture_output=True,
+                text=True, env=self.environment, timeout=waiting.LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_sockets_of_a_service_manager_are_the_commands(self):
+        self.assertEqual(self.under_service_manager("LISTEN_PID=$$"), "passed")
+
+    def test_sockets_of_another_process_are_not(self):
+        self.assertEqual(self.under_service_manager("LISTEN_PID=1"), "other\n")
+
     def test_names(self):
         seen = self.command_environment("b/c", "/a", "d e")
         self.assertEqual(seen["HOLDFAST_NAMES"], "b/c\na\nd e")
