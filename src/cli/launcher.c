@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/abandoned_tickets.h"
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
@@ -566,11 +567,15 @@ static int finish(struct hf_launcher *launcher)
 {
     const struct hf_run *run = launcher->run;
     const struct hf_run_outcome *outcome = &run->page->outcome;
+    bool abandoned;
 
     read_messages(launcher);
     hf_ui_clear_wait();
+    abandoned = hf_shared_page_tree_deadline_ms(run->page) != HF_FOREVER;
     finish_tree(launcher);
     close_tickets(launcher);
+    if (abandoned)
+        hf_abandoned_tickets_remove(run);
     hf_ui_end_guarding();
     if (atomic_load(&run->page->phase) != HF_RUN_ENDED)
         return report_supervisor_death(launcher);

@@ -13,6 +13,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/ticket.h"
+
 enum hf_run_phase {
     HF_RUN_WAITING,     /* no grant, no command */
     HF_RUN_RUNNING,     /* granted; the command's tree may exist */
@@ -38,7 +40,10 @@ struct hf_shared_page {
     _Atomic int64_t slew_ms;
     _Atomic uint64_t lease_ms; /* the longest time that a renewal has given */
     _Atomic uint64_t left_at_renewal_ms; /* of the lease, when it was renewed */
-    struct hf_run_outcome outcome;       /* complete once .phase is ENDED */
+    struct hf_ticket_id tickets[HF_LOCKS_MAX]; /* of the grant, in the order of
+                                                  the names; set before .phase
+                                                  is RUNNING */
+    struct hf_run_outcome outcome; /* complete once .phase is ENDED */
 };
 
 /* A new page in HF_RUN_WAITING, shared with children that are forked later.

@@ -272,6 +272,8 @@ bool hf_supervisor_share_tickets(struct hf_supervisor *supervisor)
     for (size_t i = 0; i < supervisor->lock_count; i++) {
         if (!share_ticket(supervisor, supervisor->locks[i]))
             return false;
+        supervisor->run->page->tickets[i] =
+            *hf_grant_ticket_id(supervisor->grant, supervisor->locks[i]);
     }
     hf_supervisor_publish_lease(supervisor, hf_clock_now_ms());
     atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);

@@ -39,8 +39,9 @@ HEARTBEAT = os.environ["HEARTBEAT"]
 REPORT_SIGNALS = ["/usr/bin/python3", os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "report_signals.py")]
 
-# For sh: what says that it got SIGTERM and goes on.
-REPORTS_TERM = "{ trap 'echo TERM' TERM; while :; do sleep 0.05; done; } "
+# For sh: leave a job behind that says when it gets SIGTERM, and goes on.
+LEAVE_JOB = ("{ trap 'echo TERM' TERM; echo ready; "
+             "while :; do sleep 0.05; done; } & read -r _; exit 0")
 
 # The kernel kills the launcher when the test ends, whatever way; the supervisor
 # then ends the command.
@@ -240,6 +241,17 @@ class Case(unittest.TestCase):
                              "echo held; exec cat >/dev/null",
                              stdin=subprocess.PIPE)
         waiting.read_line(process, "held")
+        return process
+
+    def in_grace(self, *arguments):
+        """Start a tool whose command has ended and left a job behind, which has
+        got SIGTERM and ignores it; the process."""
+        process = self.start("-g", "1h", *arguments, "--", "sh", "-c", LEAVE_JOB,
+                             stdin=subprocess.PIPE)
+        waiting.read_line(process, "ready")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        waiting.read_line(process, "TERM")
         return process
 
     def supervisor(self, launcher):

@@ -125,11 +125,8 @@ class Leased:
 
     def test_a_supervisor_that_freezes_while_it_ends_the_tree(self):
         """It can grant nothing more, but neither end the run."""
-        launcher = self.start("-g", "1h", "-c", self.url(6000), "ending", "--",
-                              "sh", "-c", harness.REPORTS_TERM + "& exit 0")
-        supervisor = self.supervisor(launcher)
-        waiting.read_line(launcher, "TERM")
-        os.kill(supervisor, signal.SIGSTOP)
+        launcher = self.in_grace("-c", self.url(6000), "ending")
+        os.kill(self.supervisor(launcher), signal.SIGSTOP)
         status, _, err = self.finish(launcher)
         self.assertEqual(status, 76, err)
         self.assertIn(LATE, err)
@@ -150,6 +147,14 @@ class Leased:
         following = self.next_holder("launcher")
         launcher.kill()
         self.assert_followed("launcher", following)
+
+    def test_after_a_killed_supervisor_the_next_one_follows_at_once(self):
+        """The launcher removes the ticket when it has ended the tree."""
+        launcher = self.tree("supervisor", "--grace", "100ms", ttl_ms=600000)
+        following = self.next_holder("supervisor")
+        os.kill(self.supervisor(launcher), signal.SIGKILL)
+        self.assert_followed("supervisor", following)
+        self.assertEqual(self.finish(launcher)[0], 76)
 
     def test_a_frozen_server_stops_the_command(self):
         launcher = self.tree("server")

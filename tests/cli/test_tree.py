@@ -248,9 +248,7 @@ class Tree(harness.Case):
                   "queue: somebody evicted it, or deleted it")
 
     def test_a_loss_during_the_grace_ends_it(self):
-        launcher = self.start("-g", "1h", "lock", "--", "sh", "-c",
-                              harness.REPORTS_TERM + "& exit 0")
-        waiting.read_line(launcher, "TERM")
+        launcher = self.in_grace("lock")
         self.take_ticket_away()
         self.assertEqual(self.finish(launcher)[0], 76)
 
