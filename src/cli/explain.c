@@ -184,6 +184,7 @@ static hf_status run_search(struct hf_client *client, uint64_t wait_ms,
     struct hf_deadlock_search *search = &explanation->search;
     uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
     char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    struct hf_text_range texts;
     struct hf_progress progress;
     size_t count = 0;
     hf_status status = hf_deadlock_search_begin_lock(search, explanation->name);
@@ -191,7 +192,7 @@ static hf_status run_search(struct hf_client *client, uint64_t wait_ms,
     if (status != HF_OK)
         return hf_error_set(error, status, "out of memory");
     hf_progress_begin(&progress);
-    while (status == HF_OK && hf_deadlock_search_next(search, queue)) {
+    while (status == HF_OK && hf_deadlock_search_next(search, queue, &texts)) {
         if (hf_progress_is_due(&progress))
             hf_ui_show_progress("looking for a deadlock: %zu queue%s read",
                                 count, count == 1 ? "" : "s");
@@ -224,8 +225,7 @@ static hf_status look_up(const struct question *question,
         run_search(question->client, options->wait_ms, explanation, error);
 
     *found = status == HF_OK;
-    if (status != HF_OK ||
-        hf_deadlock_search_status(&explanation->search) != HF_OK)
+    if (status != HF_OK)
         return status;
     if (!hf_explain_waits_of_search(explanation))
         return hf_error_set(error, HF_ENOMEM, "out of memory");

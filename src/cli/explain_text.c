@@ -34,7 +34,7 @@ outer_run_of(const struct hf_deadlock_ticket *waiter,
 static const struct hf_deadlock_queue *
 queue_of(const struct hf_explanation *explanation, int role)
 {
-    return &reading_of(explanation)->storage[0].queues[role];
+    return &reading_of(explanation)->locks.locks[0].queues[role];
 }
 
 /* Call ${visit} for each ticket of that lock that holds it, or for each that
@@ -67,11 +67,42 @@ static bool is_cut(const struct hf_explanation *explanation)
     return hf_deadlock_search_status(&explanation->search) != HF_OK;
 }
 
+/* Does ${ticket} not say what its owner holds, or not all of it?  A ticket of
+ * another program never does. */
+static bool is_silent(const struct hf_deadlock_ticket *ticket)
+{
+    struct hf_ticket_holds holds = hf_ticket_text_list(ticket->text, "holds");
+
+    if (ticket->kind == HF_TICKET_ELECTION ||
+        ticket->kind == HF_TICKET_PARTICIPANT)
+        return false;
+    return !ticket->is_ours ||
+           (holds.length > 0 && holds.rest[holds.length - 1] == '+');
+}
+
+/* How many of the tickets that were read do not say it. */
+static size_t count_silent(const struct hf_explanation *explanation)
+{
+    const struct hf_deadlock_locks *locks = &reading_of(explanation)->locks;
+    size_t count = 0;
+
+    for (size_t i = 0; i < locks->count; i++) {
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
+            const struct hf_deadlock_queue *queue =
+                &locks->locks[i].queues[role];
+
+            for (size_t k = 0; k < queue->count; k++)
+                count += is_silent(&queue->tickets[k]);
+        }
+    }
+    return count;
+}
+
 /* The name of the lock that ${hold} is about. */
 static const char *lock_of(const struct hf_explanation *explanation,
                            const struct hf_deadlock_hold *hold)
 {
-    return reading_of(explanation)->storage[hold->lock].name;
+    return reading_of(explanation)->locks.locks[hold->lock].name;
 }
 
 /* ------------------------------------------------------------------ text -- */
@@ -152,9 +183,13 @@ static void print_cycle(FILE *out, const struct hf_explanation *explanation)
 {
     const struct hf_deadlock_search *search = &explanation->search;
 
-    fputs("deadlock: each waits behind the next one, and the last behind the "
-          "first\n",
-          out);
+    fprintf(out,
+            "%s: each waits behind the next one, and the last behind the "
+            "first%s\n",
+            search->possible ? "possible deadlock" : "deadlock",
+            search->possible ? "; but a run that one of them is inside of may "
+                               "go on before that one has ended"
+                             : "");
     for (size_t i = 0; i < search->cycle.count; i++) {
         const struct hf_deadlock_ticket *waiter = search->cycle.waiters[i];
 
@@ -165,6 +200,30 @@ static void print_cycle(FILE *out, const struct hf_explanation *explanation)
         print_holds(out, explanation, waiter);
         fputs(waiter->detects ? "; looks for deadlocks\n" : "\n", out);
     }
+}
+
+/* No deadlock was found: print what is known of that. */
+static void print_none(FILE *out, const struct hf_explanation *explanation)
+{
+    size_t queues = hf_deadlock_reading_lists(reading_of(explanation));
+    size_t silent = count_silent(explanation);
+
+    if (is_cut(explanation))
+        fprintf(out,
+                "whether there is a deadlock could not be known: that would "
+                "take more than %d queues or %d tickets",
+                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
+    else if (silent > 0)
+        fprintf(out,
+                "whether there is a deadlock could not be known: %zu ticket%s "
+                "not say what %s owner%s",
+                silent, silent == 1 ? " does" : "s do",
+                silent == 1 ? "its" : "their",
+                silent == 1 ? " holds" : "s hold");
+    else
+        fputs("no deadlock was found", out);
+    fprintf(out, "; %zu queue%s looked at\n", queues,
+            queues == 1 ? " was" : "s were");
 }
 
 /* Print where waits of the holders were looked for. */
@@ -192,30 +251,24 @@ static void print_within(FILE *out, const struct hf_explanation *explanation)
 
 void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
 {
-    size_t queues = reading_of(explanation)->queue_count;
     size_t holders = for_each(explanation, true, NULL, NULL);
     size_t waiters = for_each(explanation, false, NULL, NULL);
 
     print_name(out, explanation->name);
-    if (is_cut(explanation)) {
-        fprintf(out,
-                ": no verdict, because this would take more than %d queues, or "
-                "one with more than %d tickets; see 'holdfast show'\n",
-                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
-        return;
-    }
-    if (holders + waiters == 0) {
+    if (holders + waiters == 0 && is_cut(explanation)) {
+        fputc('\n', out);
+    } else if (holders + waiters == 0) {
         fputs(": nobody holds it or waits for it\n", out);
         return;
+    } else {
+        fprintf(out, ": held by %zu, waited for by %zu\n", holders, waiters);
     }
-    fprintf(out, ": held by %zu, waited for by %zu\n", holders, waiters);
     (void)for_each(explanation, true, print_holder, out);
     (void)for_each(explanation, false, print_waiter, out);
     if (explanation->search.cycle.count > 0)
         print_cycle(out, explanation);
     else
-        fprintf(out, "no deadlock was found; %zu queue%s looked at\n", queues,
-                queues == 1 ? " was" : "s were");
+        print_none(out, explanation);
     if (explanation->within != NULL)
         print_within(out, explanation);
 }
@@ -302,17 +355,18 @@ static void write_waiter(void *arg, const struct hf_explanation *explanation,
     hf_json_end_object(json);
 }
 
-/* The cycle as a list, or null. */
-static void write_cycle(struct hf_json *json,
+/* The cycle as a list called ${name}, or null if there is none or it is not
+ * ${possible} as that says. */
+static void write_cycle(struct hf_json *json, const char *name, bool possible,
                         const struct hf_explanation *explanation)
 {
     const struct hf_deadlock_search *search = &explanation->search;
 
-    if (search->cycle.count == 0) {
-        hf_json_null(json, "deadlock");
+    if (search->cycle.count == 0 || search->possible != possible) {
+        hf_json_null(json, name);
         return;
     }
-    hf_json_begin_list(json, "deadlock");
+    hf_json_begin_list(json, name);
     for (size_t i = 0; i < search->cycle.count; i++) {
         const struct hf_deadlock_ticket *waiter = search->cycle.waiters[i];
 
@@ -326,16 +380,10 @@ static void write_cycle(struct hf_json *json,
     hf_json_end_list(json);
 }
 
-/* Write who holds and who waits.  Without a verdict the lists are cut, so both
- * are null. */
+/* Write who holds and who waits. */
 static void write_tickets(struct hf_json *json,
                           const struct hf_explanation *explanation)
 {
-    if (is_cut(explanation)) {
-        hf_json_null(json, "holders");
-        hf_json_null(json, "waiters");
-        return;
-    }
     hf_json_begin_list(json, "holders");
     (void)for_each(explanation, true, write_holder, json);
     hf_json_end_list(json);
@@ -369,9 +417,12 @@ void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
     hf_json_string(&json, "name", explanation->name);
     hf_json_string(&json, "engine", explanation->engine);
     hf_json_bool(&json, "complete", !is_cut(explanation));
-    hf_json_number(&json, "queues", reading_of(explanation)->queue_count);
+    hf_json_number(&json, "queues",
+                   hf_deadlock_reading_lists(reading_of(explanation)));
     write_tickets(&json, explanation);
-    write_cycle(&json, explanation);
+    write_cycle(&json, "deadlock", false, explanation);
+    write_cycle(&json, "possible_deadlock", true, explanation);
+    hf_json_number(&json, "silent", count_silent(explanation));
     write_within(&json, explanation);
     hf_json_end_object(&json);
 }

@@ -35,7 +35,7 @@ find_holder(const struct hf_explanation *explanation, uint32_t digits)
         return NULL;
     for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
         const struct hf_deadlock_queue *queue =
-            &reading->storage[0].queues[role];
+            &reading->locks.locks[0].queues[role];
 
         for (size_t i = 0; i < queue->count; i++) {
             if (queue->tickets[i].admitted &&
@@ -77,11 +77,12 @@ static bool add(struct hf_explanation *explanation,
     return true;
 }
 
-/* Add ${waiting}, if its owner holds the lock.  False: no memory. */
-static bool consider(struct hf_explanation *explanation,
-                     const struct waiting_ticket *waiting)
+/* The holder of the lock that the word ${key} of ${text} names; NULL: none. */
+static const struct hf_deadlock_ticket *
+named_holder(const struct hf_explanation *explanation, const char *text,
+             const char *key)
 {
-    struct hf_ticket_holds holds = hf_ticket_text_holds(waiting->text);
+    struct hf_ticket_holds holds = hf_ticket_text_list(text, key);
     const struct hf_deadlock_ticket *holder = NULL;
     struct hf_ticket_hold hold;
 
@@ -89,6 +90,19 @@ static bool consider(struct hf_explanation *explanation,
         if (strcmp(hold.name, explanation->name) == 0)
             holder = find_holder(explanation, hold.id);
     }
+    return holder;
+}
+
+/* Add ${waiting}, if its owner holds the lock, or a run that it is inside of
+ * does.  False: no memory. */
+static bool consider(struct hf_explanation *explanation,
+                     const struct waiting_ticket *waiting)
+{
+    const struct hf_deadlock_ticket *holder =
+        named_holder(explanation, waiting->text, "holds");
+
+    if (holder == NULL)
+        holder = named_holder(explanation, waiting->text, "outer");
     return holder == NULL || add(explanation, holder, waiting);
 }
 
@@ -117,8 +131,8 @@ bool hf_explain_waits_of_search(struct hf_explanation *explanation)
 
     for (size_t i = 0; i < reading->locks.count; i++) {
         for (int role = 0; role < HF_DEADLOCK_ROLES && memory; role++)
-            memory = consider_queue(explanation, reading->storage[i].name,
-                                    &reading->storage[i].queues[role]);
+            memory = consider_queue(explanation, reading->locks.locks[i].name,
+                                    &reading->locks.locks[i].queues[role]);
     }
     return memory;
 }

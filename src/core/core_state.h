@@ -65,11 +65,13 @@ struct hf_core {
     size_t held; /* their number */
     struct hf_schedule schedule;
     struct hf_shared_texts messages; /* of acquisitions */
-    struct hf_shared_texts holders;  /* payloads of first tickets */
-    struct hf_effect *unwatching; /* the UNWATCH that was handed out last: its
-                                     request can be used again when the core is
-                                     called next */
-    uint64_t now_ms;              /* CLOCK_BOOTTIME; of the last event */
+    uint64_t deadlocks_cut; /* looks for deadlocks that found more than they may
+                               look at */
+    struct hf_shared_texts holders; /* payloads of first tickets */
+    struct hf_effect *unwatching;   /* the UNWATCH that was handed out last: its
+                                       request can be used again when the core is
+                                       called next */
+    uint64_t now_ms;                /* CLOCK_BOOTTIME; of the last event */
     uint64_t visits; /* the number of objects that walks have visited, by which
                         tests measure the cost of a step */
 };

@@ -3,8 +3,9 @@
  * The reduction, and the shortest cycle in what remains.
  *
  * Each ticket counts the blocked tickets that hold it, so that taking one out
- * costs what it holds.  A queue is walked once in a pass: those ahead are
- * decided before those behind.
+ * costs what it holds.  A queue is walked once: those ahead are decided before
+ * those behind, and a queue is looked at again only where it stopped.  So all
+ * of it costs what the queues have, whatever they say.
  */
 #include "core/deadlock.h"
 
@@ -14,10 +15,8 @@
 
 /* ---------------------------------------------------------------- rules -- */
 
-/* Does ${ahead} stand in the way of ${ticket}, a ticket of a lock or of an
- * entry queue that is behind it? */
-static bool stands_in_way(const struct hf_deadlock_ticket *ahead,
-                          const struct hf_deadlock_ticket *ticket)
+bool hf_deadlock_stands_in_way(const struct hf_deadlock_ticket *ahead,
+                               const struct hf_deadlock_ticket *ticket)
 {
     return ticket->kind != HF_TICKET_READ || ahead->kind != HF_TICKET_READ;
 }
@@ -35,27 +34,21 @@ static bool is_stuck(const struct hf_deadlock_ticket *ticket)
     return ticket->blocked || ticket->blocked_holders > 0;
 }
 
-/* Does the queue of a lock admit the ticket at ${index}? */
-static bool is_admitted(const struct hf_deadlock_queue *queue, size_t index)
+/* Readers stand in nobody's way but that of writers. */
+void hf_deadlock_admit(struct hf_deadlock_queue *queue,
+                       enum hf_deadlock_role role)
 {
-    for (size_t i = 0; i < index; i++) {
-        if (stands_in_way(&queue->tickets[i], &queue->tickets[index]))
-            return false;
-    }
-    return true;
-}
+    bool only_readers = true;
 
-/* The permits of ${lock}, a semaphore, that cannot go. */
-static uint64_t stuck_permits(const struct hf_deadlock_lock *lock)
-{
-    const struct hf_deadlock_queue *leases = &lock->queues[HF_DEADLOCK_LEASES];
-    uint64_t permits = 0;
+    for (size_t i = 0; i < queue->count; i++) {
+        struct hf_deadlock_ticket *ticket = &queue->tickets[i];
+        bool reads = ticket->kind == HF_TICKET_READ;
 
-    for (size_t i = 0; i < leases->count; i++) {
-        if (is_stuck(&leases->tickets[i]))
-            permits += leases->tickets[i].weight;
+        ticket->admitted =
+            role == HF_DEADLOCK_LEASES ||
+            (role == HF_DEADLOCK_LOCK && (i == 0 || (reads && only_readers)));
+        only_readers = only_readers && reads;
     }
-    return permits;
 }
 
 /* Do the permits that cannot go leave too few for ${ticket}, which is in the
@@ -63,75 +56,10 @@ static uint64_t stuck_permits(const struct hf_deadlock_lock *lock)
 static bool lacks_permits(const struct hf_deadlock_lock *lock,
                           const struct hf_deadlock_ticket *ticket)
 {
-    return stuck_permits(lock) + ticket->permits > ticket->limit;
+    return lock->stuck_permits + ticket->permits > ticket->limit;
 }
 
-/* Can ${ticket}, which is blocked, go on after all? */
-static bool can_go_on(const struct hf_deadlock_lock *lock,
-                      const struct hf_deadlock_ticket *ticket)
-{
-    const struct hf_deadlock_queue *queue = &lock->queues[ticket->role];
-
-    if (ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket))
-        return false;
-    for (size_t i = 0; i < ticket->index; i++) {
-        if (is_stuck(&queue->tickets[i]) &&
-            stands_in_way(&queue->tickets[i], ticket))
-            return false;
-    }
-    return true;
-}
-
-/* ------------------------------------------------------------- reduction -- */
-
-/* Set what is known of ${ticket} by its place alone. */
-static void classify(struct hf_deadlock_lock *lock,
-                     struct hf_deadlock_ticket *ticket)
-{
-    ticket->admitted =
-        ticket->role == HF_DEADLOCK_LEASES ||
-        (ticket->role == HF_DEADLOCK_LOCK &&
-         is_admitted(&lock->queues[HF_DEADLOCK_LOCK], ticket->index));
-    ticket->blocked = ticket->is_ours && !ticket->admitted &&
-                      is_wait(ticket->kind) &&
-                      (ticket->role == HF_DEADLOCK_LOCK || ticket->limit > 0);
-    ticket->blocked_holders = 0;
-}
-
-/* Add those tickets of ${queue} that ${hold} may mean to ${count}, and return
- * the last one, or ${found}. */
-static struct hf_deadlock_ticket *match(struct hf_deadlock_queue *queue,
-                                        const struct hf_deadlock_hold *hold,
-                                        struct hf_deadlock_ticket *found,
-                                        size_t *count)
-{
-    for (size_t i = 0; i < queue->count; i++) {
-        struct hf_deadlock_ticket *ticket = &queue->tickets[i];
-
-        if (ticket->admitted &&
-            hf_ticket_text_hold_id(&ticket->id) == hold->id) {
-            found = ticket;
-            ++*count;
-        }
-    }
-    return found;
-}
-
-/* The ticket that ${hold} means; NULL if that is not certain.  In a queue
- * called NAME/locks all ids begin alike (ticket.h). */
-static struct hf_deadlock_ticket *
-target_of(const struct hf_deadlock_locks *locks,
-          const struct hf_deadlock_hold *hold)
-{
-    struct hf_deadlock_lock *lock = &locks->locks[hold->lock];
-    struct hf_deadlock_ticket *found = NULL;
-    size_t count = 0;
-
-    if (!hf_queue_has_roles(lock->name))
-        found = match(&lock->queues[HF_DEADLOCK_LOCK], hold, found, &count);
-    found = match(&lock->queues[HF_DEADLOCK_LEASES], hold, found, &count);
-    return count == 1 ? found : NULL;
-}
+/* ----------------------------------------------------------------- index -- */
 
 /* Call ${visit} for each ticket of ${locks}. */
 static void for_each(struct hf_deadlock_locks *locks,
@@ -148,10 +76,88 @@ static void for_each(struct hf_deadlock_locks *locks,
     }
 }
 
-static void begin_ticket(struct hf_deadlock_locks *locks,
-                         struct hf_deadlock_ticket *ticket)
+struct hf_deadlock_ticket **hf_deadlock_bucket(struct hf_deadlock_locks *locks,
+                                               size_t lock, uint32_t id)
 {
-    classify(&locks->locks[ticket->lock], ticket);
+    uint64_t hash = ((uint64_t)lock << 32 | id) * UINT64_C(0x9E3779B97F4A7C15);
+
+    return &locks->buckets[(hash >> 40) & (HF_DEADLOCK_BUCKETS - 1)];
+}
+
+void hf_deadlock_index(struct hf_deadlock_locks *locks)
+{
+    memset(locks->buckets, 0, sizeof locks->buckets);
+    for (size_t i = 0; i < locks->count; i++) {
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
+            struct hf_deadlock_queue *queue = &locks->locks[i].queues[role];
+
+            hf_deadlock_admit(queue, (enum hf_deadlock_role)role);
+            for (size_t k = 0; k < queue->count; k++) {
+                struct hf_deadlock_ticket *ticket = &queue->tickets[k];
+                struct hf_deadlock_ticket **bucket = hf_deadlock_bucket(
+                    locks, i, hf_ticket_text_hold_id(&ticket->id));
+
+                ticket->lock = i;
+                ticket->role = (enum hf_deadlock_role)role;
+                ticket->index = k;
+                ticket->same_hash = *bucket;
+                *bucket = ticket;
+            }
+        }
+    }
+}
+
+/* The ticket that ${hold} means; NULL if that is not certain.  In a queue
+ * called NAME/locks all ids begin alike (ticket.h). */
+static struct hf_deadlock_ticket *target_of(struct hf_deadlock_locks *locks,
+                                            const struct hf_deadlock_hold *hold)
+{
+    bool is_lock = !hf_queue_has_roles(locks->locks[hold->lock].name);
+    struct hf_deadlock_ticket *found = NULL;
+    struct hf_deadlock_ticket *ticket =
+        *hf_deadlock_bucket(locks, hold->lock, hold->id);
+
+    for (; ticket != NULL; ticket = ticket->same_hash) {
+        if (ticket->lock != hold->lock || !ticket->admitted ||
+            hf_ticket_text_hold_id(&ticket->id) != hold->id ||
+            (ticket->role == HF_DEADLOCK_LOCK && !is_lock))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = ticket;
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------- reduction -- */
+
+/* Set what is known of ${ticket} by its place alone.  Of the tickets of an
+ * entry queue only mutexes are waits, so there are no readers among them. */
+static void classify(struct hf_deadlock_locks *locks,
+                     struct hf_deadlock_ticket *ticket)
+{
+    bool entry = ticket->role == HF_DEADLOCK_ENTRY;
+
+    (void)locks;
+    ticket->blocked =
+        ticket->is_ours && !ticket->admitted && is_wait(ticket->kind) &&
+        (!entry || (ticket->limit > 0 && ticket->kind != HF_TICKET_READ));
+    ticket->blocked_holders = 0;
+    ticket->holder = NULL;
+    ticket->first_ahead = NULL;
+    for (size_t i = 0; i < ticket->hold_count; i++)
+        ticket->holds[i].target = NULL;
+}
+
+/* ${lock} is to be looked at again. */
+static void note_change(struct hf_deadlock_locks *locks,
+                        struct hf_deadlock_lock *lock)
+{
+    if (lock->is_changed)
+        return;
+    lock->is_changed = true;
+    lock->next_changed = locks->changed;
+    locks->changed = lock;
 }
 
 /* All tickets are classified: count ${ticket} at what it holds. */
@@ -160,91 +166,174 @@ static void count_holds(struct hf_deadlock_locks *locks,
 {
     for (size_t i = 0; ticket->blocked && i < ticket->hold_count; i++) {
         struct hf_deadlock_hold *hold = &ticket->holds[i];
+        struct hf_deadlock_ticket *target = target_of(locks, hold);
 
-        hold->target = target_of(locks, hold);
-        if (hold->target != NULL)
-            hold->target->blocked_holders++;
+        hold->target = target;
+        if (target != NULL && target->blocked_holders++ == 0 &&
+            target->role == HF_DEADLOCK_LEASES)
+            locks->locks[target->lock].stuck_permits += target->weight;
+    }
+}
+
+/* What is only possible does not count. */
+static void drop_possible(struct hf_deadlock_locks *locks,
+                          struct hf_deadlock_ticket *ticket)
+{
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        struct hf_deadlock_hold *hold = &ticket->holds[i];
+        struct hf_deadlock_ticket *target = hold->target;
+
+        if (!hold->possible || target == NULL)
+            continue;
+        hold->target = NULL;
+        if (--target->blocked_holders == 0 &&
+            target->role == HF_DEADLOCK_LEASES)
+            locks->locks[target->lock].stuck_permits -= target->weight;
     }
 }
 
 /* It can go on, and then so can what its owner holds. */
-static void unblock(struct hf_deadlock_ticket *ticket)
+static void unblock(struct hf_deadlock_locks *locks,
+                    struct hf_deadlock_ticket *ticket)
 {
     ticket->blocked = false;
     for (size_t i = 0; i < ticket->hold_count; i++) {
-        if (ticket->holds[i].target != NULL)
-            ticket->holds[i].target->blocked_holders--;
+        struct hf_deadlock_ticket *target = ticket->holds[i].target;
+
+        if (target == NULL || --target->blocked_holders > 0)
+            continue;
+        if (target->role == HF_DEADLOCK_LEASES)
+            locks->locks[target->lock].stuck_permits -= target->weight;
+        note_change(locks, &locks->locks[target->lock]);
     }
 }
 
-/* Unblock each ticket of ${lock} that can go on; true if there was one. */
-static bool reduce(struct hf_deadlock_lock *lock)
+/* All ahead of ${ticket} that stand in its way can go: can it go, then? */
+static bool can_go(struct hf_deadlock_locks *locks,
+                   struct hf_deadlock_ticket *ticket)
 {
-    bool changed = false;
+    struct hf_deadlock_lock *lock = &locks->locks[ticket->lock];
 
-    for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-        struct hf_deadlock_queue *queue = &lock->queues[role];
-
-        for (size_t i = 0; i < queue->count; i++) {
-            struct hf_deadlock_ticket *ticket = &queue->tickets[i];
-
-            if (ticket->blocked && can_go_on(lock, ticket)) {
-                unblock(ticket);
-                changed = true;
-            }
-        }
-    }
-    return changed;
+    if (ticket->blocked &&
+        !(ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket)))
+        unblock(locks, ticket);
+    return !is_stuck(ticket);
 }
 
-/* Note where each ticket is. */
-static void locate(struct hf_deadlock_locks *locks)
+/* Unblock each ticket of ${queue} that can go on: those that have nobody ahead
+ * in their way.  A ticket is passed once, so all calls together cost what the
+ * queue has. */
+static void reduce(struct hf_deadlock_locks *locks,
+                   struct hf_deadlock_queue *queue)
 {
-    for (size_t i = 0; i < locks->count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue = &locks->locks[i].queues[role];
+    size_t *first = &queue->first_stuck, *writer = &queue->first_stuck_writer;
+    bool moved;
 
-            for (size_t k = 0; k < queue->count; k++) {
-                queue->tickets[k].lock = i;
-                queue->tickets[k].role = (enum hf_deadlock_role)role;
-                queue->tickets[k].index = k;
-            }
+    do {
+        moved = false;
+        while (*writer < queue->count &&
+               (queue->tickets[*writer].kind == HF_TICKET_READ ||
+                *writer <= *first || !is_stuck(&queue->tickets[*writer]))) {
+            struct hf_deadlock_ticket *ticket = &queue->tickets[*writer];
+
+            if (!can_go(locks, ticket) && ticket->kind != HF_TICKET_READ)
+                break;
+            ++*writer;
+            moved = true;
         }
+        while (*first < *writer && can_go(locks, &queue->tickets[*first])) {
+            ++*first;
+            moved = true;
+        }
+    } while (moved);
+}
+
+static void reduce_all(struct hf_deadlock_locks *locks)
+{
+    struct hf_deadlock_lock *lock;
+
+    while ((lock = locks->changed) != NULL) {
+        locks->changed = lock->next_changed;
+        lock->is_changed = false;
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++)
+            reduce(locks, &lock->queues[role]);
     }
 }
 
 /* All that can go on have been unblocked: note who is first in the way of
- * ${ticket}. */
+ * ${ticket}, and who holds what. */
 static void find_first_ahead(struct hf_deadlock_locks *locks,
                              struct hf_deadlock_ticket *ticket)
 {
     const struct hf_deadlock_lock *lock = &locks->locks[ticket->lock];
     const struct hf_deadlock_queue *queue = &lock->queues[ticket->role];
+    size_t first = ticket->kind == HF_TICKET_READ ? queue->first_stuck_writer
+                                                  : queue->first_stuck;
 
-    ticket->first_ahead = NULL;
-    if (!ticket->blocked ||
-        (ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket)))
+    if (!ticket->blocked)
         return;
-    for (size_t i = 0; i < ticket->index && ticket->first_ahead == NULL; i++) {
-        if (is_stuck(&queue->tickets[i]) &&
-            stands_in_way(&queue->tickets[i], ticket))
-            ticket->first_ahead = &queue->tickets[i];
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        if (ticket->holds[i].target != NULL)
+            ticket->holds[i].target->holder = ticket;
     }
+    if (first < ticket->index &&
+        !(ticket->role == HF_DEADLOCK_ENTRY && lacks_permits(lock, ticket)))
+        ticket->first_ahead = &queue->tickets[first];
 }
 
-void hf_deadlock_analyse(struct hf_deadlock_locks *locks)
+void hf_deadlock_analyse(struct hf_deadlock_locks *locks, bool possible)
 {
-    bool changed;
+    locks->changed = NULL;
+    for (size_t i = 0; i < locks->count; i++) {
+        struct hf_deadlock_lock *lock = &locks->locks[i];
 
-    locate(locks);
-    for_each(locks, begin_ticket);
+        lock->stuck_permits = 0;
+        lock->is_changed = false;
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++)
+            lock->queues[role].first_stuck =
+                lock->queues[role].first_stuck_writer = 0;
+    }
+    hf_deadlock_index(locks);
+    for_each(locks, classify);
     for_each(locks, count_holds);
-    do {
-        changed = false;
-        for (size_t i = 0; i < locks->count; i++)
-            changed |= reduce(&locks->locks[i]);
-    } while (changed);
+    if (!possible)
+        for_each(locks, drop_possible);
+    for (size_t i = 0; i < locks->count; i++)
+        note_change(locks, &locks->locks[i]);
+    reduce_all(locks);
     for_each(locks, find_first_ahead);
+}
+
+/* The one that ${ticket}, which is blocked, waits for.  There is one: without
+ * it the reduction would have taken ${ticket} out. */
+static struct hf_deadlock_ticket *
+waits_for(struct hf_deadlock_locks *locks,
+          const struct hf_deadlock_ticket *ticket)
+{
+    const struct hf_deadlock_queue *leases =
+        &locks->locks[ticket->lock].queues[HF_DEADLOCK_LEASES];
+    struct hf_deadlock_ticket *ahead = ticket->first_ahead;
+
+    if (ahead != NULL)
+        return ahead->blocked ? ahead : ahead->holder;
+    return leases->first_stuck < leases->count
+               ? leases->tickets[leases->first_stuck].holder
+               : NULL;
+}
+
+/* Floyd's two walkers: after as many steps as there may be, the slow one is in
+ * the cycle. */
+struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_locks *locks,
+                                              struct hf_deadlock_ticket *ticket)
+{
+    struct hf_deadlock_ticket *slow = ticket, *fast = ticket;
+
+    do {
+        slow = waits_for(locks, slow);
+        fast = waits_for(locks, fast);
+        fast = fast != NULL ? waits_for(locks, fast) : NULL;
+    } while (slow != fast && fast != NULL);
+    return fast;
 }
 
 /* ----------------------------------------------------------------- cycle -- */
@@ -282,6 +371,9 @@ static void reach_behind(struct reached *reached,
     struct hf_deadlock_queue *queue =
         &locks->locks[waiter->lock].queues[waiter->role];
 
+    if (waiter->index != queue->first_stuck &&
+        waiter->index != queue->first_stuck_writer)
+        return;
     for (size_t i = waiter->index + 1; i < queue->count; i++) {
         if (queue->tickets[i].first_ahead == waiter)
             reach(reached, &queue->tickets[i], waiter);
@@ -297,12 +389,19 @@ static void reach_lock(struct reached *reached,
     struct hf_deadlock_queue *queue =
         &locks->locks[held->lock].queues[HF_DEADLOCK_LOCK];
 
-    for (size_t i = held->index + 1; i < queue->count; i++) {
-        struct hf_deadlock_ticket *ticket = &queue->tickets[i];
+    size_t *end = held->kind == HF_TICKET_READ ? &queue->reached_writers
+                                               : &queue->reached_all;
+    size_t i = *end;
 
-        if (ticket->blocked && stands_in_way(held, ticket))
+    /* Those from there on were reached before. */
+    while (i > held->index + 1) {
+        struct hf_deadlock_ticket *ticket = &queue->tickets[--i];
+
+        if (ticket->blocked && hf_deadlock_stands_in_way(held, ticket))
             reach(reached, ticket, blocker);
     }
+    if (i < *end)
+        *end = i;
 }
 
 /* Reach the blocked tickets that want permits of ${lock}, of which ${blocker}
@@ -312,12 +411,13 @@ static void reach_entry(struct reached *reached, struct hf_deadlock_lock *lock,
 {
     struct hf_deadlock_queue *entry = &lock->queues[HF_DEADLOCK_ENTRY];
 
-    for (size_t i = 0; i < entry->count; i++) {
+    for (size_t i = 0; i < entry->reached_all; i++) {
         struct hf_deadlock_ticket *ticket = &entry->tickets[i];
 
         if (ticket->blocked && lacks_permits(lock, ticket))
             reach(reached, ticket, blocker);
     }
+    entry->reached_all = 0;
 }
 
 /* Reach those that wait for what ${blocker} holds. */
@@ -338,7 +438,10 @@ static void reach_holds(struct reached *reached,
 static void forget(struct hf_deadlock_locks *locks,
                    struct hf_deadlock_ticket *ticket)
 {
-    (void)locks;
+    struct hf_deadlock_queue *queue =
+        &locks->locks[ticket->lock].queues[ticket->role];
+
+    queue->reached_all = queue->reached_writers = queue->count;
     ticket->waits_for = ticket->next = NULL;
 }
 
@@ -360,7 +463,7 @@ bool hf_deadlock_find_cycle(struct hf_deadlock_locks *locks,
         return false;
     waiter = ticket;
     do {
-        if (cycle->count == HF_DEADLOCK_QUEUES_MAX)
+        if (cycle->count == HF_DEADLOCK_CYCLE_MAX)
             return false;
         cycle->waiters[cycle->count++] = waiter;
         waiter = waiter->waits_for;

@@ -60,6 +60,9 @@ static void decide(struct hf_core *core,
         hf_deadlock_victim(&search->cycle);
     struct hf_error why = {.status = HF_EDEADLK};
 
+    if (hf_deadlock_search_status(search) == HF_EFULL)
+        core->deadlocks_cut++;
+
     if (victim == NULL || !hf_ticket_id_equal(&victim->id, &search->subject)) {
         free_search(detection);
         return;
@@ -76,6 +79,7 @@ static void list(struct hf_core *core, struct hf_deadlock_detection *detection)
     detection->operation = (struct hf_operation){
         .kind = HF_REQUEST_LIST,
         .queue = detection->queue,
+        .texts = detection->texts,
         .deadline_at_ms = HF_FOREVER,
         .listener = &listener,
     };
@@ -93,7 +97,8 @@ static void go_on(struct hf_core *core, struct hf_deadlock_detection *detection)
     if (!waits_by(detection, &wait) ||
         !hf_ticket_id_equal(wait.ticket, &search->subject))
         free_search(detection);
-    else if (hf_deadlock_search_next(search, detection->queue))
+    else if (hf_deadlock_search_next(search, detection->queue,
+                                     &detection->texts))
         list(core, detection);
     else
         decide(core, detection);

@@ -60,7 +60,8 @@ struct hf_deadlock_detection {
     bool is_listing;                   /* .operation is handed to the core */
     struct hf_operation operation;
     char queue[HF_DEADLOCK_QUEUE_NAME_BYTES]; /* that it lists */
-    struct hf_deferred_call deferred;         /* it has ended */
+    struct hf_text_range texts;       /* of that queue, which are wanted */
+    struct hf_deferred_call deferred; /* it has ended */
 };
 
 /* ${a}, whose entry in the schedule is ${entry}, begins to wait. */

@@ -1,199 +1,402 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying the lists, and finding out which queue comes next. */
+/* Copying the lists, which tickets are reached, and which queue comes next. */
 #include "core/deadlock_reading.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/memory.h"
 
+/* The most memory of one reading, without its tables. */
+#define BYTES_MAX ((size_t)1 << 25)
+
+/* ---------------------------------------------------------------- memory -- */
+
+/* Allocate ${bytes}, zeroed, as long as ${reading} lives; NULL with
+ * .status: no memory, or more than it may have. */
+static void *allocate(struct hf_deadlock_reading *reading, size_t bytes)
+{
+    struct hf_deadlock_block *block;
+
+    reading->byte_count += bytes;
+    if (reading->byte_count > BYTES_MAX) {
+        reading->status = HF_EFULL;
+        return NULL;
+    }
+    if ((block = hf_alloc(sizeof *block + bytes)) == NULL) {
+        reading->status = HF_ENOMEM;
+        return NULL;
+    }
+    block->next = reading->blocks;
+    reading->blocks = block;
+    return block->bytes;
+}
+
+/* Copy ${text}; "" without memory. */
+static const char *copy_text(struct hf_deadlock_reading *reading,
+                             const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = allocate(reading, bytes);
+
+    return copy != NULL ? memcpy(copy, text, bytes) : "";
+}
+
 /* ----------------------------------------------------------------- locks -- */
 
-/* Set ${index} to that of the lock called ${name}, which is added if it is new.
- * False if there are too many, or no memory. */
-static bool add_lock(struct hf_deadlock_reading *reading, const char *name,
-                     size_t *index)
+/* The bucket of the locks called ${name} (FNV-1a). */
+static size_t *bucket_of(struct hf_deadlock_reading *reading, const char *name)
+{
+    uint32_t hash = 2166136261U;
+
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619U;
+    return &reading->names[hash & (HF_DEADLOCK_NAME_BUCKETS - 1)];
+}
+
+/* Make room for one more lock. */
+static bool grow_locks(struct hf_deadlock_reading *reading)
 {
     struct hf_deadlock_locks *locks = &reading->locks;
-    char *copy;
+    size_t room = reading->room == 0 ? 16 : 2 * reading->room;
+    struct hf_deadlock_lock *larger;
 
-    for (*index = 0; *index < locks->count; ++*index) {
-        if (strcmp(locks->locks[*index].name, name) == 0)
-            return true;
-    }
-    if (locks->count == HF_DEADLOCK_QUEUES_MAX) {
+    if (locks->count < reading->room)
+        return true;
+    if (locks->count >= HF_DEADLOCK_QUEUES_MAX) {
         reading->status = HF_EFULL;
         return false;
     }
-    if ((copy = hf_strdup(name)) == NULL) {
+    if ((larger = hf_realloc(locks->locks, room * sizeof *larger)) == NULL) {
         reading->status = HF_ENOMEM;
         return false;
     }
-    locks->locks = reading->storage;
-    locks->locks[locks->count++].name = copy;
+    locks->locks = larger;
+    reading->room = room;
     return true;
 }
 
-/* Read what ${text} says is held to ${holds}, which has room for all of it, and
- * return how many these are. */
-static size_t read_holds(struct hf_deadlock_reading *reading, const char *text,
-                         struct hf_deadlock_hold *holds)
+/* Set ${index} to that of the lock called ${name}; false: there is none. */
+static bool find_lock(struct hf_deadlock_reading *reading, const char *name,
+                      size_t *index)
 {
-    struct hf_ticket_holds rest = hf_ticket_text_holds(text);
-    struct hf_ticket_hold hold;
-    size_t count = 0;
+    size_t next = *bucket_of(reading, name);
 
-    while (hf_ticket_text_next_hold(&rest, &hold)) {
-        if (!add_lock(reading, hold.name, &holds[count].lock))
-            break;
-        holds[count++].id = hold.id;
-    }
-    return count;
-}
-
-/* At most how many holds ${text} has: each takes more than its digits. */
-static size_t count_holds(const char *text)
-{
-    return hf_ticket_text_holds(text).length / HF_TICKET_HOLD_DIGITS;
-}
-
-void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
-                               const char *name, bool is_semaphore,
-                               const char *text)
-{
-    size_t index;
-
-    if (!add_lock(reading, name, &index))
-        return;
-    reading->is_semaphore[index] = is_semaphore;
-    reading->start = hf_alloc((count_holds(text) + 1) * sizeof *reading->start);
-    if (reading->start == NULL) {
-        reading->status = HF_ENOMEM;
-        return;
-    }
-    reading->start_count = read_holds(reading, text, reading->start);
-}
-
-void hf_deadlock_reading_begin_lock(struct hf_deadlock_reading *reading,
-                                    const char *name)
-{
-    size_t index;
-
-    reading->follows_holders = true;
-    if (add_lock(reading, name, &index))
-        reading->is_semaphore[index] = true;
-}
-
-/* ------------------------------------------------------ the next queue -- */
-
-/* Is there a ticket with the first digits ${id} in ${queue}? */
-static bool has_id(const struct hf_deadlock_queue *queue, uint32_t id)
-{
-    for (size_t i = 0; i < queue->count; i++) {
-        if (hf_ticket_text_hold_id(&queue->tickets[i].id) == id)
+    for (; next != 0; next = reading->locks.locks[*index].same_hash) {
+        *index = next - 1;
+        if (strcmp(reading->locks.locks[*index].name, name) == 0)
             return true;
     }
     return false;
 }
 
-/* ${count} ${holds} name tickets: those that are not in the queue of a lock may
- * be leases of a semaphore of that name. */
-static void find_semaphores(struct hf_deadlock_reading *reading,
-                            const struct hf_deadlock_hold *holds, size_t count)
+/* The same, but a new lock is added.  False if there are too many, or no
+ * memory. */
+static bool add_lock(struct hf_deadlock_reading *reading, const char *name,
+                     size_t *index)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t lock = holds[i].lock;
+    struct hf_deadlock_locks *locks = &reading->locks;
+    size_t *bucket = bucket_of(reading, name);
+    const char *copy;
 
-        if (reading->is_read[lock][HF_DEADLOCK_LOCK] &&
-            !has_id(&reading->storage[lock].queues[HF_DEADLOCK_LOCK],
-                    holds[i].id))
-            reading->is_semaphore[lock] = true;
-    }
+    if (find_lock(reading, name, index))
+        return true;
+    copy = grow_locks(reading) ? copy_text(reading, name) : "";
+    if (reading->status != HF_OK)
+        return false;
+    *index = locks->count++;
+    locks->locks[*index] =
+        (struct hf_deadlock_lock){.name = copy, .same_hash = *bucket};
+    *bucket = *index + 1;
+    return true;
 }
 
-/* Do so with all holds that are known. */
-static void find_all_semaphores(struct hf_deadlock_reading *reading)
-{
-    find_semaphores(reading, reading->start, reading->start_count);
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            const struct hf_deadlock_queue *queue =
-                &reading->storage[i].queues[role];
+/* -------------------------------------------------------------- requests -- */
 
-            for (size_t k = 0; k < queue->count; k++)
-                find_semaphores(reading, queue->tickets[k].holds,
-                                queue->tickets[k].hold_count);
+/* Have the queue of that lock and role be asked for, with ${texts}. */
+static void request(struct hf_deadlock_reading *reading, size_t lock,
+                    enum hf_deadlock_role role, struct hf_text_range texts)
+{
+    struct hf_deadlock_request *larger;
+    size_t room = reading->request_room == 0 ? 16 : 2 * reading->request_room;
+
+    if (reading->request_count == HF_DEADLOCK_QUEUES_MAX) {
+        reading->status = HF_EFULL;
+        return;
+    }
+    if (reading->request_count == reading->request_room) {
+        larger = hf_realloc(reading->requests, room * sizeof *larger);
+        if (larger == NULL) {
+            reading->status = HF_ENOMEM;
+            return;
         }
+        reading->requests = larger;
+        reading->request_room = room;
     }
+    reading->requests[reading->request_count++] =
+        (struct hf_deadlock_request){lock, role, texts};
 }
 
-/* Is the queue of that lock and role wanted, and not read yet? */
-static bool is_due(const struct hf_deadlock_reading *reading, size_t lock,
-                   int role)
+/* The same for the first time.  Most tickets are not reached, so no text is
+ * wanted but those of the first of an entry queue. */
+static void request_queue(struct hf_deadlock_reading *reading, size_t lock,
+                          enum hf_deadlock_role role)
 {
-    return !reading->is_read[lock][role] &&
-           (role == HF_DEADLOCK_LOCK || reading->is_semaphore[lock]);
+    const struct hf_text_range none = {UINT64_MAX, 1};
+    const struct hf_text_range page = {0, HF_DEADLOCK_PAGE};
+    bool *is_asked = &reading->locks.locks[lock].is_asked[role];
+
+    if (!*is_asked)
+        request(reading, lock, role, role == HF_DEADLOCK_ENTRY ? page : none);
+    *is_asked = true;
 }
 
-/* Ask for it. */
-static bool ask(struct hf_deadlock_reading *reading, size_t lock, int role,
-                char queue[HF_DEADLOCK_QUEUE_NAME_BYTES])
+/* Something of ${lock} is held by a ticket that is not in its queue. */
+static void request_semaphore(struct hf_deadlock_reading *reading, size_t lock)
+{
+    reading->locks.locks[lock].is_semaphore = true;
+    request_queue(reading, lock, HF_DEADLOCK_LEASES);
+    request_queue(reading, lock, HF_DEADLOCK_ENTRY);
+}
+
+bool hf_deadlock_reading_next(struct hf_deadlock_reading *reading,
+                              char queue[HF_DEADLOCK_QUEUE_NAME_BYTES],
+                              struct hf_text_range *texts)
 {
     static const char *const below[HF_DEADLOCK_ROLES] = {
         [HF_DEADLOCK_LOCK] = "",
         [HF_DEADLOCK_LEASES] = HF_QUEUE_LEASES,
         [HF_DEADLOCK_ENTRY] = HF_QUEUE_LOCKS,
     };
+    const struct hf_deadlock_request *next;
 
-    if (reading->queue_count == HF_DEADLOCK_QUEUES_MAX) {
-        reading->status = HF_EFULL;
+    if (reading->status != HF_OK ||
+        reading->next_request == reading->request_count)
         return false;
-    }
-    reading->queue_count++;
-    reading->lock = lock;
-    reading->role = (enum hf_deadlock_role)role;
+    next = &reading->requests[reading->next_request++];
+    *texts = next->texts;
     (void)snprintf(queue, HF_DEADLOCK_QUEUE_NAME_BYTES, "%s%s",
-                   reading->storage[lock].name, below[role]);
+                   reading->locks.locks[next->lock].name, below[next->role]);
     return true;
 }
 
-bool hf_deadlock_reading_next(struct hf_deadlock_reading *reading,
-                              char queue[HF_DEADLOCK_QUEUE_NAME_BYTES])
+size_t hf_deadlock_reading_lists(const struct hf_deadlock_reading *reading)
 {
-    if (reading->status != HF_OK)
-        return false;
-    find_all_semaphores(reading);
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            if (is_due(reading, i, role))
-                return ask(reading, i, role, queue);
-        }
+    return reading->next_request;
+}
+
+/* ------------------------------------------------------ what is reached -- */
+
+static void reach(struct hf_deadlock_reading *reading,
+                  struct hf_deadlock_ticket *ticket);
+
+/* Reach those behind the ticket at ${index} of ${queue} in whose way it is, if
+ * they wait. */
+static void reach_behind(struct hf_deadlock_reading *reading,
+                         struct hf_deadlock_queue *queue, size_t index)
+{
+    const struct hf_deadlock_ticket *ahead = &queue->tickets[index];
+    size_t *end = ahead->kind == HF_TICKET_READ ? &queue->reached_writers
+                                                : &queue->reached_all;
+    size_t from = index + 1, to = *end;
+
+    if (from >= to)
+        return;
+    *end = from;
+    for (size_t i = from; i < to; i++) {
+        if (!queue->tickets[i].admitted &&
+            hf_deadlock_stands_in_way(ahead, &queue->tickets[i]))
+            reach(reading, &queue->tickets[i]);
     }
-    return false;
+}
+
+/* Reach all of ${queue} that wait; ${holders}: and those that hold. */
+static void reach_all(struct hf_deadlock_reading *reading,
+                      struct hf_deadlock_queue *queue, bool holders)
+{
+    size_t count = queue->reached_all;
+
+    queue->reached_all = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (holders || !queue->tickets[i].admitted)
+            reach(reading, &queue->tickets[i]);
+    }
+}
+
+/* The queue of the lock that ${hold} is about was read: reach those that wait
+ * for it.  If there is no such ticket, it may be one of a semaphore; or it has
+ * gone meanwhile, and then it does no harm to look at all that wait. */
+static void reach_waiters(struct hf_deadlock_reading *reading,
+                          const struct hf_deadlock_hold *hold)
+{
+    struct hf_deadlock_lock *lock = &reading->locks.locks[hold->lock];
+    struct hf_deadlock_ticket *ticket =
+        *hf_deadlock_bucket(&reading->locks, hold->lock, hold->id);
+    bool found = false;
+
+    for (; ticket != NULL; ticket = ticket->same_hash) {
+        if (ticket->lock != hold->lock || ticket->role != HF_DEADLOCK_LOCK ||
+            hf_ticket_text_hold_id(&ticket->id) != hold->id)
+            continue;
+        found = true;
+        reach_behind(reading, &lock->queues[HF_DEADLOCK_LOCK], ticket->index);
+    }
+    if (found)
+        return;
+    reach_all(reading, &lock->queues[HF_DEADLOCK_LOCK], false);
+    reach_all(reading, &lock->queues[HF_DEADLOCK_ENTRY], false);
+    request_semaphore(reading, hold->lock);
+}
+
+/* The owner of ${ticket} holds what .holds says: go on with that. */
+static void follow(struct hf_deadlock_reading *reading,
+                   struct hf_deadlock_ticket *ticket)
+{
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        struct hf_deadlock_hold *hold = &ticket->holds[i];
+        struct hf_deadlock_lock *lock = &reading->locks.locks[hold->lock];
+
+        hold->next = lock->holds;
+        lock->holds = hold;
+        if (lock->is_read[HF_DEADLOCK_LOCK])
+            reach_waiters(reading, hold);
+        else
+            request_queue(reading, hold->lock, HF_DEADLOCK_LOCK);
+    }
+}
+
+/* Read the word ${key} of ${ticket}, which lists locks, behind the holds that
+ * it has. */
+static void read_word(struct hf_deadlock_reading *reading,
+                      struct hf_deadlock_ticket *ticket, const char *key,
+                      bool possible)
+{
+    struct hf_ticket_holds rest = hf_ticket_text_list(ticket->text, key);
+    struct hf_ticket_hold hold;
+
+    while (hf_ticket_text_next_hold(&rest, &hold)) {
+        struct hf_deadlock_hold *to = &ticket->holds[ticket->hold_count];
+
+        if (reading->hold_count++ == HF_DEADLOCK_TICKETS_MAX)
+            reading->status = HF_EFULL;
+        if (reading->status != HF_OK ||
+            !add_lock(reading, hold.name, &to->lock))
+            return;
+        to->id = hold.id;
+        to->possible = possible;
+        ticket->hold_count++;
+    }
+}
+
+/* Read what ${ticket} says is held. */
+static void read_holds(struct hf_deadlock_reading *reading,
+                       struct hf_deadlock_ticket *ticket)
+{
+    struct hf_ticket_holds holds = hf_ticket_text_list(ticket->text, "holds");
+    struct hf_ticket_holds outer = hf_ticket_text_list(ticket->text, "outer");
+    const char *value;
+    size_t length, most;
+
+    if (!reading->wide ||
+        hf_ticket_text_find(ticket->text, "ends", &value, &length))
+        outer.length = 0;
+    /* Each takes more than its digits. */
+    most = (holds.length + outer.length) / HF_TICKET_HOLD_DIGITS;
+    if (most == 0 || (ticket->holds = allocate(
+                          reading, most * sizeof *ticket->holds)) == NULL)
+        return;
+    read_word(reading, ticket, "holds", false);
+    if (outer.length > 0)
+        read_word(reading, ticket, "outer", true);
+}
+
+static bool is_subject(const struct hf_deadlock_reading *reading,
+                       const struct hf_deadlock_ticket *ticket)
+{
+    return reading->has_subject &&
+           hf_ticket_id_equal(&ticket->id, &reading->subject);
+}
+
+/* The subject was reached: its text comes next, because that may close a circle
+ * and then nothing else need be read. */
+static void request_subject(struct hf_deadlock_reading *reading,
+                            const struct hf_deadlock_ticket *ticket)
+{
+    struct hf_deadlock_request *next, first;
+
+    request(reading, ticket->lock, ticket->role,
+            (struct hf_text_range){ticket->sequence, 1});
+    if (reading->status != HF_OK)
+        return;
+    next = &reading->requests[reading->next_request];
+    first = reading->requests[reading->request_count - 1];
+    reading->requests[reading->request_count - 1] = *next;
+    *next = first;
+}
+
+/* Ask for a page of the texts of the queue of ${ticket}, from that one on. */
+static void request_texts(struct hf_deadlock_reading *reading,
+                          const struct hf_deadlock_ticket *ticket)
+{
+    struct hf_deadlock_queue *queue =
+        &reading->locks.locks[ticket->lock].queues[ticket->role];
+
+    if (queue->awaits_texts)
+        return;
+    queue->awaits_texts = true;
+    request(reading, ticket->lock, ticket->role,
+            (struct hf_text_range){ticket->sequence, HF_DEADLOCK_PAGE});
+}
+
+/* ${ticket} was reached and is read: it is to be followed. */
+static void add_reached(struct hf_deadlock_reading *reading,
+                        struct hf_deadlock_ticket *ticket)
+{
+    if (is_subject(reading, ticket))
+        reading->closed = true;
+    ticket->next = NULL;
+    if (reading->last_reached == NULL)
+        reading->first_reached = ticket;
+    else
+        reading->last_reached->next = ticket;
+    reading->last_reached = ticket;
+}
+
+/* Something waits for the owner of ${ticket}, or it is to be looked at for
+ * another reason. */
+static void reach(struct hf_deadlock_reading *reading,
+                  struct hf_deadlock_ticket *ticket)
+{
+    if (ticket->reached)
+        return;
+    ticket->reached = true;
+    if (ticket->unread && is_subject(reading, ticket))
+        request_subject(reading, ticket);
+    else if (ticket->unread)
+        request_texts(reading, ticket);
+    else
+        add_reached(reading, ticket);
+}
+
+/* Follow what was reached.  A ticket is reached once, so this ends. */
+static void follow_all(struct hf_deadlock_reading *reading)
+{
+    struct hf_deadlock_ticket *ticket;
+
+    while ((ticket = reading->first_reached) != NULL) {
+        struct hf_deadlock_queue *queue =
+            &reading->locks.locks[ticket->lock].queues[ticket->role];
+
+        if ((reading->first_reached = ticket->next) == NULL)
+            reading->last_reached = NULL;
+        if (ticket->index == queue->first && !ticket->admitted)
+            reach_behind(reading, queue, ticket->index);
+        read_holds(reading, ticket);
+        follow(reading, ticket);
+    }
 }
 
 /* ----------------------------------------------------------------- lists -- */
-
-/* Memory for a copy of ${snapshot}: the tickets, their holds, their texts. */
-static struct hf_deadlock_list *allocate(const struct hf_snapshot *snapshot,
-                                         char **text)
-{
-    size_t holds = 1, bytes = 1;
-    struct hf_deadlock_list *list;
-
-    for (size_t i = 0; i < snapshot->count; i++) {
-        holds += count_holds(snapshot->tickets[i].payload);
-        bytes += strlen(snapshot->tickets[i].payload) + 1;
-    }
-    list = hf_alloc(sizeof *list + snapshot->count * sizeof list->tickets[0] +
-                    holds * sizeof *list->holds + bytes);
-    if (list == NULL)
-        return NULL;
-    list->holds = (void *)(list->tickets + snapshot->count);
-    *text = (char *)(list->holds + holds);
-    return list;
-}
 
 /* The number that the word ${key} of ${text} says, or the greatest that
  * fits. */
@@ -204,139 +407,366 @@ static uint32_t small_number(const char *text, const char *key)
     return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* Copy ${ticket}, whose text was copied to ${text}. */
-static struct hf_deadlock_ticket copy_ticket(const struct hf_ticket *ticket,
-                                             const char *text)
+/* Is ${text} one to keep?  Only those that lead on are needed, and to show a
+ * deadlock to people all. */
+static bool keeps(const struct hf_deadlock_reading *reading, const char *text)
 {
-    uint32_t permits = small_number(text, "permits");
+    return reading->wide || hf_ticket_text_list(text, "holds").length > 0;
+}
+
+/* Was the text of ${from} read, by a list with ${texts} that has ${taken} of
+ * those ahead?  An engine that reads a queue at one instant need not say so. */
+static bool is_unread(const struct hf_deadlock_reading *reading,
+                      const struct hf_ticket *from,
+                      const struct hf_text_range *texts, size_t *taken)
+{
+    bool wanted = hf_text_range_wants(texts, from->sequence, *taken);
+
+    *taken += wanted;
+    return from->unread ||
+           (!reading->wide && !wanted && from->payload[0] == '\0');
+}
+
+/* Set what ${from} says of ${ticket}; ${text} has room for a copy of its text,
+ * if that is kept.  Returns the bytes of the copy. */
+static size_t read_ticket(const struct hf_deadlock_reading *reading,
+                          struct hf_deadlock_ticket *ticket,
+                          const struct hf_ticket *from, char *text)
+{
+    uint32_t permits = small_number(from->payload, "permits");
     const char *value;
     size_t length;
 
-    return (struct hf_deadlock_ticket){
-        .id = ticket->id,
-        .token = ticket->token,
-        .kind = ticket->kind,
-        .weight = ticket->weight,
-        .is_ours = hf_ticket_text_is_ours(text),
-        .detects = hf_ticket_text_find(text, "detect", &value, &length),
-        .limit = small_number(text, "limit"),
-        .permits = permits > 0 ? permits : 1,
-        .text = text,
-    };
+    ticket->token = from->token;
+    ticket->unread = false;
+    ticket->is_ours = hf_ticket_text_is_ours(from->payload);
+    ticket->detects =
+        hf_ticket_text_find(from->payload, "detect", &value, &length);
+    ticket->limit = small_number(from->payload, "limit");
+    ticket->permits = permits > 0 ? permits : 1;
+    if (!keeps(reading, from->payload))
+        return 0;
+    length = strlen(from->payload) + 1;
+    ticket->text = memcpy(text, from->payload, length);
+    return length;
 }
 
-/* Does the search go on from what the owner of the ticket at ${index} holds?
- * Only owners that wait matter; those at the head of a lock's queue do not. */
-static bool is_followed(const struct hf_deadlock_reading *reading,
-                        const struct hf_snapshot *snapshot, size_t index)
+/* The bytes of all texts of ${snapshot} that are kept. */
+static size_t count_bytes(const struct hf_deadlock_reading *reading,
+                          const struct hf_snapshot *snapshot)
 {
-    if (reading->follows_holders && reading->lock == 0)
-        return true;
-    if (reading->role == HF_DEADLOCK_LEASES)
-        return false;
-    if (reading->role == HF_DEADLOCK_ENTRY || index == 0)
-        return reading->role == HF_DEADLOCK_ENTRY;
-    for (size_t i = 0; i < index; i++) {
-        if (snapshot->tickets[i].kind != HF_TICKET_READ)
-            return true;
+    size_t bytes = 1;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (keeps(reading, snapshot->tickets[i].payload))
+            bytes += strlen(snapshot->tickets[i].payload) + 1;
     }
-    return snapshot->tickets[index].kind != HF_TICKET_READ;
+    return bytes;
 }
 
-/* Copy ${snapshot} to ${list}, and return how many tickets that are.  Leases
- * are in queues of leases only: in kazoo's layout a lock and the leases of a
- * semaphore are in one directory, which the lists of both show. */
-static size_t copy_tickets(struct hf_deadlock_reading *reading,
-                           const struct hf_snapshot *snapshot,
-                           struct hf_deadlock_list *list, char *text)
+/* Copy ${snapshot} to ${queue}.  Leases are in queues of leases only: in
+ * kazoo's layout a lock and the leases of a semaphore are in one directory,
+ * which the lists of both show. */
+static void copy_tickets(struct hf_deadlock_reading *reading,
+                         const struct hf_snapshot *snapshot,
+                         struct hf_deadlock_queue *queue,
+                         const struct hf_deadlock_request *of, char *text)
 {
-    struct hf_deadlock_hold *holds = list->holds;
-    size_t count = 0;
+    size_t taken = 0;
 
     for (size_t i = 0; i < snapshot->count; i++) {
         const struct hf_ticket *from = &snapshot->tickets[i];
-        struct hf_deadlock_ticket *ticket = &list->tickets[count];
-        size_t bytes = strlen(from->payload) + 1;
+        struct hf_deadlock_ticket *ticket = &queue->tickets[queue->count];
+        bool unread = is_unread(reading, from, &of->texts, &taken);
+        struct hf_deadlock_ticket **bucket = hf_deadlock_bucket(
+            &reading->locks, of->lock, hf_ticket_text_hold_id(&from->id));
 
-        if ((from->kind == HF_TICKET_LEASE) !=
-            (reading->role == HF_DEADLOCK_LEASES))
+        if ((from->kind == HF_TICKET_LEASE) != (of->role == HF_DEADLOCK_LEASES))
             continue;
-        count++;
-        memcpy(text, from->payload, bytes);
-        *ticket = copy_ticket(from, text);
-        if (is_followed(reading, snapshot, i)) {
-            ticket->holds = holds;
-            ticket->hold_count = read_holds(reading, text, holds);
-            holds += ticket->hold_count;
-        }
-        text += bytes;
+        *ticket = (struct hf_deadlock_ticket){
+            .id = from->id,
+            .sequence = from->sequence,
+            .kind = from->kind,
+            .weight = from->weight,
+            .text = "",
+            .lock = of->lock,
+            .role = of->role,
+            .index = queue->count++,
+            .same_hash = *bucket,
+        };
+        text += read_ticket(reading, ticket, from, text);
+        ticket->unread = unread;
+        *bucket = ticket;
     }
-    return count;
+}
+
+/* Set .first of ${queue}, which is that of a lock: the first writer that may
+ * be blocked, if readers are at the head.  Else none: who waits behind another
+ * waits for the head too. */
+static void find_first(struct hf_deadlock_queue *queue)
+{
+    const struct hf_deadlock_ticket *tickets = queue->tickets;
+    size_t first = 0;
+
+    while (first < queue->count &&
+           (tickets[first].kind == HF_TICKET_READ ||
+            (first > 0 && !tickets[first].is_ours && !tickets[first].unread)))
+        first++;
+    queue->first = first > 0 ? first : queue->count;
+}
+
+/* A queue was read for the first time. */
+static void read_queue(struct hf_deadlock_reading *reading,
+                       const struct hf_snapshot *snapshot,
+                       const struct hf_deadlock_request *of)
+{
+    struct hf_deadlock_lock *lock = &reading->locks.locks[of->lock];
+    struct hf_deadlock_queue *queue = &lock->queues[of->role];
+    struct hf_deadlock_hold *hold;
+    char *text;
+
+    reading->ticket_count += snapshot->count;
+    if (reading->ticket_count > HF_DEADLOCK_TICKETS_MAX) {
+        reading->status = HF_EFULL;
+        return;
+    }
+    queue->tickets =
+        allocate(reading, (snapshot->count + 1) * sizeof *queue->tickets);
+    text = allocate(reading, count_bytes(reading, snapshot));
+    if (reading->status != HF_OK)
+        return;
+    copy_tickets(reading, snapshot, queue, of, text);
+    hf_deadlock_admit(queue, of->role);
+    if (of->role == HF_DEADLOCK_LOCK)
+        find_first(queue);
+    else
+        queue->first = queue->count;
+    queue->reached_all = queue->reached_writers = queue->count;
+    lock->is_read[of->role] = true;
+    if (reading->wide && of->lock == 0)
+        reach_all(reading, queue, true);
+    else if (of->role == HF_DEADLOCK_ENTRY && lock->holds != NULL)
+        reach_all(reading, queue, false);
+    for (hold = lock->holds; of->role == HF_DEADLOCK_LOCK && hold != NULL;
+         hold = hold->next)
+        reach_waiters(reading, hold);
+}
+
+/* The free permits at which ${ticket} can go, of all that its semaphore has. */
+static int64_t goes_at(const struct hf_deadlock_ticket *ticket)
+{
+    return (int64_t)ticket->limit - ticket->permits;
+}
+
+/* May the subject, which is at ${index} of ${queue}, be the first in the way of
+ * those behind it?  In an entry queue not if one of ours is ahead that lacks
+ * permits whenever the subject does. */
+static bool may_be_first(const struct hf_deadlock_reading *reading,
+                         const struct hf_deadlock_queue *queue, size_t index,
+                         enum hf_deadlock_role role)
+{
+    if (role == HF_DEADLOCK_LOCK)
+        return index == queue->first;
+    for (size_t i = 0; i < index; i++) {
+        const struct hf_deadlock_ticket *ahead = &queue->tickets[i];
+
+        if (ahead->is_ours && ahead->limit > 0 &&
+            goes_at(ahead) <= goes_at(reading->start))
+            return false;
+    }
+    return true;
+}
+
+/* The subject waits, and may be in the way of others though nobody has reached
+ * it: it is what the search is about. */
+static void follow_subject(struct hf_deadlock_reading *reading,
+                           const struct hf_deadlock_request *of)
+{
+    struct hf_deadlock_queue *queue =
+        &reading->locks.locks[of->lock].queues[of->role];
+
+    if (of->lock != 0 || !reading->has_subject ||
+        of->role == HF_DEADLOCK_LEASES)
+        return;
+    for (size_t i = 0; i < queue->count; i++) {
+        if (!hf_ticket_id_equal(&queue->tickets[i].id, &reading->subject))
+            continue;
+        if (may_be_first(reading, queue, i, of->role))
+            reach_behind(reading, queue, i);
+        return;
+    }
+}
+
+/* Texts of a queue have come that was read before. */
+static void read_texts(struct hf_deadlock_reading *reading,
+                       const struct hf_snapshot *snapshot,
+                       const struct hf_deadlock_request *of)
+{
+    struct hf_deadlock_queue *queue =
+        &reading->locks.locks[of->lock].queues[of->role];
+    char *text = allocate(reading, count_bytes(reading, snapshot));
+    uint64_t last = of->texts.from;
+    size_t taken = 0;
+
+    for (size_t i = 0; text != NULL && i < snapshot->count; i++) {
+        const struct hf_ticket *from = &snapshot->tickets[i];
+        bool unread = is_unread(reading, from, &of->texts, &taken);
+        struct hf_deadlock_ticket *ticket = *hf_deadlock_bucket(
+            &reading->locks, of->lock, hf_ticket_text_hold_id(&from->id));
+
+        while (ticket != NULL &&
+               (ticket->lock != of->lock || ticket->role != of->role ||
+                !hf_ticket_id_equal(&ticket->id, &from->id)))
+            ticket = ticket->same_hash;
+        if (ticket == NULL || !ticket->unread || unread)
+            continue;
+        text += read_ticket(reading, ticket, from, text);
+        last = from->sequence > last ? from->sequence : last;
+        if (ticket->reached)
+            add_reached(reading, ticket);
+    }
+    if (of->texts.count == 1)
+        return; /* the subject's alone */
+    queue->awaits_texts = false;
+    for (size_t i = 0; i < queue->count; i++) {
+        struct hf_deadlock_ticket *ticket = &queue->tickets[i];
+
+        if (ticket->reached && ticket->unread && ticket->sequence > last) {
+            request_texts(reading, ticket);
+            return;
+        }
+    }
 }
 
 void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
                                 const struct hf_snapshot *snapshot)
 {
-    struct hf_deadlock_list *list;
-    char *text;
+    const struct hf_deadlock_request of =
+        reading->requests[reading->next_request - 1];
 
-    reading->is_read[reading->lock][reading->role] = true;
-    if (snapshot->count > HF_DEADLOCK_TICKETS_MAX) {
-        reading->status = HF_EFULL;
-        return;
+    if (reading->locks.locks[of.lock].is_read[of.role])
+        read_texts(reading, snapshot, &of);
+    else
+        read_queue(reading, snapshot, &of);
+    if (reading->status == HF_OK) {
+        follow_subject(reading, &of);
+        follow_all(reading);
     }
-    if ((list = allocate(snapshot, &text)) == NULL) {
-        reading->status = HF_ENOMEM;
+}
+
+/* ----------------------------------------------------------------- begin -- */
+
+void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
+                               const char *name, bool is_semaphore,
+                               const struct hf_ticket_id *subject,
+                               const char *text)
+{
+    struct hf_deadlock_ticket *start = allocate(reading, sizeof *start);
+    const struct hf_ticket from = {.payload = text};
+    char *copy = allocate(reading, strlen(text) + 1);
+    size_t index;
+
+    if (reading->status != HF_OK || !add_lock(reading, name, &index))
         return;
-    }
-    list->next = reading->lists;
-    reading->lists = list;
-    reading->storage[reading->lock].queues[reading->role] =
-        (struct hf_deadlock_queue){list->tickets,
-                                   copy_tickets(reading, snapshot, list, text)};
+    reading->subject = *subject;
+    reading->has_subject = true;
+    reading->start = start;
+    start->text = "";
+    (void)read_ticket(reading, start, &from, copy);
+    read_holds(reading, start);
+    follow(reading, start);
+    request_queue(reading, index, HF_DEADLOCK_LOCK);
+    if (is_semaphore)
+        request_semaphore(reading, index);
+}
+
+void hf_deadlock_reading_begin_lock(struct hf_deadlock_reading *reading,
+                                    const char *name)
+{
+    size_t index;
+
+    reading->wide = true;
+    if (!add_lock(reading, name, &index))
+        return;
+    request_queue(reading, index, HF_DEADLOCK_LOCK);
+    request_semaphore(reading, index);
 }
 
 /* ---------------------------------------------------------- two readings -- */
 
-/* The queue of ${reading} with that role, of the lock called ${name}; NULL: it
- * was not read. */
-static const struct hf_deadlock_queue *
-find_queue(const struct hf_deadlock_reading *reading, const char *name,
-           int role)
+/* The ticket of ${reading} that is like ${ticket}, which is in a queue of the
+ * lock called ${name}; NULL: none. */
+static struct hf_deadlock_ticket *
+find_like(struct hf_deadlock_reading *reading, const char *name,
+          const struct hf_deadlock_ticket *ticket)
 {
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        if (strcmp(reading->storage[i].name, name) == 0)
-            return &reading->storage[i].queues[role];
-    }
-    return NULL;
+    struct hf_deadlock_ticket *found;
+    size_t lock;
+
+    if (!find_lock(reading, name, &lock))
+        return NULL;
+    found = *hf_deadlock_bucket(&reading->locks, lock,
+                                hf_ticket_text_hold_id(&ticket->id));
+    while (found != NULL &&
+           (found->lock != lock || found->role != ticket->role ||
+            !hf_ticket_id_equal(&found->id, &ticket->id)))
+        found = found->same_hash;
+    return found;
 }
 
-/* Is there a ticket with the id ${id} in ${queue}, which may be NULL? */
-static bool is_in(const struct hf_deadlock_queue *queue,
-                  const struct hf_ticket_id *id)
+/* Does ${ticket} of ${before} say ${hold}, which is about the lock called
+ * ${name}, and that it is as certain? */
+static bool says(const struct hf_deadlock_reading *before,
+                 const struct hf_deadlock_ticket *ticket,
+                 const struct hf_deadlock_hold *hold, const char *name)
 {
-    for (size_t i = 0; queue != NULL && i < queue->count; i++) {
-        if (hf_ticket_id_equal(&queue->tickets[i].id, id))
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        const struct hf_deadlock_hold *old = &ticket->holds[i];
+
+        if (old->id == hold->id && old->possible <= hold->possible &&
+            strcmp(before->locks.locks[old->lock].name, name) == 0)
             return true;
     }
     return false;
 }
 
-void hf_deadlock_reading_keep(struct hf_deadlock_reading *reading,
-                              const struct hf_deadlock_reading *before)
+/* Take out of ${ticket} what it did not say before. */
+static void keep_holds(const struct hf_deadlock_reading *reading,
+                       struct hf_deadlock_ticket *ticket,
+                       const struct hf_deadlock_reading *before,
+                       const struct hf_deadlock_ticket *old)
 {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ticket->hold_count; i++) {
+        const char *name = reading->locks.locks[ticket->holds[i].lock].name;
+
+        if (says(before, old, &ticket->holds[i], name))
+            ticket->holds[kept++] = ticket->holds[i];
+    }
+    ticket->hold_count = kept;
+}
+
+void hf_deadlock_reading_keep(struct hf_deadlock_reading *reading,
+                              struct hf_deadlock_reading *before)
+{
+    hf_deadlock_index(&before->locks);
     for (size_t i = 0; i < reading->locks.count; i++) {
-        struct hf_deadlock_lock *lock = &reading->storage[i];
+        struct hf_deadlock_lock *lock = &reading->locks.locks[i];
 
         for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
             struct hf_deadlock_queue *queue = &lock->queues[role];
-            const struct hf_deadlock_queue *old =
-                find_queue(before, lock->name, role);
             size_t kept = 0;
 
             for (size_t k = 0; k < queue->count; k++) {
-                if (is_in(old, &queue->tickets[k].id))
-                    queue->tickets[kept++] = queue->tickets[k];
+                struct hf_deadlock_ticket *ticket = &queue->tickets[k];
+                const struct hf_deadlock_ticket *old =
+                    find_like(before, lock->name, ticket);
+
+                if (old == NULL)
+                    continue;
+                keep_holds(reading, ticket, before, old);
+                queue->tickets[kept++] = *ticket;
             }
             queue->count = kept;
         }
@@ -349,7 +779,8 @@ hf_deadlock_reading_find(struct hf_deadlock_reading *reading,
 {
     for (size_t i = 0; i < reading->locks.count; i++) {
         for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue = &reading->storage[i].queues[role];
+            struct hf_deadlock_queue *queue =
+                &reading->locks.locks[i].queues[role];
 
             for (size_t k = 0; k < queue->count; k++) {
                 if (hf_ticket_id_equal(&queue->tickets[k].id, id))
@@ -362,14 +793,13 @@ hf_deadlock_reading_find(struct hf_deadlock_reading *reading,
 
 void hf_deadlock_reading_free(struct hf_deadlock_reading *reading)
 {
-    struct hf_deadlock_list *next;
+    struct hf_deadlock_block *next;
 
-    for (; reading->lists != NULL; reading->lists = next) {
-        next = reading->lists->next;
-        hf_free(reading->lists);
+    for (; reading->blocks != NULL; reading->blocks = next) {
+        next = reading->blocks->next;
+        hf_free(reading->blocks);
     }
-    for (size_t i = 0; i < reading->locks.count; i++)
-        hf_free((char *)(uintptr_t)reading->storage[i].name);
-    hf_free(reading->start);
+    hf_free(reading->locks.locks);
+    hf_free(reading->requests);
     memset(reading, 0, sizeof *reading);
 }

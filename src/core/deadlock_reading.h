@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One reading of queues, backwards from a ticket that waits: its own queue,
- * because others wait behind it; those of the locks that its owner holds; then
- * those of the locks that the waiters there hold, and so on.  So it finds all
- * owners that wait for the first one, without a list of all names.  It copies
- * what it needs of each list.
+ * One reading of queues, backwards from a ticket that waits: those of the locks
+ * that its owner holds; then those of the locks that the owners hold who wait
+ * there, and so on.  So it finds all owners that wait for the first one,
+ * without a list of all names.  It reads only what can be part of a circle:
+ *
+ *  - Only a ticket that was reached leads on, and only by what it says is held.
+ *    A ticket is reached if it waits behind one that the owner of a reached
+ *    ticket holds.
+ *  - A ticket that waits stands itself in the way of others only if it is the
+ *    first writer behind readers, or the first of an entry queue.  Who waits
+ *    behind any other waits for somebody ahead of it too.
+ *  - The text of a ticket is read once it was reached, a page at a time.
+ *
+ * It copies what it needs of each list.  All that it does costs the logarithm
+ * of what it has read, or less.
  */
 #ifndef HF_CORE_DEADLOCK_READING_H
 #define HF_CORE_DEADLOCK_READING_H
@@ -15,38 +25,54 @@
 /* The room for the name of a queue. */
 #define HF_DEADLOCK_QUEUE_NAME_BYTES (HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES))
 
-/* A list that was copied; all in one allocation. */
-struct hf_deadlock_list {
-    struct hf_deadlock_list *next;
-    struct hf_deadlock_hold *holds;
-    struct hf_deadlock_ticket tickets[];
+/* The most texts of one list, where the engine reads them one by one. */
+#define HF_DEADLOCK_PAGE 256
+
+/* The buckets of the hash table of locks; a power of two. */
+#define HF_DEADLOCK_NAME_BUCKETS 512
+
+/* Something that was allocated, and is freed with the reading. */
+struct hf_deadlock_block {
+    struct hf_deadlock_block *next;
+    max_align_t bytes[];
+};
+
+/* A list that is to be asked for. */
+struct hf_deadlock_request {
+    size_t lock;
+    enum hf_deadlock_role role;
+    struct hf_text_range texts;
 };
 
 /* Zeroed before hf_deadlock_reading_begin(). */
 struct hf_deadlock_reading {
     struct hf_deadlock_locks locks;
-    struct hf_deadlock_lock storage[HF_DEADLOCK_QUEUES_MAX];
-    bool is_read[HF_DEADLOCK_QUEUES_MAX][HF_DEADLOCK_ROLES];
-    /* The queues of a semaphore of that name are wanted too: something of that
-     * name is held by a ticket that is not in the queue of the lock. */
-    bool is_semaphore[HF_DEADLOCK_QUEUES_MAX];
-    size_t queue_count; /* that were asked for */
-    struct hf_deadlock_list *lists;
-    /* What the first one holds. */
-    struct hf_deadlock_hold *start;
-    size_t start_count;
-    size_t lock; /* the queue that was asked for last */
-    enum hf_deadlock_role role;
-    /* Go on from what the owners of admitted tickets of the first lock hold,
-     * too: they may wait elsewhere. */
-    bool follows_holders;
+    size_t room;                            /* locks that fit */
+    size_t names[HF_DEADLOCK_NAME_BUCKETS]; /* one more than the first lock */
+    struct hf_deadlock_request *requests;   /* those from .next_request on are
+                                               to be asked for */
+    size_t request_count, request_room, next_request;
+    struct hf_deadlock_block *blocks;
+    size_t ticket_count, hold_count, byte_count;
+    /* Tickets that were reached and are to be followed. */
+    struct hf_deadlock_ticket *first_reached, *last_reached;
+    struct hf_ticket_id subject;      /* the ticket that it begins with */
+    struct hf_deadlock_ticket *start; /* what it said when the reading began */
+    bool has_subject;
+    /* It was reached and is read, since the last look at this: so there may be
+     * a circle. */
+    bool closed;
+    /* Go on from all tickets of the first lock, and from what is only possible
+     * (outer=). */
+    bool wide;
     hf_status status; /* HF_EFULL: more than the bounds; HF_ENOMEM */
 };
 
-/* Begin with a ticket that waits for the lock called ${name}, which may be a
- * semaphore, and that has the text ${text}. */
+/* Begin with the ticket ${subject}, which waits for the lock called ${name},
+ * which may be a semaphore, and that has the text ${text}. */
 void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
                                const char *name, bool is_semaphore,
+                               const struct hf_ticket_id *subject,
                                const char *text);
 
 /* Begin with the queues of the lock called ${name}, whatever it is, and with
@@ -54,23 +80,28 @@ void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
 void hf_deadlock_reading_begin_lock(struct hf_deadlock_reading *reading,
                                     const char *name);
 
-/* Write the name of the next queue to list to ${queue}.  False: there is none,
- * or .status is not HF_OK. */
+/* Write the name of the next queue to list to ${queue}, and which texts are
+ * wanted to ${texts}.  False: there is none, or .status is not HF_OK. */
 bool hf_deadlock_reading_next(struct hf_deadlock_reading *reading,
-                              char queue[HF_DEADLOCK_QUEUE_NAME_BYTES]);
+                              char queue[HF_DEADLOCK_QUEUE_NAME_BYTES],
+                              struct hf_text_range *texts);
 
 /* The detailed list of that queue has come. */
 void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
                                 const struct hf_snapshot *snapshot);
 
-/* Take all tickets out of ${reading} that ${before} has not found. */
+/* Take all tickets out of ${reading} that ${before} has not found, and what
+ * they did not say is held then. */
 void hf_deadlock_reading_keep(struct hf_deadlock_reading *reading,
-                              const struct hf_deadlock_reading *before);
+                              struct hf_deadlock_reading *before);
 
 /* The ticket with the id ${id}; NULL: none. */
 struct hf_deadlock_ticket *
 hf_deadlock_reading_find(struct hf_deadlock_reading *reading,
                          const struct hf_ticket_id *id);
+
+/* How many lists were asked for. */
+size_t hf_deadlock_reading_lists(const struct hf_deadlock_reading *reading);
 
 /* Free what it has allocated, and zero it. */
 void hf_deadlock_reading_free(struct hf_deadlock_reading *reading);

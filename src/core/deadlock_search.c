@@ -9,6 +9,10 @@
 #include "core/memory.h"
 #include "core/quote.h"
 
+/* One try nearly always finds a cycle: a ticket that is blocked waits for one,
+ * or for permits that there never are. */
+#define TRIES_MAX 64
+
 /* Begin the current reading. */
 static void begin_reading(struct hf_deadlock_search *search)
 {
@@ -16,7 +20,7 @@ static void begin_reading(struct hf_deadlock_search *search)
 
     if (search->text != NULL)
         hf_deadlock_reading_begin(reading, search->name, search->is_semaphore,
-                                  search->text);
+                                  &search->subject, search->text);
     else
         hf_deadlock_reading_begin_lock(reading, search->name);
 }
@@ -60,13 +64,22 @@ static void find_cycle_of_subject(struct hf_deadlock_search *search,
 static void find_first_cycle(struct hf_deadlock_search *search,
                              struct hf_deadlock_reading *reading)
 {
+    unsigned tries = 0;
+
     for (size_t i = 0; i < reading->locks.count; i++) {
         for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue = &reading->storage[i].queues[role];
+            struct hf_deadlock_queue *queue =
+                &reading->locks.locks[i].queues[role];
 
-            for (size_t k = 0; k < queue->count; k++) {
-                if (queue->tickets[k].blocked &&
-                    hf_deadlock_find_cycle(&reading->locks, &queue->tickets[k],
+            for (size_t k = 0; k < queue->count && tries < TRIES_MAX; k++) {
+                struct hf_deadlock_ticket *ticket = &queue->tickets[k];
+
+                if (!ticket->blocked)
+                    continue;
+                tries++;
+                ticket = hf_deadlock_follow(&reading->locks, ticket);
+                if (ticket != NULL &&
+                    hf_deadlock_find_cycle(&reading->locks, ticket,
                                            &search->cycle))
                     return;
             }
@@ -74,28 +87,52 @@ static void find_first_cycle(struct hf_deadlock_search *search,
     }
 }
 
-/* The current reading is complete: look for a cycle in it. */
+/* Look for a cycle in the current reading. */
 static void decide(struct hf_deadlock_search *search)
 {
     struct hf_deadlock_reading *reading = &search->readings[search->current];
 
     search->cycle.count = 0;
-    hf_deadlock_analyse(&reading->locks);
-    if (search->text != NULL)
+    search->possible = false;
+    hf_deadlock_analyse(&reading->locks, false);
+    if (search->text != NULL) {
         find_cycle_of_subject(search, reading);
-    else
-        find_first_cycle(search, reading);
+        return;
+    }
+    find_first_cycle(search, reading);
+    if (search->cycle.count > 0)
+        return;
+    search->possible = true;
+    hf_deadlock_analyse(&reading->locks, true);
+    find_first_cycle(search, reading);
+}
+
+/* Does the current reading go on?  Not once there is a circle through the
+ * subject. */
+static bool goes_on(struct hf_deadlock_search *search, char *queue,
+                    struct hf_text_range *texts)
+{
+    struct hf_deadlock_reading *reading = &search->readings[search->current];
+
+    if (reading->closed) {
+        reading->closed = false;
+        decide(search);
+        if (search->cycle.count > 0)
+            return false;
+    }
+    return hf_deadlock_reading_next(reading, queue, texts);
 }
 
 /* Most searches end after the first reading, because nothing is blocked. */
 bool hf_deadlock_search_next(struct hf_deadlock_search *search,
-                             char queue[HF_DEADLOCK_QUEUE_NAME_BYTES])
+                             char queue[HF_DEADLOCK_QUEUE_NAME_BYTES],
+                             struct hf_text_range *texts)
 {
     struct hf_deadlock_reading *first = &search->readings[0];
     struct hf_deadlock_reading *second = &search->readings[1];
 
     if (search->current == 0) {
-        if (hf_deadlock_reading_next(first, queue))
+        if (goes_on(search, queue, texts))
             return true;
         if (first->status != HF_OK)
             return false;
@@ -106,7 +143,7 @@ bool hf_deadlock_search_next(struct hf_deadlock_search *search,
         search->current = 1;
         begin_reading(search);
     }
-    if (hf_deadlock_reading_next(second, queue))
+    if (goes_on(search, queue, texts))
         return true;
     if (second->status != HF_OK)
         return false;
@@ -129,7 +166,7 @@ hf_status hf_deadlock_search_status(const struct hf_deadlock_search *search)
 const char *hf_deadlock_search_lock(const struct hf_deadlock_search *search,
                                     const struct hf_deadlock_ticket *waiter)
 {
-    return search->readings[search->current].storage[waiter->lock].name;
+    return search->readings[search->current].locks.locks[waiter->lock].name;
 }
 
 /* ------------------------------------------------------------------ text -- */

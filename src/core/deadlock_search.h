@@ -4,7 +4,9 @@
  * ended, and a verdict only about tickets that both have found.  Tickets do not
  * come back and what they say is held does not change while they wait.  So each
  * of them was there at the instant between the two readings, and all that the
- * verdict rests on stood at once.  (One reading could put together what never
+ * verdict rests on stood at once.  What a ticket says is held counts if it said
+ * so in both readings, because its text may be written again.  A reading ends
+ * as soon as it has a verdict.  (One reading could put together what never
  * stood together.)
  *
  * No I/O: it says which queue to list next.  Each list must show at least what
@@ -26,6 +28,7 @@ struct hf_deadlock_search {
     /* The verdict; no waiters: there is no deadlock, or it is not certain. Its
      * tickets are those of the last reading. */
     struct hf_deadlock_cycle cycle;
+    bool possible; /* the cycle needs what is only possible (outer=) */
 };
 
 /* Begin a search: is there a cycle with the ticket ${subject}, which waits for
@@ -37,14 +40,16 @@ hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
                                    const char *text);
 
 /* The same: is there a cycle with somebody who waits for the lock called
- * ${name}, or else one that they wait behind? */
+ * ${name}, or else one that they wait behind, or that is found beside it?  Also
+ * one that is only possible. */
 hf_status hf_deadlock_search_begin_lock(struct hf_deadlock_search *search,
                                         const char *name);
 
-/* Write the name of the next queue to list to ${queue}.  False: the search has
- * ended. */
+/* Write the name of the next queue to list to ${queue}, and which texts of it
+ * are wanted to ${texts}; more do no harm.  False: the search has ended. */
 bool hf_deadlock_search_next(struct hf_deadlock_search *search,
-                             char queue[HF_DEADLOCK_QUEUE_NAME_BYTES]);
+                             char queue[HF_DEADLOCK_QUEUE_NAME_BYTES],
+                             struct hf_text_range *texts);
 
 /* The detailed list of that queue has come. */
 void hf_deadlock_search_listed(struct hf_deadlock_search *search,

@@ -113,11 +113,11 @@ uint32_t hf_ticket_text_hold_id(const struct hf_ticket_id *id)
            (uint32_t)id->bytes[2] << 8 | id->bytes[3];
 }
 
-struct hf_ticket_holds hf_ticket_text_holds(const char *text)
+struct hf_ticket_holds hf_ticket_text_list(const char *text, const char *key)
 {
     struct hf_ticket_holds holds = {"", 0};
 
-    (void)hf_ticket_text_find(text, "holds", &holds.rest, &holds.length);
+    (void)hf_ticket_text_find(text, key, &holds.rest, &holds.length);
     return holds;
 }
 

@@ -50,14 +50,15 @@ struct hf_ticket_hold {
 /* These digits of ${id}. */
 uint32_t hf_ticket_text_hold_id(const struct hf_ticket_id *id);
 
-/* The part of holds= that was not read yet. */
+/* The part of such a list that was not read yet. */
 struct hf_ticket_holds {
     const char *rest;
     size_t length;
 };
 
-/* Begin to read holds= of ${text}; nothing if it says none. */
-struct hf_ticket_holds hf_ticket_text_holds(const char *text);
+/* Begin to read the word ${key} of ${text}, holds= or outer=; nothing if it
+ * says none. */
+struct hf_ticket_holds hf_ticket_text_list(const char *text, const char *key);
 
 /* Set ${hold} to the next one; false: there are no more.  What cannot be a hold
  * is skipped. */

@@ -41,6 +41,7 @@ struct hf_session_user {
 struct hf_client {
     struct hf_monitor monitor;
     struct hf_core core;
+    uint64_t deadlocks_cut;          /* of the core, as far as it was counted */
     const struct hf_engine_ops *ops; /* of the engine; set once */
     struct hf_engine *engine; /* NULL before it is open and after its end */
     /* The user's policy; the engine has a pointer to it. */

@@ -406,6 +406,30 @@ class Script(Workload):
         await wait.release()
 
 
+async def many_owners(pool, count):
+    """A deadlock of two."""
+    generator = random.Random(count)
+    owners = [pool.owners(1, generator)[0] for _ in range(count)]
+    held = await asyncio.gather(*(
+        owner.hold("many/%d:m" % number)
+        for number, owner in enumerate(owners[1:])))
+    common = await owners[0].hold("many/common:m")
+    waits = [owner.acquire("many/common:m", detects=True)
+             for owner in owners[1:]]
+    await asyncio.gather(*(wait.queued() for wait in waits))
+    last = owners[0].acquire("many/%d:m" % (count // 2), detects=True)
+    status, text = await last.end()
+    if status != DEADLOCK or 'waits for "many/common"' not in text:
+        raise AssertionError("%s %s" % (status, text))
+    ended = [wait for wait in waits if wait.has_ended()]
+    if ended:
+        raise AssertionError("%d others have ended" % len(ended))
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*(wait.end() for wait in waits))
+    await asyncio.gather(*(hold.release() for hold in [common, *held]))
+
+
 async def run_all(pool, count, seed, *sorts):
     """count workloads of these sorts, by turns, with seeds from this one on.
     All are run to their ends; an AssertionError has those that have failed."""

@@ -36,7 +36,7 @@ import unittest
 
 import real_engines
 from deadlock_workloads import (ByTurns, Deadlock, FreePermit, Ordered, Script,
-                                Unknown, run_all)
+                                Unknown, many_owners, run_all)
 from owners import Owners, Pool
 
 import testing
@@ -48,6 +48,7 @@ del sys.argv[1:5]
 COUNT = int(os.environ.get("HF_COUNT") or (1000 if testing.LONG else 40))
 SEED = int(os.environ.get("HF_SEED") or random.SystemRandom().getrandbits(32))
 PROCESSES = 8
+MANY = 1000 if testing.LONG else 300
 
 
 class Deadlocks(unittest.TestCase):
@@ -74,6 +75,16 @@ class Deadlocks(unittest.TestCase):
             Ordered, ByTurns, Ordered, FreePermit, Script, Unknown, Script))
         print("%d workloads, %d waits of more than a second" % (COUNT, looks))
         self.assertGreater(looks, 0)
+
+    def test_a_deadlock_among_many(self):
+        """Each holds a lock of its own and waits for the common one, whose
+        holder then waits for one of them.  One owner fails: nobody else does,
+        and nobody else looks at more than a few queues."""
+        async def run():
+            owners = [Owners([OWNERS, self.url]) for _ in range(PROCESSES)]
+            async with Pool(self.url, owners, HOLDFAST, THREADS) as pool:
+                await many_owners(pool, MANY)
+        asyncio.run(run())
 
 
 if __name__ == "__main__":

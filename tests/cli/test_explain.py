@@ -160,6 +160,31 @@ class Explained:
         self.assertEqual(self.finish(second)[0], 0)
         self.assertEqual(self.finish(first)[0], 0)
 
+    def test_a_possible_one(self):
+        """Both outer runs go on beside the runs inside of them."""
+        def outer(name, wanted):
+            process = self.start(
+                "-c", self.url(), name, "--", "sh", "-c",
+                'echo held; read line; "$@" & read line', "sh", harness.TOOL,
+                "run", "-q", "-c", self.url(), wanted, "--", "true",
+                stdin=subprocess.PIPE)
+            waiting.read_line(process, "held")
+            return process
+        first, second = outer("p", "q"), outer("q", "p")
+        self.go_on(first, "q", 1)
+        self.go_on(second, "p", 1)
+        found = self.explained("p")
+        self.assertIsNone(found["deadlock"])
+        self.assertEqual({waiter["waits_for"]
+                          for waiter in found["possible_deadlock"]}, {"p", "q"})
+        self.assertIn("\npossible deadlock: each waits",
+                      self.tool("explain", "p"))
+        for process in first, second:
+            process.stdin.close()
+            process.stdin = None
+        for process in first, second:
+            self.assertEqual(self.finish(process)[0], 1)  # read met the end
+
     def test_nobody(self):
         self.assertEqual(self.tool("explain", "/nobody"),
                          '"nobody": nobody holds it or waits for it\n')
@@ -307,8 +332,14 @@ class Kazoo(ZooKeeper):
         self.go_on(first, "b", 1)
         waiting.eventually("kazoo's wait",
                            lambda: self.explained("a")["waiters"])
-        self.assertIsNone(self.explained("a")["deadlock"])
-        self.assertIsNone(self.explained("b")["deadlock"])
+        for name, silent, text in (
+                ("a", 1, "1 ticket does not say what its owner holds"),
+                ("b", 2, "2 tickets do not say what their owners hold")):
+            found = self.explained(name)
+            self.assertIsNone(found["deadlock"])
+            self.assertEqual(found["silent"], silent)
+            self.assertIn("could not be known: " + text,
+                          self.tool("explain", name))
         held.release()
         self.assertEqual(self.finish(first)[0], 0)
         thread.join()

@@ -4,6 +4,7 @@
  * compared with a definition that is plain enough to trust, which simulates
  * what its owners release. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
@@ -38,6 +39,11 @@ struct model {
     bool silent[OWNERS]; /* looks for no deadlock */
     size_t lists;        /* how many lists the search has read */
     size_t hidden;       /* an owner that is not there, by the second reading */
+    size_t late;         /* one that says what it holds by the second reading */
+    size_t inside;       /* one whose locks are those of runs around it */
+    bool ends;           /* whose wait has a limit */
+    bool equal;          /* all tokens are equal */
+    size_t alike;        /* its tickets that hold begin like those of owner 0 */
     char texts[2 * LOCKS * OWNERS][HF_PAYLOAD_BYTES];
     size_t text_count;
 };
@@ -111,12 +117,16 @@ static const char *text_of(struct model *m, const struct model_lock *lock,
         const uint8_t *id;
         struct hf_ticket_id held = id_of(place->owner, i, true);
 
-        if (!holds(&m->locks[i], place->owner))
+        if (!holds(&m->locks[i], place->owner) ||
+            (place->owner == m->late && m->lists <= 2))
             continue;
         id = held.bytes;
         used += (size_t)sprintf(text + used, "%s%c:%02x%02x%02x%02x",
-                                count++ == 0 ? " holds=" : ",", name_of(i),
-                                id[0], id[1], id[2], id[3]);
+                                count++ > 0                 ? ","
+                                : m->inside != place->owner ? " holds="
+                                : m->ends                   ? " ends outer="
+                                                            : " outer=",
+                                name_of(i), id[0], id[1], id[2], id[3]);
     }
     return text;
 }
@@ -132,7 +142,7 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
         tickets[count] = (struct hf_ticket){
             .id = id_of(places[i].owner, lock, held),
             .sequence = count + 1,
-            .token = 100 + places[i].owner,
+            .token = m->equal ? 100 : 100 + places[i].owner,
             .kind = m->locks[lock].limit == 0 ? places[i].kind
                     : held                    ? HF_TICKET_LEASE
                                               : HF_TICKET_MUTEX,
@@ -140,6 +150,8 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
             .payload =
                 held ? "host=h pid=1" : text_of(m, &m->locks[lock], &places[i]),
         };
+        if (held && places[i].owner == m->alike)
+            tickets[count].id.bytes[0] = 1;
         count++;
     }
     return count;
@@ -166,11 +178,12 @@ static size_t list(struct model *m, const char *name, struct hf_ticket *tickets)
 static void read_lists(struct model *m, struct hf_deadlock_search *search)
 {
     char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    struct hf_text_range texts;
     struct hf_ticket tickets[2 * OWNERS];
     struct hf_snapshot snapshot = {.tickets = tickets};
 
     m->lists = 0;
-    while (hf_deadlock_search_next(search, queue)) {
+    while (hf_deadlock_search_next(search, queue, &texts)) {
         snapshot.count = list(m, queue, tickets);
         hf_deadlock_search_listed(search, &snapshot);
     }
@@ -229,19 +242,36 @@ static size_t cycle_of(struct model *m, size_t owner, char lock, size_t *victim)
     return count;
 }
 
-/* The same length, if it looks at all locks. */
+/* The same length, if it looks at all locks and does not end with the first
+ * cycle that it sees. */
 static size_t cycle_in_all(struct model *m, size_t owner, size_t lock)
 {
-    struct hf_deadlock_search search;
-    size_t count;
+    struct hf_deadlock_reading *reading = calloc(1, sizeof *reading);
+    struct hf_ticket_id id = id_of(owner, lock, false);
+    struct hf_ticket tickets[2 * OWNERS];
+    struct hf_snapshot snapshot = {.tickets = tickets};
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    struct hf_deadlock_cycle cycle = {.count = 0};
+    struct hf_deadlock_ticket *ticket;
+    struct hf_text_range texts;
 
-    search_with(m, owner, lock,
-                "host=h holds=a:00000000,b:00000000,c:00000000,d:00000000,"
-                "e:00000000",
-                &search);
-    count = search.cycle.count;
-    hf_deadlock_search_free(&search);
-    return count;
+    m->lists = 0;
+    hf_deadlock_reading_begin(reading, (const char[]){name_of(lock), '\0'},
+                              m->locks[lock].limit > 0, &id,
+                              "host=h holds=a:00000000,b:00000000,c:00000000,"
+                              "d:00000000,e:00000000");
+    while (hf_deadlock_reading_next(reading, queue, &texts)) {
+        snapshot.count = list(m, queue, tickets);
+        hf_deadlock_reading_listed(reading, &snapshot);
+    }
+    assert_int_equal(reading->status, HF_OK);
+    hf_deadlock_analyse(&reading->locks, false);
+    ticket = hf_deadlock_reading_find(reading, &id);
+    if (ticket->blocked)
+        (void)hf_deadlock_find_cycle(&reading->locks, ticket, &cycle);
+    hf_deadlock_reading_free(reading);
+    free(reading);
+    return cycle.count;
 }
 
 #define assert_cycle(m, owner, lock, length)                                   \
@@ -251,7 +281,8 @@ static size_t cycle_in_all(struct model *m, size_t owner, size_t lock)
     } while (0)
 
 #define MODEL(m)                                                               \
-    struct model m##_ = {.hidden = NONE};                                      \
+    struct model m##_ = {                                                      \
+        .hidden = NONE, .late = NONE, .inside = NONE, .alike = NONE};          \
     struct model *m = &m##_;                                                   \
     (void)state
 
@@ -440,6 +471,88 @@ static void both_readings_have_to_agree(void **state)
     assert_int_equal(m->lists, 4);
 }
 
+/* Two readers hold "a"; a writer waits for both, who wait for what it has.  By
+ * the second reading one has gone, and only then the other one says that it
+ * holds anything. */
+static void what_is_said_counts_if_both_readings_say_it(void **state)
+{
+    MODEL(m);
+    hold_as(m, 0, 'a', HF_TICKET_READ, 1);
+    hold_as(m, 2, 'a', HF_TICKET_READ, 1);
+    hold(m, 1, 'b');
+    wait_for(m, 0, 'b');
+    wait_for(m, 2, 'b');
+    wait_as(m, 1, 'a', HF_TICKET_WRITE, 1);
+    assert_cycle(m, 1, 'a', 2);
+    m->hidden = 0;
+    assert_cycle(m, 1, 'a', 2); /* with owner 2 */
+    m->late = 2;
+    assert_cycle(m, 1, 'a', 0);
+    m->hidden = NONE;
+    assert_cycle(m, 1, 'a', 2); /* with owner 0 */
+}
+
+/* "a" is held by two tickets with the same first digits, so nobody knows which
+ * one owner 0 means. */
+static void a_text_that_fits_two_tickets_means_none(void **state)
+{
+    MODEL(m);
+    hold_as(m, 0, 'a', HF_TICKET_READ, 1);
+    hold_as(m, 2, 'a', HF_TICKET_READ, 1);
+    hold(m, 1, 'b');
+    wait_for(m, 0, 'b');
+    wait_as(m, 1, 'a', HF_TICKET_WRITE, 1);
+    assert_cycle(m, 1, 'a', 2);
+    m->alike = 2;
+    assert_cycle(m, 1, 'a', 0);
+}
+
+/* All of a deadlock choose the same one. */
+static void one_of_equal_tokens_fails(void **state)
+{
+    size_t one, other;
+
+    MODEL(m);
+    opposite(m);
+    m->equal = true;
+    assert_int_equal(cycle_of(m, 0, 'b', &one), 2);
+    assert_int_equal(cycle_of(m, 1, 'a', &other), 2);
+    assert_int_equal(one, other);
+}
+
+/* The cycle that ${name} is asked about: how long, and whether it is only
+ * possible. */
+static size_t asked_about(struct model *m, const char *name, bool *possible)
+{
+    struct hf_deadlock_search search = {.current = 0};
+    size_t count;
+
+    assert_int_equal(hf_deadlock_search_begin_lock(&search, name), HF_OK);
+    read_lists(m, &search);
+    count = search.cycle.count;
+    *possible = search.possible;
+    hf_deadlock_search_free(&search);
+    return count;
+}
+
+/* The lock of an outer run is released when that goes on. */
+static void what_is_possible_is_no_deadlock(void **state)
+{
+    bool possible;
+
+    MODEL(m);
+    opposite(m);
+    assert_int_equal(asked_about(m, "a", &possible), 2);
+    assert_false(possible);
+    m->inside = 0;
+    assert_cycle(m, 1, 'a', 0);
+    assert_cycle(m, 0, 'b', 0);
+    assert_int_equal(asked_about(m, "a", &possible), 2);
+    assert_true(possible);
+    m->ends = true;
+    assert_int_equal(asked_about(m, "a", &possible), 0);
+}
+
 static void a_lock_can_be_asked_about(void **state)
 {
     struct hf_deadlock_search search = {.current = 0};
@@ -465,6 +578,7 @@ static hf_status answer_with(size_t count, void (*write)(char *text, size_t i))
     struct hf_ticket_id id = id_of(0, 0, false);
     struct hf_snapshot snapshot = {tickets, count, 0};
     char queue[HF_DEADLOCK_QUEUE_NAME_BYTES];
+    struct hf_text_range wanted;
     hf_status status;
 
     for (size_t i = 0; i < count; i++) {
@@ -477,7 +591,7 @@ static hf_status answer_with(size_t count, void (*write)(char *text, size_t i))
     assert_int_equal(hf_deadlock_search_begin(&search, "a", false, &id,
                                               "host=h holds=a:00000000"),
                      HF_OK);
-    while (hf_deadlock_search_next(&search, queue)) {
+    while (hf_deadlock_search_next(&search, queue, &wanted)) {
         snapshot.count = strcmp(queue, "a") == 0 ? count : 0;
         hf_deadlock_search_listed(&search, &snapshot);
     }
@@ -511,10 +625,159 @@ static void too_many_tickets_give_no_verdict(void **state)
  * lock, which has three queues because no ticket of it is found. */
 static void too_many_queues_give_no_verdict(void **state)
 {
+    const size_t most = (HF_DEADLOCK_QUEUES_MAX - 1) / HF_DEADLOCK_ROLES;
+
     (void)state;
-    assert_int_equal(answer_with(22, write_hold), HF_OK);
-    assert_int_equal(answer_with(23, write_hold), HF_EFULL);
-    assert_int_equal(answer_with(200, write_hold), HF_EFULL);
+    assert_int_equal(answer_with(most + 1, write_hold), HF_OK);
+    assert_int_equal(answer_with(most + 2, write_hold), HF_EFULL);
+    assert_int_equal(answer_with(20000, write_hold), HF_EFULL);
+}
+
+/* ------------------------------------------------------------------ size -- */
+
+/* ${count} owners hold a lock each and wait for the common one; the first of
+ * them holds that, if ${circle}, and waits for the lock of the last. */
+struct many {
+    size_t count;
+    bool circle;
+    size_t lists;
+    size_t texts;     /* that the lists have shown */
+    bool says_unread; /* which texts it has not read, as ZooKeeper's engine */
+    struct hf_ticket *tickets;
+    char (*payloads)[64];
+};
+
+static struct hf_ticket_id many_id(size_t owner, bool waits)
+{
+    return (struct hf_ticket_id){
+        {(uint8_t)(owner >> 8), (uint8_t)owner, waits, 9}};
+}
+
+static const char *many_text(const struct many *many, size_t owner, char *text)
+{
+    if (many->circle && owner == 0)
+        sprintf(text, "host=h pid=1 detect holds=common:00000009");
+    else
+        sprintf(text, "host=h pid=%zu detect holds=l%zu:%02zx%02zx0009",
+                owner + 1, owner, owner >> 8, owner & 255);
+    return text;
+}
+
+/* Add a ticket; its text is shown as an engine does that reads them one by
+ * one. */
+static void many_add(struct many *many, struct hf_snapshot *snapshot,
+                     size_t owner, bool waits,
+                     const struct hf_text_range *texts, size_t *taken)
+{
+    struct hf_ticket *ticket = &many->tickets[snapshot->count];
+    bool wanted = hf_text_range_wants(texts, snapshot->count + 1, *taken);
+
+    *ticket = (struct hf_ticket){.id = many_id(owner, waits),
+                                 .sequence = ++snapshot->count,
+                                 .kind = HF_TICKET_MUTEX,
+                                 .weight = 1,
+                                 .unread = !wanted && many->says_unread,
+                                 .payload = ""};
+    if (!wanted)
+        return;
+    ++*taken;
+    many->texts++;
+    ticket->token = 100 + owner;
+    if (waits)
+        ticket->payload =
+            many_text(many, owner, many->payloads[snapshot->count]);
+}
+
+static void many_list(struct many *many, const char *queue,
+                      const struct hf_text_range *texts,
+                      struct hf_snapshot *snapshot)
+{
+    size_t lock = strtoul(queue + 1, NULL, 10), taken = 0;
+
+    many->lists++;
+    snapshot->count = 0;
+    if (strcmp(queue, "common") == 0) {
+        for (size_t i = 0; i < many->count; i++)
+            many_add(many, snapshot, i, i > 0, texts, &taken);
+        return;
+    }
+    if (queue[0] != 'l' || strchr(queue, '/') != NULL)
+        return;
+    many_add(many, snapshot, lock, false, texts, &taken);
+    if (many->circle && lock == many->count - 1)
+        many_add(many, snapshot, 0, true, texts, &taken);
+}
+
+/* How long the cycle is that ${owner} finds. */
+static size_t many_cycle(struct many *many, size_t owner)
+{
+    struct hf_deadlock_search *search = calloc(1, sizeof *search);
+    struct hf_ticket_id id = many_id(owner, true);
+    char queue[HF_DEADLOCK_QUEUE_NAME_BYTES], text[64];
+    struct hf_snapshot snapshot = {.tickets = many->tickets};
+    struct hf_text_range texts;
+    size_t count;
+
+    many->lists = many->texts = 0;
+    assert_int_equal(hf_deadlock_search_begin(
+                         search,
+                         many->circle && owner == 0
+                             ? (sprintf(queue, "l%zu", many->count - 1), queue)
+                             : "common",
+                         false, &id, many_text(many, owner, text)),
+                     HF_OK);
+    while (hf_deadlock_search_next(search, queue, &texts)) {
+        many_list(many, queue, &texts, &snapshot);
+        hf_deadlock_search_listed(search, &snapshot);
+    }
+    assert_int_equal(hf_deadlock_search_status(search), HF_OK);
+    count = search->cycle.count;
+    hf_deadlock_search_free(search);
+    free(search);
+    return count;
+}
+
+static void many_that_wait_for_one_cost_little(void **state)
+{
+    static const size_t counts[] = {65, 257, 1000, 4000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct many many = {.count = counts[i], .says_unread = i % 2 == 0};
+
+        many.tickets = calloc(counts[i] + 2, sizeof *many.tickets);
+        many.payloads = calloc(counts[i] + 2, sizeof *many.payloads);
+        /* The queue of its own lock and the common one, without a text. */
+        assert_int_equal(many_cycle(&many, counts[i] / 2), 0);
+        assert_int_equal(many.lists, 2);
+        assert_int_equal(many.texts, 0);
+        /* In a circle they find it with the same lists, twice. */
+        many.circle = true;
+        assert_int_equal(many_cycle(&many, counts[i] - 1), 2);
+        assert_in_range(many.lists, 4, 8);
+        assert_in_range(many.texts, 2, 4 * HF_DEADLOCK_PAGE);
+        /* Who waits behind it, and whom nobody waits for, ends as soon. */
+        assert_int_equal(many_cycle(&many, counts[i] / 2), 0);
+        assert_int_equal(many.lists, 2);
+        assert_int_equal(many.texts, 0);
+        free(many.tickets);
+        free(many.payloads);
+    }
+}
+
+/* The one whom all others wait for reads what each of them holds, and finds the
+ * circle among them. */
+static void one_whom_a_thousand_wait_for_finds_the_circle(void **state)
+{
+    struct many many = {.count = 1000, .circle = true};
+
+    (void)state;
+    many.tickets = calloc(1002, sizeof *many.tickets);
+    many.payloads = calloc(1002, sizeof *many.payloads);
+    assert_int_equal(many_cycle(&many, 0), 2);
+    assert_in_range(many.lists, 4, 2100);
+    free(many.tickets);
+    free(many.payloads);
 }
 
 /* ---------------------------------------------------- the definition -- */
@@ -727,7 +990,7 @@ static void fill(struct model *m, struct hf_random *random)
     bool rw[LOCKS];
 
     memset(m, 0, sizeof *m);
-    m->hidden = NONE;
+    m->hidden = m->late = m->inside = m->alike = NONE;
     for (size_t i = 0; i < LOCKS; i++) {
         uint64_t kind = hf_random_below(random, 4);
 
@@ -804,9 +1067,15 @@ TEST_FILE(deadlock)
         cmocka_unit_test(tickets_of_others_hide_nothing),
         cmocka_unit_test(elections_are_no_waits),
         cmocka_unit_test(both_readings_have_to_agree),
+        cmocka_unit_test(what_is_said_counts_if_both_readings_say_it),
+        cmocka_unit_test(a_text_that_fits_two_tickets_means_none),
+        cmocka_unit_test(one_of_equal_tokens_fails),
+        cmocka_unit_test(what_is_possible_is_no_deadlock),
         cmocka_unit_test(a_lock_can_be_asked_about),
         cmocka_unit_test(too_many_tickets_give_no_verdict),
         cmocka_unit_test(too_many_queues_give_no_verdict),
+        cmocka_unit_test(many_that_wait_for_one_cost_little),
+        cmocka_unit_test(one_whom_a_thousand_wait_for_finds_the_circle),
         cmocka_unit_test(random_queues_agree_with_the_definition),
     };
 

@@ -18,6 +18,7 @@ struct detection_fixture {
     struct hf_ticket_id own; /* of its ticket */
     /* With the engine; NULL: answered. */
     struct hf_request *watch;
+    struct hf_request *own_watch; /* of its own ticket */
     struct hf_request *list;
     struct hf_request *remove;
     struct hf_request *enqueue;
@@ -43,6 +44,11 @@ static void take(struct detection_fixture *f, struct hf_request *request)
         break;
     case HF_REQUEST_REMOVE:
         f->remove = request;
+        break;
+    case HF_REQUEST_WATCH:
+        if (hf_ticket_id_equal(&request->ticket, &f->own))
+            f->own_watch = request;
+        f->watch = request;
         break;
     default:
         f->watch = request;
@@ -196,11 +202,11 @@ static void the_last_of_a_cycle_fails(void **state)
     (void)state;
     wait_for_b(&f, HOLDS_A);
     advance(&f, 1000);
-    list(&f, "b");
     list(&f, "a");
     list(&f, "b");
+    list(&f, "a");
     assert_int_equal(f.ended, 0);
-    list(&f, "a");
+    list(&f, "b");
     assert_int_equal(f.lists, 4);
     answer(&f, &f.remove, HF_EVENT_REMOVED, NULL, 0);
     assert_int_equal(f.ended, 1);
@@ -227,7 +233,7 @@ static void a_wait_may_end_during_a_look(void **state)
     assert_int_equal(f.ended, 1);
     assert_int_equal(f.a.status, HF_ECANCELLED);
     assert_int_equal(f.done, 0);
-    list(&f, "b");
+    list(&f, "a");
     assert_int_equal(f.done, 1);
     assert_int_equal(f.lists, 1);
 }
@@ -261,8 +267,39 @@ static void closing_ends_a_look(void **state)
     advance(&f, 1000);
     step(&f, (struct hf_event){.kind = HF_EVENT_CLOSE});
     assert_int_equal(f.ended, 1);
-    list(&f, "b");
+    list(&f, "a");
     assert_null(f.list);
+}
+
+/* Somebody evicts its ticket, and the last list of the look was made a moment
+ * before.  It waits by another ticket then, and nobody may wait for that. */
+static void a_look_ends_with_its_ticket(void **state)
+{
+    struct hf_ticket tickets[2];
+    struct detection_fixture f;
+    struct hf_ticket_id evicted, next;
+
+    (void)state;
+    wait_for_b(&f, HOLDS_A);
+    advance(&f, 1000);
+    list(&f, "a");
+    list(&f, "b");
+    list(&f, "a");
+    evicted = f.own;
+    answer(&f, &f.own_watch, HF_EVENT_GONE, NULL, 0);
+    for (uint64_t ms = 1000; f.enqueue == NULL && ms < 2000; ms += 10)
+        advance(&f, ms);
+    tickets[0] = ticket_of(2, "host=h pid=2");
+    tickets[1] = ticket_of(5, HOLDS_A);
+    tickets[1].id = f.own;
+    answer(&f, &f.enqueue, HF_EVENT_ENQUEUED, tickets, 2);
+    next = f.own;
+    f.own = evicted;
+    list(&f, "b");
+    f.own = next;
+    assert_null(f.list);
+    assert_null(f.remove);
+    assert_int_equal(f.ended, 0);
 }
 
 TEST_FILE(deadlock_detection)
@@ -274,6 +311,7 @@ TEST_FILE(deadlock_detection)
         cmocka_unit_test(a_wait_may_end_during_a_look),
         cmocka_unit_test(a_failed_list_ends_the_look),
         cmocka_unit_test(closing_ends_a_look),
+        cmocka_unit_test(a_look_ends_with_its_ticket),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
