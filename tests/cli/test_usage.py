@@ -49,8 +49,7 @@ class Usage(harness.Case):
                       ["explain", *url, "--json", "lock"], ["doctor", *url],
                       ["doctor", *url, "--json"], ["--version"], ["--help"],
                       ["show", "--help"], ["zk", "--help"], ["sql"],
-                      ["zk", "get", "--help"],
-                      ["evict", *url, "--holder", "--yes", "lock"]):
+                      ["zk", "get", "--help"]):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run(
                     [harness.TOOL, *words], stdout=full, text=True,
@@ -67,7 +66,7 @@ class Usage(harness.Case):
                 "redis:/:SECRET@h", "zk:/u:SECRET@h", "zk:///u:SECRET@h",
                 "quorum:redis:/:SECRET@a,redis://b,redis://c",
                 "redis:/" + 300 * "x" + ":SECRET" + 300 * "x" + "@h",
-                "postgresql:/db?password=SECRET", "other:/u:SECRET@h"]
+                "zk:/db?password=SECRET", "other:/u:SECRET@h"]
         lines = ["run -c URL n -- true", "run URL -- true", "run n --bogus=URL",
                  "run -t URL n -- true", "run n URL", "elect -c URL n -- true",
                  "elect URL -- true", "ls -c URL", "ls URL", "show URL",
