@@ -387,7 +387,8 @@ class Script(Workload):
                 self.random.choice(self.SCRIPTS)).replace(
                     "read line", "read line <&3"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL)
+            stderr=subprocess.DEVNULL,
+            start_new_session=True)  # a script may kill its group
         try:
             await self.wait_for(owner, outer)
         finally:
