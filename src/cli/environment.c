@@ -40,7 +40,7 @@ static void write_held(FILE *out, const struct hf_environment_values *values)
     struct hf_held_lock held = values->held;
 
     fprintf(out, "%s=", HF_HELD_LOCKS_VARIABLE);
-    hf_held_locks_write_inherited(out, getenv(HF_HELD_LOCKS_VARIABLE));
+    hf_held_locks_write_inherited(out, secure_getenv(HF_HELD_LOCKS_VARIABLE));
     for (size_t i = 0; i < values->count; i++) {
         (void)snprintf(held.name, sizeof held.name, "%s", values->names[i]);
         memcpy(held.ticket, values->tickets[i], sizeof held.ticket);

@@ -195,7 +195,7 @@ static int check_engine(const struct torture_command *command)
 /* Make the temporary file.  Its descriptor, or -1 with errno. */
 static int make_history(struct torture_command *command)
 {
-    const char *directory = getenv("TMPDIR");
+    const char *directory = secure_getenv("TMPDIR");
     int bytes;
 
     if (directory == NULL || *directory == '\0')

@@ -21,6 +21,7 @@
 
 #include "core/error.h"
 #include "transport/sasl.h"
+#include "transport/set_user_id.h"
 
 #define CALLBACKS 6
 
@@ -118,12 +119,15 @@ static bool is_there(const char *mechanism)
     return names != NULL && *names != NULL;
 }
 
-/* Load the plugins, once.  They stay. */
+/* Load the plugins, once.  They stay.  SASL_PATH says from where, and libsasl2
+ * takes it unless it can still see by the ids that the user is another. */
 static int init(void)
 {
     static bool begun;
-    int code = begun ? SASL_OK : sasl_client_init(NULL);
+    int code;
 
+    hf_set_user_id_clear("SASL_");
+    code = begun ? SASL_OK : sasl_client_init(NULL);
     begun = code == SASL_OK;
     return code;
 }

@@ -60,7 +60,7 @@ static void send_connected(struct hf_engine *engine)
 /* The user who called sudo, if that is not the user of this process. */
 static bool find_sudo_caller(uid_t *uid)
 {
-    const char *text = getenv("SUDO_UID");
+    const char *text = secure_getenv("SUDO_UID");
     unsigned long number;
     char *end;
 

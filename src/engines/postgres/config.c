@@ -12,6 +12,7 @@
 #include "core/reconnect_policy.h"
 #include "core/url_options.h"
 #include "engines/leased/leased.h"
+#include "transport/set_user_id.h"
 
 #define MEMORY_BYTES ((size_t)4 * HF_URL_BYTES)
 
@@ -389,6 +390,50 @@ static hf_status parse_hosts(struct hf_pg_config *config,
     return parse_defaults(config, error);
 }
 
+/* ------------------------------------------------- set-user-id programs -- */
+
+/* Files that libpq looks for in $HOME, which is that of the caller, unless a
+ * keyword names them. */
+static const struct {
+    const char *keyword, *file;
+} home_files[] = {
+    {"passfile", ".pgpass"},
+    {"sslcert", ".postgresql/postgresql.crt"},
+    {"sslkey", ".postgresql/postgresql.key"},
+    {"sslrootcert", ".postgresql/root.crt"},
+    {"sslcrl", ".postgresql/root.crl"},
+};
+
+/* In a set-user-id program have libpq use nothing that its caller can choose.
+ * Variables are removed, because libpq takes some of them, such as PGHOSTADDR,
+ * whatever the URL says, and has no value that stands for none. */
+static hf_status exclude_caller(struct hf_pg_config *config,
+                                const struct hf_url *url,
+                                struct hf_error *error)
+{
+    char path[HF_URL_BYTES];
+    hf_status status = HF_OK;
+
+    if (!hf_set_user_id())
+        return HF_OK;
+    hf_set_user_id_clear("PG");
+    if (hf_url_option(url, "service") != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "service= is in the URL of a set-user-id program, "
+                            "whose caller could say what it means; expected "
+                            "the server and its options in the URL");
+    for (size_t i = 0; i < sizeof home_files / sizeof home_files[0]; i++) {
+        if (find_setting(config, home_files[i].keyword) != NULL)
+            continue;
+        if (!hf_set_user_id_home(home_files[i].file, path, sizeof path))
+            return no_room(error);
+        status = add_setting(config, home_files[i].keyword, path, error);
+        if (status != HF_OK)
+            return status;
+    }
+    return HF_OK;
+}
+
 /* ------------------------------------------------------------- interface -- */
 
 hf_status hf_pg_config_parse(struct hf_pg_config *config,
@@ -401,6 +446,8 @@ hf_status hf_pg_config_parse(struct hf_pg_config *config,
     if (config->memory == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     status = parse_settings(config, url, error);
+    if (status == HF_OK)
+        status = exclude_caller(config, url, error);
     if (status == HF_OK)
         status = parse_hosts(config, url, error);
     if (status != HF_OK)

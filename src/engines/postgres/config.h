@@ -20,7 +20,9 @@
 
 #define HF_PG_HOSTS_MAX 16
 #define HF_PG_NO_POOLER (-1)
-#define HF_PG_SETTINGS_MAX (HF_URL_OPTIONS + 3)
+/* Those of the URL, its user, password and database, and the files of a home
+ * directory. */
+#define HF_PG_SETTINGS_MAX (HF_URL_OPTIONS + 3 + 5)
 
 /* One server.  All texts belong to the config; "" if nothing was given. */
 struct hf_pg_host {
