@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #define LEAST 3
 
 /* Held while descriptors are reserved. */
 static pthread_mutex_t reserving = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
+static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
 int hf_high_descriptor(int fd)
 {
@@ -26,21 +27,17 @@ int hf_high_descriptor(int fd)
     return moved;
 }
 
-static void lock(void)
-{
-    (void)pthread_mutex_lock(&reserving);
-}
-
-static void unlock(void)
-{
-    (void)pthread_mutex_unlock(&reserving);
-}
-
 /* A child may open a client of its own, so it must not find this locked by a
- * thread that it does not have. */
-static void add_fork_handlers(void)
+ * thread that it does not have.  It is not held across the fork, because a
+ * thread that reserves has the lock of a monitor, which forks hold, too. */
+static void in_child(void)
 {
-    (void)pthread_atfork(lock, unlock, unlock);
+    reserving = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void add_fork_handler(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
 }
 
 /* A placeholder can be neither read nor written, so a thread that prints
@@ -49,8 +46,8 @@ static void add_fork_handlers(void)
 void hf_low_descriptors_reserve(struct hf_low_descriptors *reserved)
 {
     *reserved = (struct hf_low_descriptors){.reserved = {false}};
-    (void)pthread_once(&fork_handlers, add_fork_handlers);
-    lock();
+    (void)pthread_once(&fork_handler, add_fork_handler);
+    (void)pthread_mutex_lock(&reserving);
     for (int fd = 0; fd < LEAST; fd++) {
         int opened;
 
@@ -71,5 +68,5 @@ void hf_low_descriptors_release(const struct hf_low_descriptors *reserved)
     for (int fd = 0; fd < LEAST; fd++)
         if (reserved->reserved[fd])
             (void)close(fd);
-    unlock();
+    (void)pthread_mutex_unlock(&reserving);
 }
