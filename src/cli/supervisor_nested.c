@@ -109,13 +109,13 @@ static void find_outer_waits(const struct hf_supervisor *supervisor,
 
     waits->count = 0;
     if (run->options->wait_ms == HF_FOREVER && !run->has_timer)
-        hf_outer_waits_find(waits, secure_getenv(HF_HELD_LOCKS_VARIABLE),
+        hf_outer_waits_find(waits, getenv(HF_HELD_LOCKS_VARIABLE),
                             run->launcher);
 }
 
 void hf_supervisor_inherit_holdings(struct hf_supervisor *supervisor)
 {
-    const char *text = secure_getenv(HF_HELD_LOCKS_VARIABLE);
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
     struct hf_held_lock self;
 
     supervisor->nested = text != NULL && text[0] != '\0';
@@ -178,7 +178,7 @@ static void set_blocked(struct hf_supervisor *supervisor,
 
 bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor)
 {
-    const char *text = secure_getenv(HF_HELD_LOCKS_VARIABLE);
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
     struct hf_held_lock wanted, found;
 
     /* A try does not wait.  As with pthread_mutex_trylock() the result is that
@@ -201,7 +201,7 @@ bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor)
 bool hf_supervisor_waits_for_itself(const struct hf_supervisor *supervisor,
                                     const char *holder)
 {
-    const char *text = secure_getenv(HF_HELD_LOCKS_VARIABLE);
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
 
     if (!text || supervisor->run->options->wait_ms == 0 ||
         supervisor->run->options->kind == HF_KIND_SEMAPHORE)
