@@ -179,15 +179,18 @@ void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
 }
 
 /* A create whose reply was lost may still take effect for one session timeout
- * (the contract of ENQUEUE in engine.h), so its id is remembered that long.  An
- * engine without leases needs no such time: the next request shows whether the
- * ticket exists. */
+ * of the server (the contract of ENQUEUE in engine.h), so its id is remembered
+ * that long.  An engine without leases needs no such time: the next request
+ * shows whether the ticket exists. */
 void hf_own_ticket_remove_unanswered(struct hf_core *core,
                                      struct hf_own_ticket *ticket, bool now)
 {
-    uint64_t timeout_ms = core->session.timeout_ms;
+    const struct hf_session *session = &core->session;
     uint64_t until_ms =
-        timeout_ms == HF_FOREVER ? 0 : hf_after_ms(core->now_ms, timeout_ms);
+        session->timeout_ms == HF_FOREVER
+            ? 0
+            : hf_after_ms(core->now_ms, hf_outlasting_ms(session->timeout_ms,
+                                                         session->clock_drift));
 
     /* Any number of permits that the REMOVE finds will do. */
     begin_removal(core, ticket, until_ms, now, 0);

@@ -90,4 +90,12 @@ static inline uint64_t hf_stretched_ms(uint64_t ms, uint64_t drift)
     return hf_scaled_ms(ms, 100 + drift, 100);
 }
 
+/* How long to wait until a server has counted ${ms} for certain: its clock may
+ * be slow by ${drift} percent, and ours fast. */
+static inline uint64_t hf_outlasting_ms(uint64_t ms, uint64_t drift)
+{
+    return ms == HF_FOREVER ? HF_FOREVER
+                            : hf_scaled_ms(ms, 100 + drift, 100 - drift);
+}
+
 #endif

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "thread/high_descriptor.h"
 #include "thread/thread.h"
 
 /* Have the timer fire in ${ns}; 0: not at all. */
@@ -26,7 +27,8 @@ bool hf_deputy_start(struct hf_deputy *deputy, void *(*work)(void *arg),
 {
     if (deputy->state != HF_DEPUTY_NONE && deputy->state != HF_DEPUTY_FAILED)
         return true;
-    deputy->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    deputy->timer = hf_high_descriptor(
+        timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     if (deputy->timer < 0)
         return false;
     deputy->state = HF_DEPUTY_ASLEEP;

@@ -649,9 +649,9 @@ void replace_a1(struct core_fixture *f)
 
 void pass_window_of_a1(struct core_fixture *f)
 {
-    advance_to(f, CORE_START_MS + CORE_TIMEOUT_MS - 1);
+    advance_to(f, CORE_START_MS + CORE_LATE_MS - 1);
     expect(f, "");
     wake(f);
-    assert_int_equal(f->now_ms, CORE_START_MS + CORE_TIMEOUT_MS);
+    assert_int_equal(f->now_ms, CORE_START_MS + CORE_LATE_MS);
     expect(f, "a REMOVE a1");
 }

@@ -206,6 +206,17 @@ static uint64_t is_described(struct idle_fixture *f)
     return finished(f, cost);
 }
 
+/* Its description says something else, because its owner does. */
+static uint64_t describes_again(struct idle_fixture *f)
+{
+    uint64_t cost;
+
+    wait_behind(f, HF_TICKET_MUTEX);
+    cost = user(f, HF_EVENT_DESCRIBE);
+    cost += answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
+    return finished(f, cost);
+}
+
 /* ----------------------------------------------------------------- the end --
  */
 
@@ -500,6 +511,7 @@ static const struct cost_case cases[] = {
     {"handoff by list", HF_EVENT_LISTED, handoff_by_list, NOTHING},
     {"revoked", HF_EVENT_REVOKED, is_revoked, NOTHING},
     {"described", HF_EVENT_DESCRIBED, is_described, NOTHING},
+    {"describes again", HF_EVENT_DESCRIBE, describes_again, NOTHING},
     {"cancel", HF_EVENT_CANCEL, cancel, NOTHING},
     {"release", HF_EVENT_RELEASE, release, NOTHING},
     {"removed", HF_EVENT_REMOVED, is_removed, NOTHING},

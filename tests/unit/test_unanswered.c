@@ -334,7 +334,7 @@ static void fn27_no_retry_left_in_doubt_reports_the_doubt(void **state)
     assert_string_equal(hf_acquisition_text(&f->a),
                         "no answer; its ticket may stay in the "
                         "queue until the session ends");
-    advance_to(f, CORE_START_MS + CORE_TIMEOUT_MS);
+    advance_to(f, CORE_START_MS + CORE_LATE_MS);
     expect(f, "a REMOVE a1");
     removed(f, "a REMOVE a1", false);
     expect(f, "a DONE");
