@@ -453,10 +453,16 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
 
     if (self == NULL)
         return __real_timerfd_settime(fd, flags, when, before);
-    MUST(scheduled_timer != NULL && flags == TFD_TIMER_ABSTIME);
+    MUST(scheduled_timer != NULL);
     (void)eventfd_read(fd, &expired);
     scheduled_timer->at_us = (uint64_t)when->it_value.tv_sec * 1000000 +
                              ((uint64_t)when->it_value.tv_nsec + 999) / 1000;
+    if (flags != TFD_TIMER_ABSTIME)
+        scheduled_timer->at_us = scheduled_timer->at_us == 0
+                                     ? UINT64_MAX /* it is stopped */
+                                     : now_us() + scheduled_timer->at_us;
+    if (scheduled_timer->at_us == UINT64_MAX)
+        return 0;
     if (scheduled_timer->at_us <= now_us())
         expire(scheduled_timer);
     else
