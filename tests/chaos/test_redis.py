@@ -456,11 +456,11 @@ class Final(unittest.TestCase):
         held = self.driver.acquire(self.session, NAME)
         self.driver.granted(held)
         self.hold_up()
-        from_ms = waiting.now_ms()
+        from_ms, waits = waiting.now_ms(), self.waits()
         lost = self.driver.await_event(held, "lost")
         self.assertLess(lost.at_ms - from_ms, 12000)
         # It was renewed here all the time.
-        self.assertEqual(self.tickets(), 1)
+        self.assertGreaterEqual(self.waits(), waits + 2)
 
     def test_an_answer_that_is_cut_off_before_wait_is_unsure(self):
         self.hold_up()
