@@ -15,6 +15,7 @@
 
 #include "cli/ipc.h"
 #include "core/error.h"
+#include "core/time_math.h"
 #include "host/grant_check.h"
 #include "monitor/log_default.h"
 
@@ -220,19 +221,18 @@ uint64_t hf_supervisor_publish_lease(struct hf_supervisor *supervisor,
     struct hf_shared_page *page = supervisor->run->page;
     int64_t slew_ms = hf_shared_page_slew_ms();
     uint64_t safe_until_ms = hf_grant_safe_until_ms(supervisor->grant);
-    uint64_t check_ms;
+    uint64_t check_ms, proof_at_ms;
 
     /* Not 0, which means that the grant is lost: the page has the last instant
      * until which the lock was held for certain. */
     if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
         return HF_FOREVER;
-    (void)hf_grant_request_proof(
-        supervisor->grant); /* ask for a renewal in time: when it
-                     is late the command is ended */
+    /* A renewal that is late ends the command. */
+    proof_at_ms = hf_grant_request_proof(supervisor->grant);
     hf_shared_page_set_safe_until(page, safe_until_ms, slew_ms, now_ms);
     check_ms = atomic_load(&page->lease_ms) / HF_LEASE_CHECKS;
-    return now_ms + (check_ms > HF_LEASE_CHECK_MIN_MS ? check_ms
-                                                      : HF_LEASE_CHECK_MIN_MS);
+    return hf_max_ms(now_ms + HF_LEASE_CHECK_MIN_MS,
+                     hf_min_ms(now_ms + check_ms, proof_at_ms));
 }
 
 /* Send the launcher a descriptor of the ticket of ${lock}, if the engine's

@@ -65,15 +65,18 @@ static bool request_proof(struct hf_client *client)
     return client->core.session.check_pending;
 }
 
-hf_status hf_grant_request_proof(struct hf_grant *grant)
+uint64_t hf_grant_request_proof(struct hf_grant *grant)
 {
-    hf_status status = hf_monitor_enter(&grant->client->monitor);
+    const struct hf_session *session = &grant->client->core.session;
+    uint64_t again_at_ms = HF_FOREVER;
 
-    if (status != HF_OK)
-        return status;
+    if (hf_monitor_enter(&grant->client->monitor) != HF_OK)
+        return HF_FOREVER;
     (void)request_proof(grant->client);
+    if (is_lazy(grant) && hf_session_usable(session))
+        again_at_ms = hf_boottime_of_ms(session->proof_due_ms);
     hf_monitor_leave(&grant->client->monitor);
-    return HF_OK;
+    return again_at_ms;
 }
 
 /* Answered checks are taken out of the list, which is on the stacks of their

@@ -27,8 +27,10 @@ bool hf_grant_is_valid(const struct hf_grant *grant);
 hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error);
 
 /* Request a proof of a lazy session, unless the last one is fresh; nothing
- * otherwise.  Does not wait.  Without the lock. */
-hf_status hf_grant_request_proof(struct hf_grant *grant);
+ * otherwise.  Returns when the next one is due (CLOCK_BOOTTIME in ms), which a
+ * caller that keeps the session proven must not miss; HF_FOREVER: the session
+ * does so itself, or is not connected.  Does not wait.  Without the lock. */
+uint64_t hf_grant_request_proof(struct hf_grant *grant);
 
 /* The session was proven; or, if ${grant} is not NULL, that grant was lost:
  * answer the checks that wait for it.  With the lock. */

@@ -385,8 +385,10 @@ class Directory(Case):
         shutil.rmtree(self.metrics)
         os.mkdir(self.metrics)
         for i in range(1, DEAD + 1):
-            one = (good[:at - 16] + struct.pack("=Q", i) + good[at - 8:at] +
-                   b"%07d" % i + good[at + 7:end])
+            # The id of a name is the beginning of its SHA-256.
+            number = b"%07d" % i
+            one = (good[:at - 16] + hashlib.sha256(number).digest()[:8] +
+                   good[at - 8:at] + number + good[at + 7:end])
             with open(os.path.join(self.metrics, "%032x.live" % i), "wb") as file:
                 file.write(one)
                 file.truncate(BYTES)
@@ -475,8 +477,9 @@ class Directory(Case):
         status, out, err = self.tool("--dir", self.metrics)
         self.assertEqual(status, 0)
         self.assertEqual(Samples(out).acquires(), {"HF_OK": 1})
-        self.assertIn('skipped "folded": damaged', err)
-        self.assertIn("nothing is folded while that is there; remove it", err)
+        self.assertIn('skipped "folded" of user %d: damaged' % os.getuid(), err)
+        self.assertIn("nothing is folded into it while that is there; remove it",
+                      err)
         self.assertEqual(len(self.files()), 2)
         os.remove(folded)
         self.assertEqual(self.sum().acquires(), {"HF_OK": 1})

@@ -79,8 +79,9 @@ class Waits(harness.Case):
         return tickets[number]["payload"] if len(tickets) > number else ""
 
     def age(self, name):
-        return max(ticket["age_ms"] for ticket in self.tool(
-            "show", "--json", name)["tickets"] if ticket["state"] == "waits")
+        return max((ticket["age_ms"] for ticket in self.tool(
+            "show", "--json", name)["tickets"] if ticket["state"] == "waits"),
+            default=0)
 
     def outer(self, command):
         self.environment["D"] = "-D"
