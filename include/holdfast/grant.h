@@ -118,9 +118,9 @@ HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
  *             hf_grant_hold_fd() gave out its descriptor; HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT if the engine cannot; HF_ENOMEM HF_EREENTRANT
  *             HF_EFORKED.  Except with HF_ELOST it is then a writer's as
- *             before.  HF_EUNSURE if an answer was lost and the engine then
- *             refused to say what became of it: readers may be in, so
- *             ${grant} is a reader's, but may hold them up until its release.
+ *             before.  If an answer was lost and the engine then refused to
+ *             say what became of it, HF_EUNSURE: readers may be in, so ${grant}
+ *             is a reader's, but may hold them up until its release.
  */
 HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
 

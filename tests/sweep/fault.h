@@ -72,7 +72,7 @@
     X(PIPE, "pipe2", EMFILE)                                                   \
     X(POLL, "poll", EINTR, ENOMEM)                                             \
     X(DUPLICATE, "fcntl to duplicate", EMFILE)                                 \
-    X(SOCKET, "socket", EMFILE, ENOBUFS, EACCES)                               \
+    X(SOCKET, "socket", EMFILE, ENOBUFS, ENFILE)                               \
     X(CONNECT, "connect", ECONNREFUSED, ENETUNREACH, EAGAIN, EINTR)            \
     X(SEND, "send", EINTR, EAGAIN, ECONNRESET, EPIPE, FAULT_SHORT)             \
     X(RECV, "recv", EINTR, EAGAIN, ECONNRESET, ETIMEDOUT, FAULT_SHORT,         \
