@@ -40,8 +40,8 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
  * and in a child of a fork; HF_FOREVER on an engine without leases, where only
  * the end of the ticket itself ends the grant.  With proof=lazy in a ZooKeeper
  * URL it moves only when a call has the session proven, as hf_grant_check()
- * does, and is in the past until then; reading it sends no request. Thread any;
- * also async-signal-safe.
+ * does, and is in the past until then; reading it sends no request.
+ *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
     HF_NONNULL(1);

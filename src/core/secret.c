@@ -39,6 +39,8 @@ static bool is_scheme(const char *text, size_t bytes, size_t at)
 /* A path or a key may be in front of the URL. */
 static bool looks_like_url(const char *text, size_t bytes)
 {
+    if (bytes == 0) /* ${text} may be NULL */
+        return false;
     if (memmem(text, bytes, ":/", 2) != NULL)
         return true;
     for (size_t at = 0; at < bytes; at++)
@@ -72,8 +74,9 @@ static bool find_option(const char *text, size_t bytes, size_t *from,
     for (size_t at = 0, end; at < bytes; at = end) {
         const char *equals;
 
-        end = at + 1 + strcspn(text + at + 1, "?&");
-        end = end < bytes ? end : bytes;
+        for (end = at + 1; end < bytes; end++)
+            if (text[end] == '?' || text[end] == '&')
+                break;
         equals = memchr(text + at, '=', end - at);
         if ((text[at] != '?' && text[at] != '&') || equals == NULL ||
             equals + 1 == text + end ||

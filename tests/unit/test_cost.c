@@ -604,13 +604,13 @@ static bool is_of_all(enum hf_event_kind kind)
 
 static void each_kind_of_event_has_a_row(void **state)
 {
-    unsigned seen = 1u << HF_EVENT_DOWNGRADE; /* before DOWNGRADED */
+    uint64_t seen = UINT64_C(1) << HF_EVENT_DOWNGRADE; /* before DOWNGRADED */
 
     (void)state;
     for (size_t i = 0; i < CASES; i++)
-        seen |= 1u << cases[i].kind;
+        seen |= UINT64_C(1) << cases[i].kind;
     for (unsigned kind = 0; kind <= HF_EVENT_TICK; kind++) {
-        if (!is_of_all(kind) && (seen & 1u << kind) == 0)
+        if (!is_of_all(kind) && (seen & UINT64_C(1) << kind) == 0)
             fail_msg("no row for the event %u", kind);
     }
 }
