@@ -3,7 +3,7 @@
  * Passwords in texts that are printed or logged.  A URL has one in front of its
  * '@', or as an option.  People mistype URLs, and give them where something
  * else is expected; so every text of an error, of the log and of the tool is
- * looked through, whoever wrote it.
+ * looked through, also those of libraries and servers.
  */
 #ifndef HF_CORE_SECRET_H
 #define HF_CORE_SECRET_H

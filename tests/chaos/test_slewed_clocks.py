@@ -135,7 +135,7 @@ class LeaseTests(Fixture):
         self.cut_off(server_ppm=CHRONY, holder_ppm=-CHRONY)
 
     def test_a_holder_keeps_its_lock_while_all_are_slewed(self):
-        """Renewals are in time whoever is fast and whoever is slow."""
+        """Renewals are in time with either side fast or slow."""
         for server_ppm, holder_ppm in ((CHRONY, -CHRONY), (-CHRONY, CHRONY)):
             self.engine(server_ppm)
             first = self.holder(self.url(self.ports), "kept", holder_ppm)

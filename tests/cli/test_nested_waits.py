@@ -168,7 +168,7 @@ class NobodyFails(Waits):
     def test_in_the_background(self):
         first, second = self.granted(
             "read line; %s run -q b -- true & read line" % TOOL)
-        # Whoever waits for "a" has looked by then.
+        # The waiter for "a" has looked by then.
         waiting.eventually("looks", lambda: self.age("a") > 1500, of=[second])
         first.stdin.close()
         self.assertEqual(self.finish(second)[0], 0)

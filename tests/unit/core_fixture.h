@@ -60,8 +60,8 @@ struct core_fixture {
  * 10000 ms.  The core keeps a margin of 100 ms, so safe-until is 10890 ms. */
 #define CORE_START_MS 1000
 #define CORE_TIMEOUT_MS 10000
-/* So long a late ticket may appear: a timeout of a server that is slow by 1 %,
- * by a clock that is fast by as much. */
+/* A late ticket may appear for so long: a timeout of a server that is slow by
+ * 1 %, by a clock of ours that is fast by as much. */
 #define CORE_LATE_MS 10203
 #define CORE_SAFE_MS 10890
 #define CORE_CONNECT_MS 15000

@@ -756,7 +756,7 @@ static void many_that_wait_for_one_cost_little(void **state)
         assert_int_equal(many_cycle(&many, counts[i] - 1), 2);
         assert_in_range(many.lists, 4, 8);
         assert_in_range(many.texts, 2, 4 * HF_DEADLOCK_PAGE);
-        /* Who waits behind it, and whom nobody waits for, ends as soon. */
+        /* A search for one that waits behind it ends as soon. */
         assert_int_equal(many_cycle(&many, counts[i] / 2), 0);
         assert_int_equal(many.lists, 2);
         assert_int_equal(many.texts, 0);
