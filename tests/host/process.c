@@ -22,17 +22,6 @@
 #define CHILD_TIMEOUT_MS 30000
 #define FDS_MAX 4096
 
-/* ThreadSanitizer asks for this text at start.  It takes two uses of one
- * descriptor number for a race unless it saw the close in between, and libuv
- * closes descriptors by system calls that ThreadSanitizer does not see. */
-__attribute__((visibility("default"))) const char *
-__tsan_default_suppressions(void);
-
-const char *__tsan_default_suppressions(void)
-{
-    return "called_from_lib:libuv.so.1\n";
-}
-
 uint64_t boottime_ms(void)
 {
     struct timespec now;
