@@ -469,8 +469,9 @@ class Idle(unittest.TestCase):
         self.assertEqual(self.driver.check(wait), ("HF_EREENTRANT", False))
         waiting.eventually("the proof", lambda:
                            self.driver.check(wait) == ("HF_OK", True))
-        # The first after a pause proves nothing yet.
-        self.assertEqual(self.transactions() - before, 2)
+        # The first after a pause proves nothing yet; the second is too little if
+        # a ping was sent just before, because the session is short.
+        self.assertIn(self.transactions() - before, (2, 3))
         self.assertEqual(self.driver.release(wait), "HF_OK")
 
 
