@@ -37,7 +37,7 @@ static void examine_proc(struct hf_finding_list *list)
 /* What NTP corrects of a quartz in the long run, and twice ntpd's fastest
  * slewing: what is beyond makes good an offset. */
 #define STEADY_PPM 1000
-#define PPM_PER_PERCENT 10000
+#define PPM_PER_PERCENT 10000L
 
 /* A tick is 10 ms long, so that each microsecond more is a hundred millionths.
  */

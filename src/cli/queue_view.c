@@ -165,7 +165,7 @@ static bool index_tickets(struct hf_queue_view *queue)
         all_views += views[i];
         all_unknown += unknown[i];
     }
-    queue->views = hf_alloc(all_views * sizeof(*queue->views));
+    queue->views = hf_alloc(all_views * sizeof(void *));
     queue->unknown = hf_alloc(all_unknown * sizeof(*queue->unknown));
     if (queue->views == NULL || queue->unknown == NULL)
         return false;

@@ -70,7 +70,7 @@ struct hf_pg_socket_poll {
  * connection is made.  libpq itself has no bound. */
 #define HF_PG_ANSWER_BYTES_MAX (16 << 20)
 /* And of what libpq may keep for a connection, an answer under way included. */
-#define HF_PG_KEPT_BYTES_MAX (2 * HF_PG_ANSWER_BYTES_MAX)
+#define HF_PG_KEPT_BYTES_MAX ((size_t)2 * HF_PG_ANSWER_BYTES_MAX)
 
 /* The store: one connection, and the calls under way on it. */
 struct hf_store {
