@@ -239,9 +239,11 @@ static hf_status parse_url(const char *given, struct hf_url *url,
     char *text;
     hf_status status;
 
-    if (given == NULL) /* as getenv() may say it */
-        return hf_error_set(error, HF_EURL,
-                            "the URL is NULL; expected \"zk://HOST:PORT,...\"");
+    if (given == NULL) { /* as getenv() may say it */
+        (void)hf_error_set(error, HF_EURL,
+                           "the URL is NULL; expected \"zk://HOST:PORT,...\"");
+        return HF_EURL;
+    }
     if ((status = hf_client_url_take(given, &text, error)) != HF_OK)
         return status;
     status = hf_url_parse(text, url, error);
