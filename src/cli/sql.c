@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "engines/postgres/schema.h"
 
-/* What is printed. */
+/* The texts that can be printed. */
 enum sql_part { SQL_SCHEMA, SQL_FUNCTIONS, SQL_GRANT };
 
 struct sql_options {

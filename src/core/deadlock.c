@@ -175,7 +175,7 @@ static void count_holds(struct hf_deadlock_locks *locks,
     }
 }
 
-/* What is only possible does not count. */
+/* A hold that is only possible does not count. */
 static void drop_possible(struct hf_deadlock_locks *locks,
                           struct hf_deadlock_ticket *ticket)
 {

@@ -3,9 +3,9 @@
  * The removal of a registration: its node is deleted, and nothing that was sent
  * can make it again.
  *
- * A node of this session counts as that of the registration, whoever made it:
- * an earlier registration of the path, or the user by a create.  So nothing
- * that the registration itself has sent says that there is none.
+ * A node of this session counts as that of the registration, also
+ * if an earlier registration of the path made it, or the user by a create.  So
+ * nothing that the registration itself has sent says that there is none.
  *
  * A create whose answer was lost may have been carried out or not.  A sync and
  * an EXISTS behind it, in the same session, say which: servers carry out the

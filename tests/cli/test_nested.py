@@ -166,7 +166,7 @@ class Nested(harness.Case):
 
 
 class UrlWithPassword(harness.Case):
-    """The server refuses whoever has no password, so a run that is admitted has
+    """The server refuses a client without a password, so a run that is admitted has
     been given it.  The lock directory must stay empty: a run there is one that
     has chosen another engine."""
 

@@ -324,7 +324,7 @@ static void test_secrets_are_hidden(void **state)
     }
 }
 
-/* What is cut has its password hidden before. */
+/* The password of a text is hidden before it is cut. */
 static void test_quoted_secrets_are_hidden(void **state)
 {
     char text[300];
