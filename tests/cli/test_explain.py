@@ -55,19 +55,27 @@ class Explained:
         waiting.read_line(process, "held")
         return process
 
-    def go_on(self, process, wanted, count):
-        """Its inner run is to want ${wanted}, where ${count} then wait."""
+    def waits(self, process, wanted, count, says=" holds="):
+        """Wait until ${count} tickets wait for ${wanted} and say ${says}.  A
+        run says "outer=" first, and "holds=" after it has seen that the run
+        around it waits for it, too."""
+        def they_say_it():
+            waiters = self.explained(wanted)["waiters"]
+            return len(waiters) == count and all(
+                says in waiter["payload"] for waiter in waiters)
+        waiting.eventually("%d to wait for %s by tickets with %r" %
+                           (count, wanted, says), they_say_it, of=[process])
+
+    def go_on(self, process, wanted, says=" holds="):
+        """Its inner run is to want ${wanted}, for which nobody waits."""
         process.stdin.write("go\n")
         process.stdin.flush()
-        waiting.eventually(
-            "the wait for " + wanted,
-            lambda: len(self.explained(wanted)["waiters"]) == count,
-            of=[process])
+        self.waits(process, wanted, 1, says)
 
     def opposite(self, *options):
         first = self.outer("a", "b", *options)
         second = self.outer("b", "a", *options)
-        self.go_on(first, "b", 1)
+        self.go_on(first, "b")
         return first, second
 
     def refused(self):
@@ -95,7 +103,7 @@ class Explained:
         first, second = self.opposite()
         self.assertIsNone(self.explained("a")["deadlock"])
         self.assertIn("no deadlock was found", self.tool("explain", "a"))
-        self.go_on(second, "a", 1)
+        self.go_on(second, "a")
         for name in "ab":
             found = self.explained(name)
             self.assertEqual({waiter["waits_for"]
@@ -135,7 +143,7 @@ class Explained:
         """Nothing that waits for "h/a" leads to it."""
         second = self.outer("h/b", "h/c")
         first = self.outer("h/a", "h/b")
-        self.go_on(first, "h/b", 1)
+        self.go_on(first, "h/b")
         waiter = self.explained("h/b")["waiters"][0]
         without = self.explained("h/a")
         self.assertEqual(without["holders"][0]["waits_for"], [])
@@ -171,8 +179,8 @@ class Explained:
             waiting.read_line(process, "held")
             return process
         first, second = outer("p", "q"), outer("q", "p")
-        self.go_on(first, "q", 1)
-        self.go_on(second, "p", 1)
+        self.go_on(first, "q", says=" outer=")
+        self.go_on(second, "p", says=" outer=")
         found = self.explained("p")
         self.assertIsNone(found["deadlock"])
         self.assertEqual({waiter["waits_for"]
@@ -202,7 +210,7 @@ class File(Explained, harness.Case):
             harness.TOOL, "run", "-c", self.url(), "-p", "1/2", "s", "--",
             "true", stdin=subprocess.PIPE)
         waiting.eventually("b", lambda: self.explained("b")["holders"])
-        self.go_on(first, "b", 1)
+        self.go_on(first, "b")
         other = self.holder("-p", "1/2", name="s")
         second.stdin.write("go\n")
         self.assertEqual(self.finish(second)[0], 0)
@@ -219,8 +227,7 @@ class File(Explained, harness.Case):
             harness.TOOL, "run", "-c", self.url(), "-p", "1/2", "s", "--",
             "true")
         waiting.read_line(first, "held")
-        waiting.eventually("the wait for permits",
-                           lambda: self.explained("s")["waiters"])
+        self.waits(first, "s", 1)
         self.assertEqual([wait["name"]
                           for wait in self.waits_of_holder("a", "/")[0]], ["s"])
         second.stdin.close()
@@ -315,7 +322,7 @@ class Kazoo(ZooKeeper):
         thread.start()
         waiting.eventually("kazoo's wait",
                            lambda: self.explained("a")["waiters"])
-        self.go_on(first, "b", 1)
+        self.go_on(first, "b")
         second.stdin.write("go\n")
         status, _, err = self.finish(second)
         self.assertEqual(status, 80, err)
@@ -329,7 +336,7 @@ class Kazoo(ZooKeeper):
         held.acquire()
         thread = threading.Thread(target=wanted.acquire)
         thread.start()
-        self.go_on(first, "b", 1)
+        self.go_on(first, "b")
         waiting.eventually("kazoo's wait",
                            lambda: self.explained("a")["waiters"])
         for name, silent, text in (

@@ -134,6 +134,9 @@ class Nested(harness.Case):
                            "inner", "--", "echo", "ran")
         self.queued(4)
         ids = [self.show(name)[0]["id"][:8] for name in ("a:b", "file")]
+        waiting.eventually(
+            "holds=", lambda: " holds=" in self.show("inner")[1]["payload"],
+            of=[outer])
         payloads = [ticket["payload"] for ticket in self.show("inner")]
         self.assertNotIn("holds=", payloads[0])
         self.assertTrue(payloads[1].endswith(
