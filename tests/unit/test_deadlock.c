@@ -99,9 +99,10 @@ static bool holds(const struct model_lock *lock, size_t owner)
 /* ------------------------------------------------------ as a server shows --
  */
 
-/* The text of the ticket by which ${place} waits for ${lock}. */
+/* The text of the ticket of ${place} in ${lock}.  That of a holder still says
+ * what its owner held when it waited; here that is all else it holds. */
 static const char *text_of(struct model *m, const struct model_lock *lock,
-                           const struct place *place)
+                           const struct place *place, bool waits)
 {
     char *text = m->texts[m->text_count++];
     size_t used, count = 0;
@@ -118,6 +119,7 @@ static const char *text_of(struct model *m, const struct model_lock *lock,
         struct hf_ticket_id held = id_of(place->owner, i, true);
 
         if (!holds(&m->locks[i], place->owner) ||
+            (!waits && &m->locks[i] == lock) ||
             (place->owner == m->late && m->lists <= 2))
             continue;
         id = held.bytes;
@@ -147,8 +149,7 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
                     : held                    ? HF_TICKET_LEASE
                                               : HF_TICKET_MUTEX,
             .weight = places[i].weight,
-            .payload =
-                held ? "host=h pid=1" : text_of(m, &m->locks[lock], &places[i]),
+            .payload = text_of(m, &m->locks[lock], &places[i], !held),
         };
         if (held && places[i].owner == m->alike)
             tickets[count].id.bytes[0] = 1;
@@ -197,7 +198,7 @@ static void write_text(struct model *m, size_t owner, size_t lock, char *text)
     m->text_count = 0;
     for (size_t i = 0; i < l->wait_count; i++) {
         if (l->waits[i].owner == owner)
-            strcpy(text, text_of(m, l, &l->waits[i]));
+            strcpy(text, text_of(m, l, &l->waits[i], true));
     }
 }
 
@@ -428,6 +429,23 @@ static void as_many_permits_as_it_lacks(void **state)
     assert_cycle(m, 1, 'a', 0);
     m->locks[0].waits[0].weight = 3;
     assert_cycle(m, 1, 'a', 2);
+}
+
+/* Owner 0 has a permit too, and waits for nothing.  It is read, because another
+ * reader of "a" waits. */
+static void what_a_holder_has_said_does_not_count(void **state)
+{
+    MODEL(m);
+    m->locks[2].limit = 2;
+    hold(m, 0, 'c');
+    hold(m, 1, 'c');
+    hold_as(m, 1, 'a', HF_TICKET_READ, 1);
+    hold_as(m, 0, 'a', HF_TICKET_READ, 1);
+    hold(m, 2, 'b');
+    wait_for(m, 1, 'b');
+    wait_for(m, 2, 'c');
+    assert_cycle(m, 1, 'b', 0);
+    assert_cycle(m, 2, 'c', 0);
 }
 
 static void tickets_of_others_can_go_on(void **state)
@@ -1063,6 +1081,7 @@ TEST_FILE(deadlock)
         cmocka_unit_test(a_waiter_ahead_counts_too),
         cmocka_unit_test(one_free_permit_is_enough),
         cmocka_unit_test(as_many_permits_as_it_lacks),
+        cmocka_unit_test(what_a_holder_has_said_does_not_count),
         cmocka_unit_test(tickets_of_others_can_go_on),
         cmocka_unit_test(tickets_of_others_hide_nothing),
         cmocka_unit_test(elections_are_no_waits),
