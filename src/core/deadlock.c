@@ -389,19 +389,18 @@ static void reach_lock(struct reached *reached,
     struct hf_deadlock_queue *queue =
         &locks->locks[held->lock].queues[HF_DEADLOCK_LOCK];
 
-    size_t *end = held->kind == HF_TICKET_READ ? &queue->reached_writers
-                                               : &queue->reached_all;
-    size_t i = *end;
+    size_t i = queue->reached_all;
 
-    /* Those from there on were reached before. */
+    /* Those from there on were reached before, from this ticket or, if readers
+     * hold the lock, from another one of them. */
     while (i > held->index + 1) {
         struct hf_deadlock_ticket *ticket = &queue->tickets[--i];
 
         if (ticket->blocked && hf_deadlock_stands_in_way(held, ticket))
             reach(reached, ticket, blocker);
     }
-    if (i < *end)
-        *end = i;
+    if (i < queue->reached_all)
+        queue->reached_all = i;
 }
 
 /* Reach the blocked tickets that want permits of ${lock}, of which ${blocker}
@@ -441,7 +440,7 @@ static void forget(struct hf_deadlock_locks *locks,
     struct hf_deadlock_queue *queue =
         &locks->locks[ticket->lock].queues[ticket->role];
 
-    queue->reached_all = queue->reached_writers = queue->count;
+    queue->reached_all = queue->count;
     ticket->waits_for = ticket->next = NULL;
 }
 

@@ -190,7 +190,7 @@ size_t hf_deadlock_reading_lists(const struct hf_deadlock_reading *reading)
 static void reach(struct hf_deadlock_reading *reading,
                   struct hf_deadlock_ticket *ticket);
 
-/* Reach those behind the ticket at ${index} of ${queue} in whose way it is, if
+/* Reach those behind the ticket at ${index} of ${queue} in whose way it is.  So
  * they wait. */
 static void reach_behind(struct hf_deadlock_reading *reading,
                          struct hf_deadlock_queue *queue, size_t index)
@@ -204,8 +204,7 @@ static void reach_behind(struct hf_deadlock_reading *reading,
         return;
     *end = from;
     for (size_t i = from; i < to; i++) {
-        if (!queue->tickets[i].admitted &&
-            hf_deadlock_stands_in_way(ahead, &queue->tickets[i]))
+        if (hf_deadlock_stands_in_way(ahead, &queue->tickets[i]))
             reach(reading, &queue->tickets[i]);
     }
 }

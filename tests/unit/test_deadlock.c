@@ -44,6 +44,12 @@ struct model {
     bool ends;           /* whose wait has a limit */
     bool equal;          /* all tokens are equal */
     size_t alike;        /* its tickets that hold begin like those of owner 0 */
+    size_t mistaken;     /* what owner 0 held has gone, and the ticket by which
+                            this one waits there begins like it; 0: none */
+    bool terse;          /* does not say how many permits it wants */
+    bool one_directory;  /* the list of a lock has the leases of its semaphore,
+                            as in kazoo's layout */
+    size_t flooded;      /* lists after this one have too many tickets; 0: no */
     char texts[2 * LOCKS * OWNERS][HF_PAYLOAD_BYTES];
     size_t text_count;
 };
@@ -112,8 +118,9 @@ static const char *text_of(struct model *m, const struct model_lock *lock,
     used = (size_t)sprintf(text, "host=h pid=%zu command=c%s", place->owner + 1,
                            m->silent[place->owner] ? "" : " detect");
     if (lock->limit > 0)
-        used += (size_t)sprintf(text + used, " limit=%u permits=%u",
-                                lock->limit, place->weight);
+        used += (size_t)sprintf(text + used, " limit=%u", lock->limit);
+    if (lock->limit > 0 && !m->terse)
+        used += (size_t)sprintf(text + used, " permits=%u", place->weight);
     for (size_t i = 0; i < LOCKS; i++) {
         const uint8_t *id;
         struct hf_ticket_id held = id_of(place->owner, i, true);
@@ -139,7 +146,8 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
                    size_t count)
 {
     for (size_t i = 0; i < place_count; i++) {
-        if (places[i].owner == m->hidden && m->lists > 2)
+        if ((places[i].owner == m->hidden && m->lists > 2) ||
+            (places[i].owner == 0 && held && m->mistaken != 0))
             continue;
         tickets[count] = (struct hf_ticket){
             .id = id_of(places[i].owner, lock, held),
@@ -153,6 +161,8 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
         };
         if (held && places[i].owner == m->alike)
             tickets[count].id.bytes[0] = 1;
+        if (!held && m->mistaken != 0 && places[i].owner == m->mistaken)
+            tickets[count].id = id_of(0, lock, true);
         count++;
     }
     return count;
@@ -168,7 +178,8 @@ static size_t list(struct model *m, const char *name, struct hf_ticket *tickets)
 
     m->text_count = 0;
     m->lists++;
-    if (whole || (l->limit > 0 && strcmp(name + 1, HF_QUEUE_LEASES) == 0))
+    if (whole || (name[1] == '\0' && m->one_directory) ||
+        (l->limit > 0 && strcmp(name + 1, HF_QUEUE_LEASES) == 0))
         count = show(m, lock, l->held, l->held_count, true, tickets, count);
     if (whole || (l->limit > 0 && strcmp(name + 1, HF_QUEUE_LOCKS) == 0))
         count = show(m, lock, l->waits, l->wait_count, false, tickets, count);
@@ -185,7 +196,9 @@ static void read_lists(struct model *m, struct hf_deadlock_search *search)
 
     m->lists = 0;
     while (hf_deadlock_search_next(search, queue, &texts)) {
-        snapshot.count = list(m, queue, tickets);
+        snapshot.count = m->flooded == 0 || m->lists < m->flooded
+                             ? list(m, queue, tickets)
+                             : HF_DEADLOCK_TICKETS_MAX + 1;
         hf_deadlock_search_listed(search, &snapshot);
     }
 }
@@ -448,6 +461,26 @@ static void what_a_holder_has_said_does_not_count(void **state)
     assert_cycle(m, 2, 'c', 0);
 }
 
+/* A ticket that does not say how many permits it wants wants one. */
+static void a_permit_is_wanted_by_default(void **state)
+{
+    MODEL(m);
+    opposite(m);
+    m->locks[0].limit = 1;
+    m->terse = true;
+    assert_cycle(m, 1, 'a', 2);
+}
+
+/* The leases that the list of the lock shows are those of the semaphore. */
+static void leases_beside_locks_are_no_locks(void **state)
+{
+    MODEL(m);
+    opposite(m);
+    m->locks[0].limit = 1;
+    m->one_directory = true;
+    assert_cycle(m, 1, 'a', 2);
+}
+
 static void tickets_of_others_can_go_on(void **state)
 {
     MODEL(m);
@@ -525,6 +558,22 @@ static void a_text_that_fits_two_tickets_means_none(void **state)
     assert_cycle(m, 1, 'a', 0);
 }
 
+/* Owner 2 holds "a"; owners 1 and 3 wait, and by then owner 0, who waits for 3,
+ * has lost it.  What its text says of "a" fits the ticket of owner 1, which
+ * waits, so it can hold nothing. */
+static void a_text_that_fits_a_waiter_means_none(void **state)
+{
+    MODEL(m);
+    hold(m, 0, 'a');
+    hold(m, 2, 'a');
+    hold(m, 3, 'c');
+    wait_for(m, 0, 'c');
+    wait_for(m, 1, 'a');
+    wait_for(m, 3, 'a');
+    m->mistaken = 1;
+    assert_cycle(m, 3, 'a', 0);
+}
+
 /* All of a deadlock choose the same one. */
 static void one_of_equal_tokens_fails(void **state)
 {
@@ -571,6 +620,24 @@ static void what_is_possible_is_no_deadlock(void **state)
     assert_int_equal(asked_about(m, "a", &possible), 0);
 }
 
+/* Both permits are held by owners that wait for "b", one of them perhaps not:
+ * then its permit may come free. */
+static void a_permit_that_is_possibly_held_is_no_deadlock(void **state)
+{
+    bool possible;
+
+    MODEL(m);
+    opposite(m);
+    hold(m, 2, 'a');
+    wait_for(m, 2, 'b');
+    m->locks[0].limit = 2;
+    assert_int_equal(asked_about(m, "a", &possible), 2);
+    assert_false(possible);
+    m->inside = 0;
+    assert_int_equal(asked_about(m, "a", &possible), 2);
+    assert_true(possible);
+}
+
 static void a_lock_can_be_asked_about(void **state)
 {
     struct hf_deadlock_search search = {.current = 0};
@@ -587,8 +654,9 @@ static void a_lock_can_be_asked_about(void **state)
 /* ---------------------------------------------------------------- bounds -- */
 
 /* Begin a search for a ticket that holds a:..., and answer its first list with
- * ${count} tickets, each with the text that ${write} makes. */
-static hf_status answer_with(size_t count, void (*write)(char *text, size_t i))
+ * ${count} tickets, each with the text that ${write} makes, or returns. */
+static hf_status answer_with(size_t count,
+                             const char *(*write)(char *text, size_t i))
 {
     static struct hf_ticket tickets[HF_DEADLOCK_TICKETS_MAX + 1];
     static char texts[HF_DEADLOCK_TICKETS_MAX + 1][64];
@@ -599,13 +667,11 @@ static hf_status answer_with(size_t count, void (*write)(char *text, size_t i))
     struct hf_text_range wanted;
     hf_status status;
 
-    for (size_t i = 0; i < count; i++) {
-        write(texts[i], i);
+    for (size_t i = 0; i < count; i++)
         tickets[i] = (struct hf_ticket){.id = {{(uint8_t)i, (uint8_t)(i >> 8)}},
                                         .kind = HF_TICKET_MUTEX,
                                         .weight = 1,
-                                        .payload = texts[i]};
-    }
+                                        .payload = write(texts[i], i)};
     assert_int_equal(hf_deadlock_search_begin(&search, "a", false, &id,
                                               "host=h holds=a:00000000"),
                      HF_OK);
@@ -619,15 +685,36 @@ static hf_status answer_with(size_t count, void (*write)(char *text, size_t i))
     return status;
 }
 
-static void write_nothing(char *text, size_t i)
+static const char *write_nothing(char *text, size_t i)
 {
+    (void)text;
     (void)i;
-    strcpy(text, "host=h");
+    return "host=h";
 }
 
-static void write_hold(char *text, size_t i)
+static const char *write_hold(char *text, size_t i)
 {
     sprintf(text, "host=h holds=other%zu:01020304", i);
+    return text;
+}
+
+static const char *write_four_holds(char *text, size_t i)
+{
+    (void)text;
+    (void)i;
+    return "host=h holds=o:01020304,o:01020304,o:01020304,o:01020304";
+}
+
+/* As long as a text can be. */
+static const char *write_much(char *text, size_t i)
+{
+    static char longest[HF_PAYLOAD_BYTES];
+
+    (void)text;
+    (void)i;
+    memset(longest, 'x', sizeof longest - 1);
+    memcpy(longest, "host=h holds=o:01020304 ", 24);
+    return longest;
 }
 
 static void too_many_tickets_give_no_verdict(void **state)
@@ -637,6 +724,40 @@ static void too_many_tickets_give_no_verdict(void **state)
                      HF_OK);
     assert_int_equal(answer_with(HF_DEADLOCK_TICKETS_MAX + 1, write_nothing),
                      HF_EFULL);
+}
+
+static void too_many_holds_give_no_verdict(void **state)
+{
+    const size_t most = HF_DEADLOCK_TICKETS_MAX / 4;
+
+    (void)state;
+    assert_int_equal(answer_with(most, write_four_holds), HF_OK);
+    assert_int_equal(answer_with(most + 1, write_four_holds), HF_EFULL);
+}
+
+/* Of the 32 MiB that a reading may take. */
+static void too_many_bytes_give_no_verdict(void **state)
+{
+    const size_t fit = ((size_t)1 << 25) / (HF_PAYLOAD_BYTES + 256);
+
+    (void)state;
+    assert_int_equal(answer_with(fit, write_much), HF_OK);
+    assert_int_equal(answer_with(2 * fit, write_much), HF_EFULL);
+}
+
+/* Both readings have to be whole. */
+static void a_second_reading_that_is_cut_off_gives_no_verdict(void **state)
+{
+    struct hf_deadlock_search search;
+
+    MODEL(m);
+    opposite(m);
+    m->flooded = 2;
+    search_for(m, 0, 1, &search);
+    assert_int_equal(m->lists, 2);
+    assert_int_equal(hf_deadlock_search_status(&search), HF_EFULL);
+    assert_int_equal(search.cycle.count, 0);
+    hf_deadlock_search_free(&search);
 }
 
 /* The first ticket holds, so it is not followed; each of the others names a
@@ -794,6 +915,7 @@ static void one_whom_a_thousand_wait_for_finds_the_circle(void **state)
     many.payloads = calloc(1002, sizeof *many.payloads);
     assert_int_equal(many_cycle(&many, 0), 2);
     assert_in_range(many.lists, 4, 2100);
+    assert_in_range(many.texts, 4, 4 * many.count);
     free(many.tickets);
     free(many.payloads);
 }
@@ -1082,16 +1204,23 @@ TEST_FILE(deadlock)
         cmocka_unit_test(one_free_permit_is_enough),
         cmocka_unit_test(as_many_permits_as_it_lacks),
         cmocka_unit_test(what_a_holder_has_said_does_not_count),
+        cmocka_unit_test(a_permit_is_wanted_by_default),
+        cmocka_unit_test(leases_beside_locks_are_no_locks),
         cmocka_unit_test(tickets_of_others_can_go_on),
         cmocka_unit_test(tickets_of_others_hide_nothing),
         cmocka_unit_test(elections_are_no_waits),
         cmocka_unit_test(both_readings_have_to_agree),
         cmocka_unit_test(what_is_said_counts_if_both_readings_say_it),
         cmocka_unit_test(a_text_that_fits_two_tickets_means_none),
+        cmocka_unit_test(a_text_that_fits_a_waiter_means_none),
         cmocka_unit_test(one_of_equal_tokens_fails),
         cmocka_unit_test(what_is_possible_is_no_deadlock),
+        cmocka_unit_test(a_permit_that_is_possibly_held_is_no_deadlock),
         cmocka_unit_test(a_lock_can_be_asked_about),
         cmocka_unit_test(too_many_tickets_give_no_verdict),
+        cmocka_unit_test(too_many_holds_give_no_verdict),
+        cmocka_unit_test(too_many_bytes_give_no_verdict),
+        cmocka_unit_test(a_second_reading_that_is_cut_off_gives_no_verdict),
         cmocka_unit_test(too_many_queues_give_no_verdict),
         cmocka_unit_test(many_that_wait_for_one_cost_little),
         cmocka_unit_test(one_whom_a_thousand_wait_for_finds_the_circle),

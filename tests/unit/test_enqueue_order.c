@@ -151,13 +151,9 @@ static void a_waiter_for_its_turn_reports_why(void **state)
         strstr(hf_acquisition_text(&f->b), "the server is loading"));
 }
 
-/* The second one never waits for ever, whatever happens to the first. */
-static void the_turn_has_an_end(void **state)
+/* a and b have started, retries have no end, and no proof is ever due. */
+static void begin_without_end(struct core_fixture *f)
 {
-    struct core_fixture core_fixture;
-    struct core_fixture *f = &core_fixture;
-
-    (void)state;
     core_fixture_init(f, 0);
     f->core.config.retry.tries = HF_RETRY_UNLIMITED;
     connected_for(f, HF_FOREVER, f->now_ms, false);
@@ -165,6 +161,16 @@ static void the_turn_has_an_end(void **state)
     want(f, &f->a);
     want(f, &f->b);
     expect(f, "a ENQUEUE a1");
+}
+
+/* The second one never waits for ever, whatever happens to the first. */
+static void the_turn_has_an_end(void **state)
+{
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
+
+    (void)state;
+    begin_without_end(f);
     for (unsigned i = 1; i < HF_ENQUEUE_ORDER_FAILURES; i++) {
         char name[32], next[32];
 
@@ -180,6 +186,31 @@ static void the_turn_has_an_end(void **state)
     wake(f);
     expect(f, "a ENQUEUE a9"); /* beside the line */
     enqueued(f, "a ENQUEUE a9", "a9");
+    expect(f, "a GRANTED");
+}
+
+/* Nor if the search for a ticket whose ENQUEUE got no answer goes on failing.
+ */
+static void a_search_that_fails_has_an_end(void **state)
+{
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
+
+    (void)state;
+    begin_without_end(f);
+    failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(f, "a LIST");
+    for (unsigned i = 1; i < HF_ENQUEUE_ORDER_FAILURES; i++) {
+        failed(f, "a LIST", HF_FAILURE_RETRY);
+        expect(f, "");
+        wake(f);
+        expect(f, "a LIST");
+    }
+    failed(f, "a LIST", HF_FAILURE_RETRY);
+    expect(f, "b ENQUEUE b1");
+    wake(f);
+    expect(f, "a LIST"); /* beside the line */
+    listed(f, "a LIST", "a1");
     expect(f, "a GRANTED");
 }
 
@@ -238,6 +269,7 @@ TEST_FILE(enqueue_order)
         cmocka_unit_test(a_pause_holds_up_nobody),
         cmocka_unit_test(a_waiter_for_its_turn_reports_why),
         cmocka_unit_test(the_turn_has_an_end),
+        cmocka_unit_test(a_search_that_fails_has_an_end),
         cmocka_unit_test(without_an_id_the_turn_is_over),
         cmocka_unit_test(a_lost_session_keeps_the_order),
     };

@@ -81,6 +81,8 @@ static void fn33_another_limit_is_looked_at(void **state)
     expect(&f, "a UNWATCH; a WATCH_QUEUE");
     listed(&f, "a WATCH_QUEUE", "x/l2");
     expect(&f, "a ENQUEUE a1; a UNWATCH");
+    /* An engine may write it beside the ticket. */
+    assert_int_equal(f.a.tickets.current->request.limit, 4);
 }
 
 /* One of its two nodes was removed.  The other counts for nobody and must be
