@@ -63,17 +63,13 @@ static void free_if_last(struct hf_double_barrier *barrier, bool last)
 }
 
 /* If the user has freed ${barrier}, a party that is inside is to leave without
- * waiting for others: take its grant out, to be released without the lock.
- * NULL: there is none. */
-static struct hf_grant *take_unwanted(struct hf_double_barrier *barrier)
+ * waiting for others: its grant, to be released without the lock.  NULL: there
+ * is none.  No operation is under way then, so ${barrier} is freed next. */
+static struct hf_grant *unwanted_grant(const struct hf_double_barrier *barrier)
 {
-    struct hf_grant *grant = barrier->grant;
-
-    if (!barrier->freed || barrier->state != HF_DOUBLE_BARRIER_INSIDE)
-        return NULL;
-    barrier->grant = NULL;
-    barrier->state = HF_DOUBLE_BARRIER_OUTSIDE;
-    return grant;
+    return barrier->freed && barrier->state == HF_DOUBLE_BARRIER_INSIDE
+               ? barrier->grant
+               : NULL;
 }
 
 /* Begin the release of ${grant}, which may be NULL, and do not wait for it. */
@@ -99,7 +95,7 @@ void hf_double_barrier_free(struct hf_double_barrier *barrier)
     if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     barrier->freed = true;
-    unwanted = take_unwanted(barrier);
+    unwanted = unwanted_grant(barrier);
     last = --barrier->references == 0;
     hf_monitor_leave(&client->monitor);
     release_grant(unwanted);
@@ -178,7 +174,7 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
     barrier->grant = grant;
     barrier->state =
         grant != NULL ? HF_DOUBLE_BARRIER_INSIDE : HF_DOUBLE_BARRIER_OUTSIDE;
-    unwanted = take_unwanted(barrier);
+    unwanted = unwanted_grant(barrier);
     last = --barrier->references == 0;
     hf_monitor_leave(&client->monitor);
     release_grant(unwanted);

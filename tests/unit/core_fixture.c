@@ -268,6 +268,10 @@ static void take_user_effect(struct core_fixture *f,
         f->held[who] = false;
         snprintf(text, bytes, "%c LOST", letter);
         break;
+    case HF_EFFECT_REVOKED:
+        assert_true(f->held[who]);
+        snprintf(text, bytes, "%c REVOKED", letter);
+        break;
     case HF_EFFECT_GRANTED:
         note_answer(f, a);
         f->held[who] = true;
@@ -501,7 +505,7 @@ static void answer(struct core_fixture *f, const char *request,
     if (pending == NULL)
         fail_msg("nobody asked for \"%s\"", request);
     event.as.answer.request = pending->request;
-    if (event.kind != HF_EVENT_WATCHING &&
+    if (event.kind != HF_EVENT_WATCHING && event.kind != HF_EVENT_REVOKED &&
         !(event.kind == HF_EVENT_LISTED &&
           pending->request->kind == HF_REQUEST_WATCH_QUEUE))
         pending->text[0] = '\0';
@@ -537,6 +541,11 @@ void watching(struct core_fixture *f, const char *request)
 void changed(struct core_fixture *f, const char *request)
 {
     answer(f, request, (struct hf_event){.kind = HF_EVENT_QUEUE_CHANGED});
+}
+
+void revoked(struct core_fixture *f, const char *request)
+{
+    answer(f, request, (struct hf_event){.kind = HF_EVENT_REVOKED});
 }
 
 void gone(struct core_fixture *f, const char *request)

@@ -9,7 +9,7 @@
  * one letter.  Effects read, for instance,
  *
  *     a ENQUEUE a1; a LIST; a WATCH_QUEUE; a WATCH x; a UNWATCH x; a REMOVE a1;
- *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a DONE;
+ *     a GRANTED; a WAITING 1; a REVOKED; a LOST; a RELEASED HF_OK; a DONE;
  *     a ENDED HF_EBUSY; PROVE; PROVEN; END; STATE CONNECTED; a DOWNGRADE a1;
  *     a DOWNGRADED HF_OK; a NEW_GENERATION a1
  *
@@ -118,6 +118,7 @@ void enqueued(struct core_fixture *f, const char *request, const char *queue);
 void listed(struct core_fixture *f, const char *request, const char *queue);
 void watching(struct core_fixture *f, const char *request);
 void changed(struct core_fixture *f, const char *request);
+void revoked(struct core_fixture *f, const char *request);
 void gone(struct core_fixture *f, const char *request);
 void removed(struct core_fixture *f, const char *request, bool found);
 void downgraded(struct core_fixture *f, const char *request);

@@ -442,6 +442,44 @@ static void a_release_before_the_loss_was_received_reports_once(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
+/* Its owner is notified of the loss, and not of the request before it. */
+static void a_loss_takes_the_place_of_a_request_to_release(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    advance_to(f, 1005);
+    expect(f, "a WATCH a1");
+    revoked(f, "a WATCH a1");
+    gone(f, "a WATCH a1");
+    expect(f, "a LOST");
+}
+
+/* People see in the queue that the release was asked for. */
+static void a_text_that_could_not_be_written_is_written_later(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    advance_to(f, 1005);
+    expect(f, "a WATCH a1");
+    revoked(f, "a WATCH a1");
+    expect(f, "a REVOKED; a DESCRIBE a1");
+    failed(f, "a DESCRIBE a1", HF_FAILURE_RETRY);
+    expect(f, "");
+    wake(f);
+    expect(f, "a DESCRIBE a1");
+}
+
+static void a_release_takes_the_place_of_a_request_for_it(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    advance_to(f, 1005);
+    expect(f, "a WATCH a1");
+    revoked(f, "a WATCH a1");
+    release(f, &f->a);
+    expect(f, "a UNWATCH a1; a REMOVE a1");
+}
+
 static void fn11_a_release_finds_that_somebody_was_faster(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -645,6 +683,9 @@ TEST_FILE(acquisition)
         cmocka_unit_test(a_list_under_way_does_not_hold_up_a_cancel),
         cmocka_unit_test(an_evicted_holder_learns_of_it),
         cmocka_unit_test(a_release_before_the_loss_was_received_reports_once),
+        cmocka_unit_test(a_loss_takes_the_place_of_a_request_to_release),
+        cmocka_unit_test(a_text_that_could_not_be_written_is_written_later),
+        cmocka_unit_test(a_release_takes_the_place_of_a_request_for_it),
         cmocka_unit_test(fn11_a_release_finds_that_somebody_was_faster),
         cmocka_unit_test(a_release_that_is_denied_says_so_and_is_tried_on),
         cmocka_unit_test(a_release_that_fails_otherwise_is_tried_on_in_silence),
