@@ -87,6 +87,28 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     expect(f, "STATE LOST; b DONE");
 }
 
+/* What refused us before the first connection is no reason any more. */
+static void an_error_before_the_connection_is_forgotten(void **state)
+{
+    struct core_fixture core_fixture;
+    struct core_fixture *f = &core_fixture;
+
+    (void)state;
+    core_fixture_init(f, 0);
+    report_final_error(f, HF_EDENIED, "here: wrong password");
+    connected(f, f->now_ms, false);
+    expect(f, "STATE CONNECTED");
+    want(f, &f->a);
+    expect(f, "a ENQUEUE a1");
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    gave_up(f, 1, 1000);
+    wake(f);
+    assert_int_equal(f->a.status, HF_EUNREACHABLE);
+    assert_non_null(
+        strstr(hf_acquisition_text(&f->a), "gave up after 1 retry"));
+}
+
 static void a_release_begins_again(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -132,6 +154,7 @@ TEST_FILE(giving_up)
         cmocka_unit_test(a_refusal_keeps_its_status_and_text),
         cmocka_unit_test(the_next_acquire_begins_again),
         cmocka_unit_test(giving_up_ends_waits_and_spares_holders),
+        cmocka_unit_test(an_error_before_the_connection_is_forgotten),
         cmocka_unit_test(a_release_begins_again),
         cmocka_unit_test(another_user_of_the_session_begins_again),
         cmocka_unit_test(a_close_does_not),

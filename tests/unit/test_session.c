@@ -172,6 +172,42 @@ static void fn15_a_failed_proof_is_repeated_soon(void **state)
     assert_int_equal(safe_until(f), CORE_SAFE_MS);
 }
 
+/* The connection ended in the same turn of the loop, so the engine has not seen
+ * the PROVE and answers nothing. */
+static void a_proof_that_was_not_requested_is_requested_later(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    hold_a(f);
+    wake(f);
+    expect(f, "a WATCH a1");
+    advance_to(f, 3490);
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    connected(f, 3490, true);
+    expect(f, "STATE CONNECTED");
+    wake(f);
+    assert_int_equal(f->now_ms, 3490 + 2500);
+    expect(f, "PROVE");
+}
+
+/* An answer that proves little leaves half of what it proves for the next. */
+static void a_proof_that_leaves_little_is_followed_soon(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    advance_to(f, 100000);
+    want(f, &f->a);
+    expect(f, "PROVE; a ENQUEUE a1");
+    advance_to(f, 100400);
+    proven(f, 93400); /* 2900 ms are left */
+    enqueued(f, "a ENQUEUE a1", "a1");
+    expect(f, "a GRANTED");
+    wake(f); /* its own ticket */
+    expect(f, "a WATCH a1");
+    wake(f);
+    assert_int_equal(f->now_ms, 100400 + 2900 / 2);
+    expect(f, "PROVE");
+}
+
 static void the_next_in_line_proves_and_those_behind_do_not(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -728,6 +764,8 @@ TEST_FILE(session)
         cmocka_unit_test(nobody_holds_and_nothing_is_proven),
         cmocka_unit_test(a_proof_every_quarter_counted_from_sending),
         cmocka_unit_test(fn15_a_failed_proof_is_repeated_soon),
+        cmocka_unit_test(a_proof_that_was_not_requested_is_requested_later),
+        cmocka_unit_test(a_proof_that_leaves_little_is_followed_soon),
         cmocka_unit_test(the_next_in_line_proves_and_those_behind_do_not),
         cmocka_unit_test(fn49_proofs_end_with_the_need_for_them),
         cmocka_unit_test(a_session_that_was_idle_is_proven_by_the_way),

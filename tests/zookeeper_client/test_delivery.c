@@ -779,8 +779,8 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
 }
 
 /* Each handle has its own log, up to its own level.  Lines are delivered as
- * callbacks are: some time after what they tell of, and none after the close.
- */
+ * callbacks are: some time after what they are about, and none after the
+ * close. */
 static void a_log_is_that_of_its_handle(void **state)
 {
     struct zookeeper_fixture *f = *state;
