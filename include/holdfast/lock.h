@@ -129,6 +129,9 @@ struct hf_wait {
     /* How often the ticket was lost, with the session or because it was
      * evicted, and replaced by one at the tail. */
     uint32_t displaced;
+    /* Of the lock in whose queue that is: several locks are acquired one after
+     * the other, and this is the one that is waited for now. */
+    const char *name;
 };
 
 /* Called while waiting: after the ticket is in the queue, and each time its

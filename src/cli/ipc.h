@@ -57,6 +57,7 @@ struct hf_ipc_message {
         struct {
             uint32_t ahead; /* tickets ahead of ours */
             uint64_t waited_ms;
+            size_t number;                 /* of the name that is waited for */
             char holder[HF_PAYLOAD_BYTES]; /* payload of the ticket at the head
                                               of the queue */
         } wait;

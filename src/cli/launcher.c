@@ -273,7 +273,10 @@ static void print_leader(struct hf_launcher *launcher, const char *holder)
 static void on_waiting(struct hf_launcher *launcher,
                        const struct hf_ipc_message *message)
 {
-    struct hf_ui_wait wait = {.name = launcher->run->options->label,
+    const struct hf_run_options *options = launcher->run->options;
+    struct hf_ui_wait wait = {.name = options->names[message->as.wait.number],
+                              .among = options->name_count > 1 ? options->label
+                                                               : NULL,
                               .ahead = message->as.wait.ahead,
                               .waited_ms = message->as.wait.waited_ms,
                               .holder = message->as.wait.holder};

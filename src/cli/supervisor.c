@@ -455,13 +455,14 @@ static uint64_t advance_ended(struct hf_supervisor *supervisor, uint64_t now_ms)
 static void act_on_request(struct hf_supervisor *supervisor)
 {
     const struct hf_run_options *options = supervisor->run->options;
+    const char *asked = supervisor->asked;
 
-    supervisor->release_asked = false;
+    supervisor->asked = NULL;
     if (!command_runs(supervisor))
         return;
-    supervisor->by_request = true;
+    supervisor->by_request = asked;
     hf_supervisor_print(supervisor, HF_VERBOSE,
-                        "another program asks for '%.200s'", options->label);
+                        "another program asks for '%.200s'", asked);
     if (options->on_revoke == HF_ON_REVOKE_TERM)
         kill(supervisor->command, SIGTERM);
     else if (options->on_revoke == HF_ON_REVOKE_HUP)
@@ -479,11 +480,11 @@ static uint64_t advance_running(struct hf_supervisor *supervisor,
 
     if (not_renewed)
         supervisor->not_renewed = true;
-    if (supervisor->release_asked)
+    if (supervisor->asked != NULL)
         act_on_request(supervisor);
     if (supervisor->command_ended || supervisor->lost ||
         supervisor->launcher_gone || not_renewed ||
-        (supervisor->by_request &&
+        (supervisor->by_request != NULL &&
          supervisor->run->options->on_revoke == HF_ON_REVOKE_EXIT))
         begin_termination(supervisor, now_ms);
     check_at_ms = min_u64(check_at_ms, check_launcher(supervisor, now_ms));
@@ -544,9 +545,9 @@ static bool announce(struct hf_supervisor *supervisor)
  * another program ended that meanwhile, or the lock is lost already? */
 static bool may_not_start(struct hf_supervisor *supervisor)
 {
-    supervisor->by_request = supervisor->release_asked;
+    supervisor->by_request = supervisor->asked;
     return supervisor->cancelled || supervisor->launcher_gone ||
-           supervisor->lost || supervisor->by_request;
+           supervisor->lost || supervisor->by_request != NULL;
 }
 
 /* Start the command, unless the lease is about to end: it was granted or
@@ -706,7 +707,7 @@ static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
     read_signals(supervisor);
     if (polled[0].revents)
         hf_client_dispatch(supervisor->client);
-    if (supervisor->waits_for_itself)
+    if (supervisor->held_outside != NULL)
         cancel_wait(supervisor);
     if (polled[1].revents)
         read_messages(supervisor);
@@ -739,7 +740,7 @@ void hf_supervisor_main(struct hf_run *run)
     setpgid(0, 0);
     if (hf_supervisor_open(&supervisor))
         run_loop(&supervisor);
-    if (supervisor.waits_for_itself && !supervisor.grant &&
+    if (supervisor.held_outside != NULL && !supervisor.grant &&
         !supervisor.cancelled)
         hf_supervisor_set_waited_for_itself(&supervisor);
     hf_supervisor_set_outcome(&supervisor);

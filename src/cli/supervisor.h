@@ -64,19 +64,21 @@ struct hf_supervisor {
     bool not_renewed; /* the lease was not renewed in time: the tree had to be
                          ended */
     int cancelled;    /* the signal that ended the wait; 0: none */
-    bool waits_for_itself; /* the holder is a run around this one, so the wait
-                              cannot end */
-    bool release_asked;    /* another program asks for the lock, and that was
-                              not acted on yet; never with --on-revoke ignore */
-    bool by_request;       /* the command got a signal, is ended or was not
-                              started because of that */
-    bool launcher_gone;    /* the launcher has ended, or can send nothing */
-    bool launcher_paused;  /* do not start the command: the launcher is stopped,
-                              or has something to do
-                              first */
-    unsigned lines_lost;   /* lines for the launcher to print that were dropped
-                              and that it does not know of */
-    uint32_t epoch;        /* as last received, see struct hf_ipc_message */
+    const char *held_outside; /* the name that a run around this one holds, so
+                                 that the wait cannot end; NULL: none */
+    const char *asked;        /* the name that another program asks for, and
+                                 that was not acted on yet; NULL: none, as always
+                                 with --on-revoke ignore */
+    const char *by_request;   /* the name that was asked for, because of which
+                                 the command got a signal, is ended or was not
+                                 started; NULL: none */
+    bool launcher_gone;       /* the launcher has ended, or can send nothing */
+    bool launcher_paused; /* do not start the command: the launcher is stopped,
+                             or has something to do
+                             first */
+    unsigned lines_lost;  /* lines for the launcher to print that were dropped
+                             and that it does not know of */
+    uint32_t epoch;       /* as last received, see struct hf_ipc_message */
     struct hf_error failure; /* why there is no grant, or no command */
     struct hf_outer_waits outer_waits; /* what the tickets of this run say */
     uint64_t outer_check_at_ms; /* when to look at the runs around this one */
@@ -152,12 +154,12 @@ uint64_t hf_supervisor_check_outer_waits(struct hf_supervisor *supervisor,
  * never end?  True with .failure set. */
 bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor);
 
-/* Does ${holder}, the payload of the ticket at the head of the queue, belong
- * to a run around this one?  Needed beside hf_supervisor_refuse_nested(),
+/* Does the ticket at the head of the queue of ${wait} belong to a run around
+ * this one?  Needed beside hf_supervisor_refuse_nested(),
  * because a reader inside a reader waits only once a writer has come in
  * between. */
 bool hf_supervisor_waits_for_itself(const struct hf_supervisor *supervisor,
-                                    const char *holder);
+                                    const struct hf_wait *wait);
 
 /* Set .failure for a wait that was cancelled because of that. */
 void hf_supervisor_set_waited_for_itself(struct hf_supervisor *supervisor);

@@ -136,7 +136,7 @@ static void forget_command(struct hf_supervisor *supervisor)
     supervisor->command_ended = false;
     supervisor->command_stopped = false;
     supervisor->launcher_checks = 0;
-    supervisor->by_request = false;
+    supervisor->by_request = NULL;
     supervisor->signals_passed = false;
     sigemptyset(&supervisor->passed);
 }
@@ -149,10 +149,10 @@ void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
         supervisor->launcher_gone)
         return;
     if (supervisor->command > 0 && is_asked_to_end(supervisor))
-        supervisor->by_request = false; /* the command's status counts */
+        supervisor->by_request = NULL; /* the command's status counts */
     else if (supervisor->lost || supervisor->not_renewed)
         decide_after_loss(supervisor, now_ms);
-    else if (supervisor->by_request)
+    else if (supervisor->by_request != NULL)
         decide_after_request(supervisor, now_ms);
     else if (supervisor->command > 0)
         decide_after_end(supervisor, now_ms);

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/time_math.h"
 #include "host/grant_check.h"
+#include "host/grant_items.h"
 #include "monitor/log_default.h"
 
 /* The first connection may take this long, even if the wait has no limit. */
@@ -74,6 +75,18 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
     offer_line(arg, line);
 }
 
+/* The number of the lock called ${name} on the command line. */
+static size_t number_of(const struct hf_supervisor *supervisor,
+                        const char *name)
+{
+    size_t i = 0;
+
+    while (i + 1 < supervisor->lock_count &&
+           strcmp(hf_lock_name(supervisor->locks[i]), name) != 0)
+        i++;
+    return i;
+}
+
 /* The library reports the state of the wait.  Runs in hf_client_dispatch(). */
 static void on_wait(void *arg, const struct hf_wait *wait)
 {
@@ -81,12 +94,14 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct hf_supervisor *supervisor = arg;
 
     supervisor->queued = true;
-    if (hf_supervisor_waits_for_itself(supervisor, wait->holder))
-        supervisor->waits_for_itself = true;
+    if (hf_supervisor_waits_for_itself(supervisor, wait))
+        supervisor->held_outside =
+            hf_lock_name(supervisor->locks[number_of(supervisor, wait->name)]);
     if (supervisor->run->options->verbosity == HF_QUIET)
         return;
     message.as.wait.ahead = wait->ahead;
     message.as.wait.waited_ms = wait->waited_ms;
+    message.as.wait.number = number_of(supervisor, wait->name);
     snprintf(message.as.wait.holder, sizeof message.as.wait.holder, "%s",
              wait->holder);
     (void)hf_ipc_send_droppable(supervisor->run->supervisor_end, &message);
@@ -110,8 +125,7 @@ static void on_revoke(void *arg, struct hf_grant *grant)
 {
     struct hf_supervisor *supervisor = arg;
 
-    (void)grant;
-    supervisor->release_asked = true;
+    supervisor->asked = hf_grant_asked_name(grant);
 }
 
 /* ---------------------------------------------------------------- open -- */
@@ -336,7 +350,7 @@ void hf_supervisor_begin_release(struct hf_supervisor *supervisor)
     supervisor->loss_fd = -1;
     supervisor->acquire_done = false;
     supervisor->announced = false;
-    supervisor->release_asked = false;
+    supervisor->asked = NULL;
     supervisor->not_renewed = false;
     supervisor->released = false;
     /* Without a thread for the answer, wait for it. */

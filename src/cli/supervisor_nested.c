@@ -199,18 +199,14 @@ bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor)
 }
 
 bool hf_supervisor_waits_for_itself(const struct hf_supervisor *supervisor,
-                                    const char *holder)
+                                    const struct hf_wait *wait)
 {
     const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
 
-    if (!text || supervisor->run->options->wait_ms == 0 ||
-        supervisor->run->options->kind == HF_KIND_SEMAPHORE)
-        return false;
-    for (size_t i = 0; i < supervisor->lock_count; i++)
-        if (hf_held_locks_have_holder(text, hf_lock_name(supervisor->locks[i]),
-                                      holder, hf_clock_now_ms()))
-            return true;
-    return false;
+    return text != NULL && supervisor->run->options->wait_ms != 0 &&
+           supervisor->run->options->kind != HF_KIND_SEMAPHORE &&
+           hf_held_locks_have_holder(text, wait->name, wait->holder,
+                                     hf_clock_now_ms());
 }
 
 void hf_supervisor_set_waited_for_itself(struct hf_supervisor *supervisor)
@@ -221,5 +217,5 @@ void hf_supervisor_set_waited_for_itself(struct hf_supervisor *supervisor)
         "so the wait would never end (a reader inside of a reader "
         "waits for the writers in between); take it once, in the "
         "outer run",
-        supervisor->run->options->label);
+        supervisor->held_outside);
 }

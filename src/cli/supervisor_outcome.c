@@ -49,18 +49,20 @@ void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
 void hf_supervisor_describe_request(const struct hf_supervisor *supervisor,
                                     char text[HF_ERROR_TEXT_BYTES])
 {
-    const char *label = supervisor->run->options->label;
+    char asked[256] = "it", command[64];
 
+    if (supervisor->lock_count > 1)
+        snprintf(asked, sizeof asked, "'%.200s'", supervisor->by_request);
     if (supervisor->command_ended)
-        snprintf(text, HF_ERROR_TEXT_BYTES,
-                 "'%.200s' was released because another program asked for it; "
-                 "the command ended with status %d",
-                 label, supervisor->exit_code);
+        snprintf(command, sizeof command, "ended with status %d",
+                 supervisor->exit_code);
     else
-        snprintf(text, HF_ERROR_TEXT_BYTES,
-                 "'%.200s' was released because another program asked for it; "
-                 "the command was %s",
-                 label, supervisor->command > 0 ? "stopped" : "not started");
+        snprintf(command, sizeof command, "was %s",
+                 supervisor->command > 0 ? "stopped" : "not started");
+    snprintf(text, HF_ERROR_TEXT_BYTES,
+             "'%.200s' was released because another program asked for %s; "
+             "the command %s",
+             supervisor->run->options->label, asked, command);
 }
 
 /* Outcome: the lock was lost before or while the command ran. */
@@ -128,7 +130,7 @@ void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
         outcome->cancelled = supervisor->cancelled;
     else if (supervisor->lost || supervisor->not_renewed)
         set_lost(supervisor);
-    else if (supervisor->by_request)
+    else if (supervisor->by_request != NULL)
         set_revoked(supervisor);
     else if (supervisor->launcher_gone && supervisor->command <= 0)
         outcome->exit_code = HF_EXIT_LIMIT; /* see send_awaited() there */

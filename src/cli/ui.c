@@ -184,10 +184,12 @@ static void format_wait(const struct hf_ui_wait *wait, char line[HF_LINE_BYTES])
 
     hf_duration_format(wait->waited_ms, waited);
     hf_format_holder(wait->holder, hf_clock_now_ms(), owner);
-    (void)snprintf(line, HF_LINE_BYTES,
-                   "waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",
-                   wait->name, waited, wait->ahead, *owner ? ", held by " : "",
-                   owner);
+    (void)snprintf(
+        line, HF_LINE_BYTES,
+        "waiting for '%.200s'%s%.200s%s (%s, %" PRIu32 " ahead)%s%.600s",
+        wait->name, wait->among != NULL ? " of '" : "",
+        wait->among != NULL ? wait->among : "", wait->among != NULL ? "'" : "",
+        waited, wait->ahead, *owner ? ", held by " : "", owner);
 }
 
 /* Redraw the line, if this job is in the foreground. */

@@ -44,7 +44,8 @@ bool hf_ui_shows_wait(enum hf_verbosity verbosity);
 /* How the wait for a lock goes. */
 struct hf_ui_wait {
     const char *name;
-    uint32_t ahead; /* tickets ahead of ours */
+    const char *among; /* what all locks together are called; NULL: it is one */
+    uint32_t ahead;    /* tickets ahead of ours */
     uint64_t waited_ms;
     const char *holder; /* payload of the ticket at the head of the queue; "":
                            not known */

@@ -66,10 +66,12 @@ static void child_revoked(struct hf_core *core, struct hf_acquisition *child)
 {
     struct hf_acquisition *parent = child->parent;
 
-    if (parent->state == STATE(WAITING) && !parent->multi_lock->rolling_back)
-        parent->multi_lock->revoked = true;
-    else if (parent->state == STATE(HELD) && !child->entry_mutex)
+    if (parent->state == STATE(WAITING) && !parent->multi_lock->rolling_back) {
+        parent->multi_lock->revoked = child;
+    } else if (parent->state == STATE(HELD) && !child->entry_mutex) {
+        parent->multi_lock->revoked = child;
         parent->listener->revoked(core, parent);
+    }
 }
 
 static void child_changed(struct hf_core *core, struct hf_acquisition *child)
@@ -158,7 +160,7 @@ static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
     parent->no_deadline = false;
     hf_schedule_touch(core, &parent->entry);
     hf_acquisition_lose_position(parent);
-    parent->multi_lock->revoked = false; /* it was about these tickets */
+    parent->multi_lock->revoked = NULL; /* it was about these tickets */
     release_children(core, parent);
 }
 
@@ -220,8 +222,7 @@ static void grant(struct hf_core *core, struct hf_acquisition *parent)
 
     parent->token = child_at(parent, multi_lock->token_child)->token;
     parent->session = core->session.number;
-    hf_acquisition_grant(core, parent, parent->multi_lock->revoked);
-    parent->multi_lock->revoked = false;
+    hf_acquisition_grant(core, parent, multi_lock->revoked != NULL);
 }
 
 /* The current child was granted: release the entry mutex before it, if that is

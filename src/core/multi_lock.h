@@ -39,8 +39,9 @@ struct hf_multi_lock {
     /* For the core only. */
     size_t current;    /* the child that is waited for */
     bool rolling_back; /* the children are released, to begin again */
-    bool revoked;      /* somebody asked for the release of a child while the
-                          parent still waits */
+    /* The child for whose release somebody has asked last, also while the
+     * parent waited; NULL: nobody has asked. */
+    const struct hf_acquisition *revoked;
     struct hf_acquisition *parent;    /* since the ACQUIRE */
     struct hf_deferred_call deferred; /* a child has notified the parent */
 };

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "host/done.h"
 #include "host/grant.h"
+#include "host/grant_items.h"
 
 /* ----------------------------------------------------------------- runs -- */
 
@@ -61,6 +62,7 @@ static void run_wait(void *arg)
         .waited_ms = hf_now_ms() - grant->acquisition.started_at_ms,
         .holder = holder,
         .displaced = grant->acquisition.displaced,
+        .name = hf_grant_awaited_lock(grant)->name,
     };
 
     hf_payload_copy(

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "host/candidacy.h"
 #include "host/grant_check.h"
+#include "host/grant_items.h"
 #include "host/grant_metrics.h"
 #include "host/semaphore_limit.h"
 
@@ -77,18 +78,33 @@ static void end_waiting(struct hf_grant *grant)
         hf_grant_unqueue_wait(grant);
 }
 
-/* If the wait failed, put into its text that the limits of a semaphore differ,
- * because that may be why. */
-static void explain_limits(struct hf_grant *grant)
+/* Does an acquire of several locks end with ${status} because of the one that
+ * it waited for?  The text of HF_EDEADLK names that itself. */
+static bool is_of_one_lock(hf_status status)
+{
+    return status == HF_EBUSY || status == HF_ETIMEDOUT || status == HF_EKIND ||
+           status == HF_EDENIED;
+}
+
+/* If the wait failed, put into its text what the engine does not know: that the
+ * limits of a semaphore differ, because that may be why; and which of several
+ * locks was not to be had. */
+static void explain_failure(struct hf_grant *grant)
 {
     struct hf_acquisition *a = &grant->acquisition;
-    struct hf_error why = {.status = a->status};
+    struct hf_error why = {.status = a->status}, before;
 
-    if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
+    if (!is_of_one_lock(a->status))
         return;
-    hf_limit_compare(grant); /* a try has no HF_EFFECT_WAITING */
     (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
-    hf_limit_explain(grant, &why);
+    if (a->status == HF_ETIMEDOUT || a->status == HF_EBUSY) {
+        hf_limit_compare(grant); /* a try has no HF_EFFECT_WAITING */
+        hf_limit_explain(grant, &why);
+    }
+    before = why;
+    if (grant->item_count > 1)
+        hf_error_set(&why, before.status, "\"%.200s\": %s",
+                     hf_grant_awaited_lock(grant)->name, before.text);
     hf_acquisition_set_text(&grant->client->core, a, why.text);
 }
 
@@ -135,7 +151,7 @@ void hf_grant_handle_effect(struct hf_grant *grant,
         complete(grant, HF_OK);
         break;
     case HF_EFFECT_ENDED:
-        explain_limits(grant);
+        explain_failure(grant);
         hf_grant_metrics_ended(grant);
         log_end(grant);
         hf_grant_unqueue_wait(grant);
@@ -145,7 +161,8 @@ void hf_grant_handle_effect(struct hf_grant *grant,
         grant->metrics.waited = true;
         hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
                      "\"%s\" is waited for; tickets ahead: %zu",
-                     grant->lock->name, (size_t)grant->acquisition.ahead);
+                     hf_grant_awaited_lock(grant)->name,
+                     (size_t)grant->acquisition.ahead);
         hf_limit_compare(grant);
         hf_grant_queue_wait(grant);
         break;
@@ -153,7 +170,7 @@ void hf_grant_handle_effect(struct hf_grant *grant,
         hf_grant_metrics_revoked(grant);
         hf_log_write(&grant->client->monitor.log, HF_LOG_INFO,
                      "somebody asks for \"%s\" to be released",
-                     grant->lock->name);
+                     hf_grant_asked_lock(grant)->name);
         if (!grant->released)
             hf_grant_queue_revoke(grant);
         break;

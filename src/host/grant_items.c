@@ -147,3 +147,45 @@ struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
     }
     return NULL;
 }
+
+/* The lock that ${child}, one of the acquisitions of ${grant}, is for: the
+ * children of a lock stand together, and its item has the last of them. */
+static const struct hf_lock *lock_of(const struct hf_grant *grant,
+                                     const struct hf_acquisition *child)
+{
+    size_t i = 0;
+
+    while (i + 1 < grant->item_count && grant->items[i].acquisition < child)
+        i++;
+    return grant->items[i].lock;
+}
+
+const struct hf_lock *hf_grant_awaited_lock(const struct hf_grant *grant)
+{
+    const struct hf_multi_lock *multi_lock =
+        hf_acquisition_multi_lock(&grant->acquisition);
+
+    if (multi_lock == NULL || multi_lock->current == multi_lock->count)
+        return grant->lock;
+    return lock_of(grant, &multi_lock->children[multi_lock->current]);
+}
+
+const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant)
+{
+    const struct hf_multi_lock *multi_lock =
+        hf_acquisition_multi_lock(&grant->acquisition);
+
+    if (multi_lock == NULL || multi_lock->revoked == NULL)
+        return grant->lock;
+    return lock_of(grant, multi_lock->revoked);
+}
+
+const char *hf_grant_asked_name(struct hf_grant *grant)
+{
+    const char *name;
+
+    hf_monitor_lock(&grant->client->monitor);
+    name = hf_grant_asked_lock(grant)->name;
+    pthread_mutex_unlock(&grant->client->monitor.lock);
+    return name;
+}

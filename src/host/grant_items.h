@@ -39,4 +39,16 @@ void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks);
 struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
                                            const struct hf_lock *lock);
 
+/* Which of the locks of ${grant} it waits for, or has failed to get: they are
+ * taken one after the other.  The first one that the user named, if all are
+ * granted. */
+const struct hf_lock *hf_grant_awaited_lock(const struct hf_grant *grant);
+
+/* Which of the locks of ${grant} somebody has asked for last; the first one
+ * that the user named, if nobody has. */
+const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant);
+
+/* Its name, which is the lock's.  For callbacks, without the client's lock. */
+const char *hf_grant_asked_name(struct hf_grant *grant);
+
 #endif

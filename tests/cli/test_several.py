@@ -1,10 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""holdfast run with several names, and with permits of a semaphore."""
+"""holdfast run with several names, and with permits of a semaphore.
+
+    test_several.py Names Permits [OnFiles] [OnZooKeeper] [OnRedis]
+                    [OnPostgreSql]
+"""
 
 import os
+import subprocess
 
+import engines
 import harness
+from harness import waiting
 
 
 class Names(harness.Case):
@@ -52,6 +59,134 @@ class Names(harness.Case):
         status, _, err = self.run_tool("a", "--try", "b", "--", "true")
         self.assertEqual(status, 64)
         self.assertIn("options stand before NAME", err)
+
+
+class Which:
+    """Of several locks the one is named that somebody else has, that was asked
+    for or that was lost."""
+
+    NAMES = ("a/1", "b/2", "c/3")
+    ALL = "'a/1 and 2 more'"
+
+    def hold(self, *names):
+        return self.holder("-c", self.url(), *names[:-1], name=names[-1])
+
+    def start_all(self, *options, command=("true",)):
+        return self.start("-c", self.url(), *options, *self.NAMES, "--",
+                          *command)
+
+    def hold_all(self, *options):
+        process = self.start_all(
+            *options, command=("sh", "-c", "echo held; exec sleep 1000"))
+        waiting.read_line(process, "held")
+        return process
+
+    def test_one_that_is_held(self):
+        holder = self.hold("b/2")
+        held = "\"b/2\": held by holdfast (pid %d on " % self.supervisor(holder)
+        status, _, err = self.finish(self.start_all("-n"))
+        self.assertEqual(status, 75, err)
+        self.assertIn(self.ALL + " was not obtained: " + held, err)
+        # A busy machine may take longer until there is a connection at all.
+        for limit in "500ms", "2s", "8s", "32s":
+            status, _, err = self.finish(self.start_all("-t", limit))
+            if status != 69:
+                break
+        self.assertEqual(status, 75, err)
+        self.assertRegex(err, self.ALL + ' was not obtained: "b/2": waited ')
+        self.finish(holder)
+
+    def test_one_of_another_kind(self):
+        holder = self.hold("c/3")
+        status, _, err = self.finish(self.start_all("--read"))
+        self.assertEqual(status, 64)
+        self.assertIn("\"c/3\": the name is in use as a mutex", err)
+        self.finish(holder)
+
+    def test_the_one_that_is_waited_for(self):
+        first, last = self.hold("a/1"), self.hold("c/3")
+        terminal = harness.Terminal(
+            [harness.TOOL, "run", "-c", self.url(), *self.NAMES, "--", "true"],
+            self.environment)
+        self.addCleanup(terminal.close)
+        terminal.expect("waiting for 'a/1' of %s " % self.ALL)
+        self.finish(first)
+        terminal.expect("waiting for 'c/3' of %s " % self.ALL)
+        self.finish(last)
+        terminal.drain()
+
+    def test_one_that_was_evicted(self):
+        process = self.hold_all()
+        ticket, = self.tickets_of("b/2")
+        done = subprocess.run(
+            [harness.TOOL, "evict", "-c", self.url(), "--yes", "b/2",
+             ticket["id"]], text=True, capture_output=True,
+            env=self.environment, timeout=waiting.LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 76, err)
+        self.assertRegex(err, self.ALL + ' was lost while the command ran, .*: '
+                         'the grant of "b/2" was lost: ')
+
+    def test_one_that_is_asked_for(self):
+        process = self.hold_all("-v", "--on-revoke", "exit")
+        self.revoke("b/2", "mutex")
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 79, err)
+        self.assertIn("somebody asks for \"b/2\" to be released", err)
+        self.assertIn("another program asks for 'b/2'", err)
+        self.assertIn(self.ALL + " was released because another program asked "
+                      "for 'b/2'; the command was stopped", err)
+
+    def test_one_that_is_asked_for_during_the_wait(self):
+        last = self.hold("c/3")
+        process = self.start_all("--on-revoke", "exit")
+        self.until_queued("c/3", 2, process)
+        ticket, = self.tickets_of("b/2")
+        self.revoke("b/2", "mutex", ticket["id"])
+        self.finish(last)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 79, err)
+        self.assertIn("asked for 'b/2'; the command was not started", err)
+
+
+class OnFiles(Which, engines.File, harness.Case):
+    def test_permits_of_one(self):
+        """A semaphore has two tickets, and one name."""
+        holder = self.holder("-p", "1/1", name="b/2")
+        status, _, err = self.finish(self.start_all("-n", "-p", "1/1"))
+        self.assertEqual(status, 75)
+        self.assertIn("\"b/2\": held by holdfast (pid %d on " %
+                      self.supervisor(holder), err)
+        self.finish(holder)
+
+    def test_one_that_a_run_around_holds(self):
+        """Nothing is refused before a writer has come in between."""
+        process = self.start(
+            "--read", "b/2", "--", "sh", "-c", "echo held; read line; "
+            "exec %s run --read a/1 b/2 c/3 -- true" % harness.TOOL,
+            stdin=subprocess.PIPE)
+        waiting.read_line(process, "held")
+        writer = self.start("--write", "b/2", "--", "true")
+        self.queued(2)
+        process.stdin.write("go\n")
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 64, err)
+        self.assertIn("'b/2' is held already by the run that this one is part "
+                      "of", err)
+        self.assertEqual(self.finish(writer)[0], 0)
+
+
+class OnZooKeeper(Which, engines.ZooKeeper, harness.Case):
+    pass
+
+
+class OnRedis(Which, engines.Redis, harness.Case):
+    pass
+
+
+class OnPostgreSql(Which, engines.PostgreSql, harness.Case):
+    pass
 
 
 class Permits(harness.Case):

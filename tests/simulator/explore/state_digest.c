@@ -190,7 +190,10 @@ static void put_multi_lock(const struct client_encoder *to,
         return;
     put_number(to, multi_lock->current);
     put_number(to, multi_lock->rolling_back);
-    put_number(to, multi_lock->revoked);
+    put_number(to,
+               multi_lock->revoked != NULL
+                   ? (uint64_t)(multi_lock->revoked - multi_lock->children + 1)
+                   : 0);
     put_number(to, multi_lock->deferred.queued);
     for (size_t i = 0; i < multi_lock->count; i++) {
         hf_encode_object(to->encoder, &multi_lock->children[i]);
