@@ -7,6 +7,7 @@
 
 #include <holdfast/holdfast.h>
 
+#include "cli/deadlock_survey.h"
 #include "core/finding_list.h"
 
 /* What a probe has measured, in microseconds. */
@@ -32,6 +33,25 @@ void hf_doctor_examine_machine(struct hf_finding_list *list);
  * ${wait_ms} for each request allows, and add what was found to ${list}. */
 void hf_doctor_examine_tickets(struct hf_client *client, uint64_t wait_ms,
                                struct hf_finding_list *list);
+
+/* doctor_deadlocks.c: the deadlocks among these tickets. */
+struct hf_doctor_deadlocks {
+    struct hf_deadlock_survey survey;
+    struct hf_finding_list *list;
+    hf_status status; /* of the survey; after a failure it looks no more */
+    struct hf_error error;
+};
+
+/* Begin; the tickets are shown to .survey (hf_deadlock_survey_sees()), and the
+ * names that this wants are added. */
+void hf_doctor_deadlocks_begin(struct hf_doctor_deadlocks *deadlocks,
+                               struct hf_client *client, uint64_t wait_ms,
+                               struct hf_finding_list *list);
+void hf_doctor_deadlocks_add(struct hf_doctor_deadlocks *deadlocks,
+                             const char *name);
+
+/* Add to the list what was found, and free the survey. */
+void hf_doctor_deadlocks_end(struct hf_doctor_deadlocks *deadlocks);
 
 /* doctor_probe.c: take and release the lock ${name} of the engine at ${url},
  * each within ${wait_ms}, and add how that went to ${report}. */

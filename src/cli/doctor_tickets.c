@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tickets that there are show: owners of this machine that have ended,
- * names that are used by programs of several kinds, and nodes among the tickets
- * that are none.  A bounded number of names is looked at.
+ * names that are used by programs of several kinds, nodes among the tickets
+ * that are none, and deadlocks (doctor_deadlocks.c).  A bounded number of names
+ * is looked at.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct walk {
     uint64_t unknown; /* names with nodes that are no tickets */
     uint64_t unreadable;
     bool more; /* there are more names */
+    struct hf_doctor_deadlocks deadlocks;
 };
 
 /* -------------------------------------------------------- processes gone -- */
@@ -93,6 +95,7 @@ static void check_owner(struct walk *walk, const char *name,
 struct name_check {
     const char *layout; /* of the first ticket */
     const char *other;  /* another one, or NULL */
+    bool leads_on;      /* it may be part of a deadlock */
 };
 
 static void check_ticket(struct walk *walk, const char *name,
@@ -101,6 +104,7 @@ static void check_ticket(struct walk *walk, const char *name,
 {
     walk->tickets++;
     check_owner(walk, name, view);
+    check->leads_on |= hf_deadlock_survey_sees(&walk->deadlocks.survey, view);
     if (check->layout == NULL)
         check->layout = view->layout;
     else if (strcmp(check->layout, view->layout) != 0)
@@ -141,7 +145,7 @@ static void report_unknown(struct walk *walk, const char *name,
 /* Look at all tickets of ${name}. */
 static void check_name(struct walk *walk, const char *name)
 {
-    struct name_check check = {NULL, NULL};
+    struct name_check check = {NULL, NULL, false};
     const struct hf_ticket_view *view;
     struct hf_queue_view queue;
     struct hf_error error;
@@ -152,6 +156,8 @@ static void check_name(struct walk *walk, const char *name)
             check_ticket(walk, queue.name, view, &check);
         report_mixed(walk, queue.name, &check);
         report_unknown(walk, queue.name, &queue);
+        if (check.leads_on)
+            hf_doctor_deadlocks_add(&walk->deadlocks, queue.name);
     } else {
         walk->unreadable++;
     }
@@ -213,7 +219,8 @@ static void report_totals(struct walk *walk)
     head.severity = HF_SEVERITY_UNKNOWN;
     if (walk->more)
         hf_finding_add(walk->list, &head,
-                       "there are more names than %d, which were not looked at",
+                       "there are more names than %d, which were not looked "
+                       "at; holdfast explain --all looks for deadlocks in all",
                        NAMES_MAX);
     if (walk->unreadable > 0)
         hf_finding_add(walk->list, &head,
@@ -231,6 +238,8 @@ static void walk_names(struct walk *walk, struct hf_names *names)
         if (hf_names_next(names, walk->wait_ms, &page) != HF_OK) {
             hf_names_error(names, &error);
             report_failure(walk, &error);
+            walk->deadlocks.status = error.status;
+            walk->deadlocks.error = error;
             break;
         }
         more = page != NULL && check_page(walk, page);
@@ -250,7 +259,9 @@ void hf_doctor_examine_tickets(struct hf_client *client, uint64_t wait_ms,
         memcpy(walk.host, machine.nodename, sizeof walk.host);
     hf_progress_begin(&walk.shown);
     if (hf_names_open(client, "", NULL, &names) == HF_OK) {
+        hf_doctor_deadlocks_begin(&walk.deadlocks, client, wait_ms, list);
         walk_names(&walk, names);
+        hf_doctor_deadlocks_end(&walk.deadlocks);
         hf_names_free(names);
         hf_ui_clear_wait();
         report_totals(&walk);

@@ -15,8 +15,10 @@ enum {
                             */
     HF_EXIT_CONDITION = 1, /* zk: the node is not there, is there already, has
                               another version, or has children */
-    HF_EXIT_WARNING = 1,   /* doctor: the worst finding is a warning */
-    HF_EXIT_ERROR = 2,     /* doctor: the worst finding is an error */
+    HF_EXIT_WARNING = 1,   /* doctor: the worst finding is a warning; explain
+                              --all: a deadlock is possible */
+    HF_EXIT_ERROR = 2,     /* doctor: the worst finding is an error; explain
+                              --all: there is a deadlock */
     HF_EXIT_USAGE = 64,    /* the command line is wrong */
     HF_EXIT_DATA = 65,     /* verify: not a history, or one without a grant */
     HF_EXIT_NO_INPUT = 66, /* verify: the history cannot be read */

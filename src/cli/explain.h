@@ -10,6 +10,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "cli/json.h"
+#include "cli/waiters_walk.h"
 #include "core/deadlock_search.h"
 
 /* The most waits of holders that are kept. */
@@ -31,11 +33,9 @@ struct hf_explanation {
     struct hf_deadlock_search search;
     struct hf_holder_wait *waits; /* in the order in which they were found */
     size_t wait_count;
-    bool waits_cut;      /* there are more than HF_HOLDER_WAITS_MAX */
-    const char *within;  /* where waits were looked for; NULL: nowhere */
-    bool within_ended;   /* all names there were seen, as far as they may be */
-    uint64_t names;      /* that were seen there */
-    uint64_t unreadable; /* that may not be read */
+    bool waits_cut;     /* there are more than HF_HOLDER_WAITS_MAX */
+    const char *within; /* where waits were looked for; NULL: nowhere */
+    struct hf_waiters_walk walk; /* over the names there */
 };
 
 /* The search has ended: add what it has read of what the holders wait for.
@@ -55,6 +55,25 @@ void hf_explain_waits_free(struct hf_explanation *explanation);
 /* Write ${explanation} to ${out} as text; as one JSON object. */
 void hf_explain_text(FILE *out, const struct hf_explanation *explanation);
 void hf_explain_json(FILE *out, const struct hf_explanation *explanation);
+
+/* Write the cycle of ${search}, one waiter in a line; as a list called
+ * ${key}. */
+void hf_explain_cycle_text(FILE *out, const struct hf_deadlock_search *search);
+void hf_explain_cycle_json(struct hf_json *json, const char *key,
+                           const struct hf_deadlock_search *search);
+
+/* Write why a deadlock could not be known: a search was cut, or ${silent}
+ * tickets do not say what their owners hold. */
+void hf_explain_unknown(FILE *out, bool cut, uint64_t silent);
+
+/* Write where names were looked at: nothing if that is all. */
+void hf_explain_prefix(FILE *out, const char *prefix);
+
+/* explain_all.c: print each deadlock among the names at or below ${prefix}, as
+ * text or as JSON.  Each page and each list may take ${wait_ms}.  Returns the
+ * exit status. */
+int hf_explain_all(struct hf_client *client, const char *prefix,
+                   uint64_t wait_ms, bool json);
 
 /* `holdfast explain`, with argv[0] "explain".  Returns the exit status. */
 int hf_explain_main(int argc, char **argv);

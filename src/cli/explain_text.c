@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/clock.h"
+#include "cli/deadlock_survey.h"
 #include "cli/explain.h"
 #include "cli/format.h"
 #include "cli/json.h"
@@ -67,19 +68,6 @@ static bool is_cut(const struct hf_explanation *explanation)
     return hf_deadlock_search_status(&explanation->search) != HF_OK;
 }
 
-/* Does ${ticket} not say what its owner holds, or not all of it?  A ticket of
- * another program never does. */
-static bool is_silent(const struct hf_deadlock_ticket *ticket)
-{
-    struct hf_ticket_holds holds = hf_ticket_text_list(ticket->text, "holds");
-
-    if (ticket->kind == HF_TICKET_ELECTION ||
-        ticket->kind == HF_TICKET_PARTICIPANT)
-        return false;
-    return !ticket->is_ours ||
-           (holds.length > 0 && holds.rest[holds.length - 1] == '+');
-}
-
 /* How many of the tickets that were read do not say it. */
 static size_t count_silent(const struct hf_explanation *explanation)
 {
@@ -92,17 +80,18 @@ static size_t count_silent(const struct hf_explanation *explanation)
                 &locks->locks[i].queues[role];
 
             for (size_t k = 0; k < queue->count; k++)
-                count += is_silent(&queue->tickets[k]);
+                count += hf_ticket_is_silent(queue->tickets[k].kind,
+                                             queue->tickets[k].text);
         }
     }
     return count;
 }
 
 /* The name of the lock that ${hold} is about. */
-static const char *lock_of(const struct hf_explanation *explanation,
+static const char *lock_of(const struct hf_deadlock_search *search,
                            const struct hf_deadlock_hold *hold)
 {
-    return reading_of(explanation)->locks.locks[hold->lock].name;
+    return search->readings[search->current].locks.locks[hold->lock].name;
 }
 
 /* ------------------------------------------------------------------ text -- */
@@ -122,7 +111,7 @@ static void print_name(FILE *out, const char *name)
 }
 
 /* Print what the owner of ${ticket}, which waits, holds. */
-static void print_holds(FILE *out, const struct hf_explanation *explanation,
+static void print_holds(FILE *out, const struct hf_deadlock_search *search,
                         const struct hf_deadlock_ticket *ticket)
 {
     for (size_t i = 0; i < ticket->hold_count; i++) {
@@ -130,7 +119,7 @@ static void print_holds(FILE *out, const struct hf_explanation *explanation,
         const struct hf_deadlock_ticket *outer = outer_run_of(ticket, hold);
 
         fputs(i == 0 ? "; holds " : ", ", out);
-        print_name(out, lock_of(explanation, hold));
+        print_name(out, lock_of(search, hold));
         if (outer != NULL)
             fprintf(out, " by the run that it is inside of, pid %" PRIu64,
                     hf_ticket_text_number(outer->text, "pid"));
@@ -174,15 +163,12 @@ static void print_waiter(void *arg, const struct hf_explanation *explanation,
 
     fputs("  waits  ", out);
     print_owner(out, ticket);
-    print_holds(out, explanation, ticket);
+    print_holds(out, &explanation->search, ticket);
     fputc('\n', out);
 }
 
-/* Print the cycle, one waiter in a line. */
-static void print_cycle(FILE *out, const struct hf_explanation *explanation)
+void hf_explain_cycle_text(FILE *out, const struct hf_deadlock_search *search)
 {
-    const struct hf_deadlock_search *search = &explanation->search;
-
     fprintf(out,
             "%s: each waits behind the next one, and the last behind the "
             "first%s\n",
@@ -197,9 +183,22 @@ static void print_cycle(FILE *out, const struct hf_explanation *explanation)
         print_name(out, hf_deadlock_search_lock(search, waiter));
         fputs(": ", out);
         print_owner(out, waiter);
-        print_holds(out, explanation, waiter);
+        print_holds(out, search, waiter);
         fputs(waiter->detects ? "; looks for deadlocks\n" : "\n", out);
     }
+}
+
+void hf_explain_unknown(FILE *out, bool cut, uint64_t silent)
+{
+    fputs(" could not be known: ", out);
+    if (cut)
+        fprintf(out, "that would take more than %d queues or %d tickets",
+                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
+    else if (silent == 1)
+        fputs("1 ticket does not say what its owner holds", out);
+    else
+        fprintf(out, "%" PRIu64 " tickets do not say what their owners hold",
+                silent);
 }
 
 /* No deadlock was found: print what is known of that. */
@@ -208,40 +207,37 @@ static void print_none(FILE *out, const struct hf_explanation *explanation)
     size_t queues = hf_deadlock_reading_lists(reading_of(explanation));
     size_t silent = count_silent(explanation);
 
-    if (is_cut(explanation))
-        fprintf(out,
-                "whether there is a deadlock could not be known: that would "
-                "take more than %d queues or %d tickets",
-                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
-    else if (silent > 0)
-        fprintf(out,
-                "whether there is a deadlock could not be known: %zu ticket%s "
-                "not say what %s owner%s",
-                silent, silent == 1 ? " does" : "s do",
-                silent == 1 ? "its" : "their",
-                silent == 1 ? " holds" : "s hold");
-    else
+    if (is_cut(explanation) || silent > 0) {
+        fputs("whether there is a deadlock", out);
+        hf_explain_unknown(out, is_cut(explanation), silent);
+    } else {
         fputs("no deadlock was found", out);
+    }
     fprintf(out, "; %zu queue%s looked at\n", queues,
             queues == 1 ? " was" : "s were");
+}
+
+void hf_explain_prefix(FILE *out, const char *prefix)
+{
+    if (strcmp(prefix, "") == 0 || strcmp(prefix, "/") == 0)
+        return;
+    fputs(" at or below ", out);
+    print_name(out, prefix);
 }
 
 /* Print where waits of the holders were looked for. */
 static void print_within(FILE *out, const struct hf_explanation *explanation)
 {
-    const char *prefix = explanation->within;
+    const struct hf_waiters_walk *walk = &explanation->walk;
 
     fprintf(out,
             "what the holders wait for was looked for in %" PRIu64 " name%s",
-            explanation->names, explanation->names == 1 ? "" : "s");
-    if (strcmp(prefix, "") != 0 && strcmp(prefix, "/") != 0) {
-        fputs(" at or below ", out);
-        print_name(out, prefix);
-    }
-    if (explanation->unreadable > 0)
+            walk->name_count, walk->name_count == 1 ? "" : "s");
+    hf_explain_prefix(out, explanation->within);
+    if (walk->unreadable > 0)
         fprintf(out, "; %" PRIu64 " of what is there could not be read",
-                explanation->unreadable);
-    if (!explanation->within_ended)
+                walk->unreadable);
+    if (!walk->ended)
         fputs("; there may be more", out);
     if (explanation->waits_cut)
         fprintf(out, "; only the first %d waits are shown",
@@ -266,7 +262,7 @@ void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
     (void)for_each(explanation, true, print_holder, out);
     (void)for_each(explanation, false, print_waiter, out);
     if (explanation->search.cycle.count > 0)
-        print_cycle(out, explanation);
+        hf_explain_cycle_text(out, &explanation->search);
     else
         print_none(out, explanation);
     if (explanation->within != NULL)
@@ -343,7 +339,8 @@ static void write_waiter(void *arg, const struct hf_explanation *explanation,
             outer_run_of(ticket, &ticket->holds[i]);
 
         hf_json_begin_object(json, NULL);
-        hf_json_string(json, "name", lock_of(explanation, &ticket->holds[i]));
+        hf_json_string(json, "name",
+                       lock_of(&explanation->search, &ticket->holds[i]));
         if (outer != NULL)
             hf_json_number(json, "outer_run_pid",
                            hf_ticket_text_number(outer->text, "pid"));
@@ -355,18 +352,10 @@ static void write_waiter(void *arg, const struct hf_explanation *explanation,
     hf_json_end_object(json);
 }
 
-/* The cycle as a list called ${name}, or null if there is none or it is not
- * ${possible} as that says. */
-static void write_cycle(struct hf_json *json, const char *name, bool possible,
-                        const struct hf_explanation *explanation)
+void hf_explain_cycle_json(struct hf_json *json, const char *key,
+                           const struct hf_deadlock_search *search)
 {
-    const struct hf_deadlock_search *search = &explanation->search;
-
-    if (search->cycle.count == 0 || search->possible != possible) {
-        hf_json_null(json, name);
-        return;
-    }
-    hf_json_begin_list(json, name);
+    hf_json_begin_list(json, key);
     for (size_t i = 0; i < search->cycle.count; i++) {
         const struct hf_deadlock_ticket *waiter = search->cycle.waiters[i];
 
@@ -378,6 +367,19 @@ static void write_cycle(struct hf_json *json, const char *name, bool possible,
         hf_json_end_object(json);
     }
     hf_json_end_list(json);
+}
+
+/* The cycle as a list called ${key}, or null if there is none or it is not
+ * ${possible} as that says. */
+static void write_cycle(struct hf_json *json, const char *key, bool possible,
+                        const struct hf_explanation *explanation)
+{
+    const struct hf_deadlock_search *search = &explanation->search;
+
+    if (search->cycle.count == 0 || search->possible != possible)
+        hf_json_null(json, key);
+    else
+        hf_explain_cycle_json(json, key, search);
 }
 
 /* Write who holds and who waits. */
@@ -402,10 +404,10 @@ static void write_within(struct hf_json *json,
     }
     hf_json_begin_object(json, "within");
     hf_json_string(json, "prefix", explanation->within);
-    hf_json_number(json, "names", explanation->names);
-    hf_json_number(json, "unreadable", explanation->unreadable);
+    hf_json_number(json, "names", explanation->walk.name_count);
+    hf_json_number(json, "unreadable", explanation->walk.unreadable);
     hf_json_bool(json, "complete",
-                 explanation->within_ended && !explanation->waits_cut);
+                 explanation->walk.ended && !explanation->waits_cut);
     hf_json_end_object(json);
 }
 

@@ -8,11 +8,8 @@
  */
 #include "cli/explain.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "cli/progress.h"
-#include "cli/ui.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -140,11 +137,11 @@ bool hf_explain_waits_of_search(struct hf_explanation *explanation)
 /* -------------------------------------------------------------- of names -- */
 
 /* Consider those who wait, ${tickets}, for the lock called ${name}. */
-static hf_status consider_tickets(struct hf_explanation *explanation,
-                                  const char *name,
+static hf_status consider_tickets(void *arg, const char *name,
                                   const struct hf_tickets *tickets,
                                   struct hf_error *error)
 {
+    struct hf_explanation *explanation = arg;
     const struct hf_ticket_view *view;
 
     for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++) {
@@ -157,100 +154,20 @@ static hf_status consider_tickets(struct hf_explanation *explanation,
     return HF_OK;
 }
 
-/* List those who wait for ${name}. */
-static hf_status list_waiters(struct hf_client *client,
-                              const struct hf_name_view *name, uint64_t wait_ms,
-                              struct hf_explanation *explanation,
-                              struct hf_error *error)
-{
-    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
-    struct hf_tickets *tickets = NULL;
-    struct hf_lock *lock;
-    hf_status status;
-
-    if (name->kind == HF_KIND_SEMAPHORE)
-        opts.kind = HF_KIND_SEMAPHORE;
-    status = hf_lock_open(client, name->name, &opts, &lock);
-    if (status != HF_OK) {
-        hf_client_error(client, error);
-        return status;
-    }
-    status = hf_lock_tickets(lock, HF_TICKETS_WAITERS, wait_ms, &tickets);
-    if (status == HF_OK)
-        status = consider_tickets(explanation, name->name, tickets, error);
-    else
-        hf_lock_error(lock, error);
-    hf_tickets_free(tickets);
-    hf_lock_free(lock);
-    return status;
-}
-
-/* A wait that keeps somebody from going on: candidates of elections and
- * participants of barriers do not count as such. */
-static bool has_waiters(const struct hf_name_view *name)
-{
-    return name->waiters > 0 && name->kind != HF_KIND_ELECTION &&
-           name->kind != HF_KIND_PARTICIPANT;
-}
-
-/* Look through one page of names. */
-static hf_status look_through(struct hf_client *client,
-                              const struct hf_names_page *page,
-                              uint64_t wait_ms, struct hf_progress *progress,
-                              struct hf_explanation *explanation,
-                              struct hf_error *error)
-{
-    const struct hf_name_view *name;
-    hf_status status = HF_OK;
-
-    explanation->unreadable = hf_names_unreadable(page);
-    for (size_t i = 0; status == HF_OK && (name = hf_names_at(page, i)) != NULL;
-         i++) {
-        explanation->names++;
-        if (hf_progress_is_due(progress))
-            hf_ui_show_progress("looking for what the holders wait for: "
-                                "%" PRIu64 " names, of %" PRIu64
-                                " entries looked at",
-                                explanation->names, hf_names_looked_at(page));
-        if (has_waiters(name))
-            status = list_waiters(client, name, wait_ms, explanation, error);
-    }
-    return status;
-}
-
-/* Look through all pages. */
-static hf_status walk(struct hf_client *client, struct hf_names *names,
-                      uint64_t wait_ms, struct hf_explanation *explanation,
-                      struct hf_error *error)
-{
-    struct hf_progress progress;
-    struct hf_names_page *page = NULL;
-    hf_status status;
-
-    hf_progress_begin(&progress);
-    do {
-        hf_names_page_free(page);
-        status = hf_names_next(names, wait_ms, &page);
-        if (status != HF_OK)
-            hf_names_error(names, error);
-        else if (page != NULL)
-            status = look_through(client, page, wait_ms, &progress, explanation,
-                                  error);
-    } while (status == HF_OK && page != NULL);
-    hf_names_page_free(page);
-    return status;
-}
-
 hf_status hf_explain_waits_of_names(struct hf_client *client,
                                     struct hf_names *names, uint64_t wait_ms,
                                     struct hf_explanation *explanation,
                                     struct hf_error *error)
 {
-    hf_status status = walk(client, names, wait_ms, explanation, error);
-
-    hf_ui_clear_wait();
-    explanation->within_ended = status == HF_OK;
-    return status;
+    explanation->walk = (struct hf_waiters_walk){
+        .client = client,
+        .names = names,
+        .wait_ms = wait_ms,
+        .aim = "what the holders wait for",
+        .visit = consider_tickets,
+        .arg = explanation,
+    };
+    return hf_waiters_walk_run(&explanation->walk, error);
 }
 
 void hf_explain_waits_free(struct hf_explanation *explanation)

@@ -31,7 +31,7 @@ static const char usage[] =
     "       holdfast doctor [OPTION...] [--probe [NAME]]\n"
     "       holdfast revoke [OPTION...] NAME [TICKET...]\n"
     "       holdfast evict [OPTION...] NAME TICKET\n"
-    "       holdfast explain [OPTION...] NAME\n"
+    "       holdfast explain [OPTION...] NAME | --all [PREFIX]\n"
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"

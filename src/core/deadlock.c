@@ -145,6 +145,7 @@ static void classify(struct hf_deadlock_locks *locks,
     ticket->blocked_holders = 0;
     ticket->holder = NULL;
     ticket->first_ahead = NULL;
+    ticket->walk = 0;
     for (size_t i = 0; i < ticket->hold_count; i++)
         ticket->holds[i].target = NULL;
 }
@@ -321,19 +322,17 @@ waits_for(struct hf_deadlock_locks *locks,
                : NULL;
 }
 
-/* Floyd's two walkers: after as many steps as there may be, the slow one is in
- * the cycle. */
+/* A walk that meets itself has found a cycle, and one that meets another walk
+ * leads to where that has led. */
 struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_locks *locks,
-                                              struct hf_deadlock_ticket *ticket)
+                                              struct hf_deadlock_ticket *ticket,
+                                              size_t walk)
 {
-    struct hf_deadlock_ticket *slow = ticket, *fast = ticket;
-
-    do {
-        slow = waits_for(locks, slow);
-        fast = waits_for(locks, fast);
-        fast = fast != NULL ? waits_for(locks, fast) : NULL;
-    } while (slow != fast && fast != NULL);
-    return fast;
+    while (ticket != NULL && ticket->walk == 0) {
+        ticket->walk = walk;
+        ticket = waits_for(locks, ticket);
+    }
+    return ticket != NULL && ticket->walk == walk ? ticket : NULL;
 }
 
 /* ----------------------------------------------------------------- cycle -- */

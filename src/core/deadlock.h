@@ -94,6 +94,8 @@ struct hf_deadlock_ticket {
     /* The first ticket ahead that is in its way and cannot go.  NULL: none, or
      * it lacks permits anyway. */
     struct hf_deadlock_ticket *first_ahead;
+    /* Which walk of hf_deadlock_follow() has come by first; 0: none. */
+    size_t walk;
     /* For hf_deadlock_find_cycle(): the one that it waits for on the shortest
      * way back to the first, and the next one whose waiters are looked for. */
     struct hf_deadlock_ticket *waits_for;
@@ -173,10 +175,11 @@ void hf_deadlock_index(struct hf_deadlock_locks *locks);
 void hf_deadlock_analyse(struct hf_deadlock_locks *locks, bool possible);
 
 /* After that: a ticket of a cycle that ${ticket}, which is blocked, is in or
- * waits behind. */
-struct hf_deadlock_ticket *
-hf_deadlock_follow(struct hf_deadlock_locks *locks,
-                   struct hf_deadlock_ticket *ticket);
+ * waits behind; NULL: an earlier walk has come by it.  ${walk}: the number of
+ * this walk, from 1 on.  All walks together cost what there are tickets. */
+struct hf_deadlock_ticket *hf_deadlock_follow(struct hf_deadlock_locks *locks,
+                                              struct hf_deadlock_ticket *ticket,
+                                              size_t walk);
 
 /* After that: set ${cycle} to the shortest cycle through ${ticket}, which is
  * blocked.  False if there is none, because it only waits behind a deadlock of

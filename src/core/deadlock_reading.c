@@ -296,7 +296,7 @@ static void read_holds(struct hf_deadlock_reading *reading,
     const char *value;
     size_t length, most;
 
-    if (!reading->wide ||
+    if (reading->asked == 0 ||
         hf_ticket_text_find(ticket->text, "ends", &value, &length))
         outer.length = 0;
     /* Each takes more than its digits. */
@@ -410,7 +410,7 @@ static uint32_t small_number(const char *text, const char *key)
  * deadlock to people all. */
 static bool keeps(const struct hf_deadlock_reading *reading, const char *text)
 {
-    return reading->wide || hf_ticket_text_list(text, "holds").length > 0;
+    return reading->asked > 0 || hf_ticket_text_list(text, "holds").length > 0;
 }
 
 /* Was the text of ${from} read, by a list with ${texts} that has ${taken} of
@@ -423,7 +423,7 @@ static bool is_unread(const struct hf_deadlock_reading *reading,
 
     *taken += wanted;
     return from->unread ||
-           (!reading->wide && !wanted && from->payload[0] == '\0');
+           (reading->asked == 0 && !wanted && from->payload[0] == '\0');
 }
 
 /* Set what ${from} says of ${ticket}; ${text} has room for a copy of its text,
@@ -542,7 +542,7 @@ static void read_queue(struct hf_deadlock_reading *reading,
         queue->first = queue->count;
     queue->reached_all = queue->reached_writers = queue->count;
     lock->is_read[of->role] = true;
-    if (reading->wide && of->lock == 0)
+    if (of->lock < reading->asked)
         reach_all(reading, queue, true);
     else if (of->role == HF_DEADLOCK_ENTRY && lock->holds != NULL)
         reach_all(reading, queue, false);
@@ -679,16 +679,18 @@ void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
         request_semaphore(reading, index);
 }
 
-void hf_deadlock_reading_begin_lock(struct hf_deadlock_reading *reading,
-                                    const char *name)
+void hf_deadlock_reading_begin_locks(struct hf_deadlock_reading *reading,
+                                     char *const *names, size_t count)
 {
     size_t index;
 
-    reading->wide = true;
-    if (!add_lock(reading, name, &index))
-        return;
-    request_queue(reading, index, HF_DEADLOCK_LOCK);
-    request_semaphore(reading, index);
+    for (size_t i = 0; i < count && reading->status == HF_OK; i++) {
+        if (!add_lock(reading, names[i], &index))
+            return;
+        reading->asked = reading->locks.count;
+        request_queue(reading, index, HF_DEADLOCK_LOCK);
+        request_semaphore(reading, index);
+    }
 }
 
 /* ---------------------------------------------------------- two readings -- */

@@ -62,9 +62,10 @@ struct hf_deadlock_reading {
     /* It was reached and is read, since the last look at this: so there may be
      * a circle. */
     bool closed;
-    /* Go on from all tickets of the first lock, and from what is only possible
-     * (outer=). */
-    bool wide;
+    /* How many locks, the first ones, are asked about: it goes on from all of
+     * their tickets, and from what is only possible (outer=).  0: a subject is
+     * asked about. */
+    size_t asked;
     hf_status status; /* HF_EFULL: more than the bounds; HF_ENOMEM */
 };
 
@@ -75,10 +76,10 @@ void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
                                const struct hf_ticket_id *subject,
                                const char *text);
 
-/* Begin with the queues of the lock called ${name}, whatever it is, and with
- * what its holders hold. */
-void hf_deadlock_reading_begin_lock(struct hf_deadlock_reading *reading,
-                                    const char *name);
+/* Begin with the queues of the ${count} locks called ${names}, whatever they
+ * are, and with what their holders hold. */
+void hf_deadlock_reading_begin_locks(struct hf_deadlock_reading *reading,
+                                     char *const *names, size_t count);
 
 /* Write the name of the next queue to list to ${queue}, and which texts are
  * wanted to ${texts}.  False: there is none, or .status is not HF_OK. */

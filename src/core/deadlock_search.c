@@ -9,20 +9,34 @@
 #include "core/memory.h"
 #include "core/quote.h"
 
-/* One try nearly always finds a cycle: a ticket that is blocked waits for one,
- * or for permits that there never are. */
-#define TRIES_MAX 64
-
 /* Begin the current reading. */
 static void begin_reading(struct hf_deadlock_search *search)
 {
     struct hf_deadlock_reading *reading = &search->readings[search->current];
 
     if (search->text != NULL)
-        hf_deadlock_reading_begin(reading, search->name, search->is_semaphore,
-                                  &search->subject, search->text);
+        hf_deadlock_reading_begin(reading, search->names[0],
+                                  search->is_semaphore, &search->subject,
+                                  search->text);
     else
-        hf_deadlock_reading_begin_lock(reading, search->name);
+        hf_deadlock_reading_begin_locks(reading, search->names,
+                                        search->name_count);
+}
+
+/* Copy ${names}.  False: no memory. */
+static bool copy_names(struct hf_deadlock_search *search,
+                       const char *const *names, size_t count)
+{
+    if ((search->names = hf_alloc(count * sizeof *search->names)) == NULL)
+        return false;
+    for (; search->name_count < count; search->name_count++) {
+        char *copy = hf_strdup(names[search->name_count]);
+
+        if (copy == NULL)
+            return false;
+        search->names[search->name_count] = copy;
+    }
+    return true;
 }
 
 hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
@@ -32,17 +46,17 @@ hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
 {
     search->is_semaphore = is_semaphore;
     search->subject = *subject;
-    if ((search->name = hf_strdup(name)) == NULL ||
+    if (!copy_names(search, &name, 1) ||
         (search->text = hf_strdup(text)) == NULL)
         return HF_ENOMEM;
     begin_reading(search);
     return search->readings[0].status;
 }
 
-hf_status hf_deadlock_search_begin_lock(struct hf_deadlock_search *search,
-                                        const char *name)
+hf_status hf_deadlock_search_begin_locks(struct hf_deadlock_search *search,
+                                         const char *const *names, size_t count)
 {
-    if ((search->name = hf_strdup(name)) == NULL)
+    if (!copy_names(search, names, count))
         return HF_ENOMEM;
     begin_reading(search);
     return search->readings[0].status;
@@ -59,32 +73,59 @@ static void find_cycle_of_subject(struct hf_deadlock_search *search,
         (void)hf_deadlock_find_cycle(&reading->locks, ticket, &search->cycle);
 }
 
-/* Set the cycle to the first one; the queues of the lock that is asked about
- * come first. */
-static void find_first_cycle(struct hf_deadlock_search *search,
-                             struct hf_deadlock_reading *reading)
+/* The next ticket of the current reading; NULL: there is no more.  Those of
+ * the locks that are asked about come first. */
+static struct hf_deadlock_ticket *next_ticket(struct hf_deadlock_search *search)
 {
-    unsigned tries = 0;
+    struct hf_deadlock_locks *locks = &search->readings[search->current].locks;
 
-    for (size_t i = 0; i < reading->locks.count; i++) {
-        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
-            struct hf_deadlock_queue *queue =
-                &reading->locks.locks[i].queues[role];
+    while (search->lock < locks->count) {
+        struct hf_deadlock_queue *queue =
+            &locks->locks[search->lock].queues[search->role];
 
-            for (size_t k = 0; k < queue->count && tries < TRIES_MAX; k++) {
-                struct hf_deadlock_ticket *ticket = &queue->tickets[k];
-
-                if (!ticket->blocked)
-                    continue;
-                tries++;
-                ticket = hf_deadlock_follow(&reading->locks, ticket);
-                if (ticket != NULL &&
-                    hf_deadlock_find_cycle(&reading->locks, ticket,
-                                           &search->cycle))
-                    return;
-            }
-        }
+        if (search->index < queue->count)
+            return &queue->tickets[search->index++];
+        search->index = 0;
+        search->role = (search->role + 1) % HF_DEADLOCK_ROLES;
+        search->lock += search->role == 0;
     }
+    return NULL;
+}
+
+/* Find out which tickets are blocked, and begin with the first one. */
+static void analyse(struct hf_deadlock_search *search, bool possible)
+{
+    search->possible = possible;
+    search->lock = search->role = search->index = search->walks = 0;
+    hf_deadlock_analyse(&search->readings[search->current].locks, possible);
+}
+
+/* Set the cycle to the next one of the tickets that are blocked. */
+static bool find_next_cycle(struct hf_deadlock_search *search)
+{
+    struct hf_deadlock_locks *locks = &search->readings[search->current].locks;
+    struct hf_deadlock_ticket *ticket;
+
+    while ((ticket = next_ticket(search)) != NULL) {
+        if (!ticket->blocked)
+            continue;
+        ticket = hf_deadlock_follow(locks, ticket, ++search->walks);
+        if (ticket != NULL &&
+            hf_deadlock_find_cycle(locks, ticket, &search->cycle))
+            return true;
+    }
+    search->cycle.count = 0;
+    return false;
+}
+
+bool hf_deadlock_search_next_cycle(struct hf_deadlock_search *search)
+{
+    if (find_next_cycle(search))
+        return true;
+    if (search->possible)
+        return false;
+    analyse(search, true);
+    return find_next_cycle(search);
 }
 
 /* Look for a cycle in the current reading. */
@@ -93,18 +134,11 @@ static void decide(struct hf_deadlock_search *search)
     struct hf_deadlock_reading *reading = &search->readings[search->current];
 
     search->cycle.count = 0;
-    search->possible = false;
-    hf_deadlock_analyse(&reading->locks, false);
-    if (search->text != NULL) {
+    analyse(search, false);
+    if (search->text != NULL)
         find_cycle_of_subject(search, reading);
-        return;
-    }
-    find_first_cycle(search, reading);
-    if (search->cycle.count > 0)
-        return;
-    search->possible = true;
-    hf_deadlock_analyse(&reading->locks, true);
-    find_first_cycle(search, reading);
+    else
+        (void)hf_deadlock_search_next_cycle(search);
 }
 
 /* Does the current reading go on?  Not once there is a circle through the
@@ -236,7 +270,9 @@ void hf_deadlock_search_free(struct hf_deadlock_search *search)
 {
     hf_deadlock_reading_free(&search->readings[0]);
     hf_deadlock_reading_free(&search->readings[1]);
-    hf_free(search->name);
+    for (size_t i = 0; i < search->name_count; i++)
+        hf_free(search->names[i]);
+    hf_free(search->names);
     hf_free(search->text);
     memset(search, 0, sizeof *search);
 }

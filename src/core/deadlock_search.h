@@ -20,8 +20,9 @@
 /* Zeroed before it begins. */
 struct hf_deadlock_search {
     struct hf_deadlock_reading readings[2];
-    unsigned current;            /* the one that goes on */
-    char *name;                  /* of the lock to begin with */
+    unsigned current; /* the one that goes on */
+    char **names;     /* of the locks to begin with */
+    size_t name_count;
     bool is_semaphore;           /* as far as is known */
     char *text;                  /* of the subject; NULL: there is none */
     struct hf_ticket_id subject; /* the ticket that the cycle must have in it */
@@ -29,6 +30,10 @@ struct hf_deadlock_search {
      * tickets are those of the last reading. */
     struct hf_deadlock_cycle cycle;
     bool possible; /* the cycle needs what is only possible (outer=) */
+    /* Without a subject: the ticket that a cycle is looked for from next, and
+     * how many walks there were. */
+    size_t lock, role, index;
+    size_t walks;
 };
 
 /* Begin a search: is there a cycle with the ticket ${subject}, which waits for
@@ -39,11 +44,12 @@ hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
                                    const struct hf_ticket_id *subject,
                                    const char *text);
 
-/* The same: is there a cycle with somebody who waits for the lock called
- * ${name}, or else one that they wait behind, or that is found beside it?  Also
- * one that is only possible. */
-hf_status hf_deadlock_search_begin_lock(struct hf_deadlock_search *search,
-                                        const char *name);
+/* The same: is there a cycle with somebody who waits for one of the ${count}
+ * locks called ${names}, or else one that they wait behind, or that is found
+ * beside it?  Also one that is only possible. */
+hf_status hf_deadlock_search_begin_locks(struct hf_deadlock_search *search,
+                                         const char *const *names,
+                                         size_t count);
 
 /* Write the name of the next queue to list to ${queue}, and which texts of it
  * are wanted to ${texts}; more do no harm.  False: the search has ended. */
@@ -54,6 +60,11 @@ bool hf_deadlock_search_next(struct hf_deadlock_search *search,
 /* The detailed list of that queue has come. */
 void hf_deadlock_search_listed(struct hf_deadlock_search *search,
                                const struct hf_snapshot *snapshot);
+
+/* After the end of a search that has found a cycle and has no subject: set
+ * .cycle to another one; those that are only possible come last, and may have
+ * tickets of earlier ones.  False: there is none. */
+bool hf_deadlock_search_next_cycle(struct hf_deadlock_search *search);
 
 /* It found no verdict because of this: HF_OK, HF_ENOMEM, or HF_EFULL if there
  * are more queues or tickets than are looked at. */

@@ -34,13 +34,35 @@ DELAY_MS = 600
 class Explained:
     """A mixin for a harness.Case that has .url()."""
 
-    def tool(self, command, *arguments):
+    def tool(self, command, *arguments, status=0):
         done = subprocess.run(
             [harness.TOOL, command, "-c", self.url(), *arguments], text=True,
             capture_output=True, stdin=subprocess.DEVNULL,
             timeout=waiting.LIMIT_S)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
+
+    def all(self, status, *prefix):
+        """What is found among all names: of each deadlock whether it is only
+        possible, and for what its members wait."""
+        found = json.loads(self.tool("explain", "--all", "--json", *prefix,
+                                     status=status))
+        self.assertEqual((found["unreadable"], found["complete"]), (0, True))
+        return [(one["possible"],
+                 sorted(waiter["waits_for"] for waiter in one["waiters"]))
+                for one in found["deadlocks"]]
+
+    def finding(self, status):
+        """What doctor says of deadlocks: how severe, and about which name.
+        status: that it ends with at least; a server may have other faults."""
+        done = subprocess.run(
+            [harness.TOOL, "doctor", "-c", self.url(), "--json"], text=True,
+            capture_output=True, stdin=subprocess.DEVNULL,
+            timeout=waiting.LIMIT_S)
+        self.assertIn(done.returncode, range(status, 3), done.stderr)
+        return [(finding["severity"], finding["subject"])
+                for finding in json.loads(done.stdout)["findings"]
+                if finding["id"] == "deadlock"]
 
     def explained(self, name):
         return json.loads(self.tool("explain", "--json", name))
@@ -133,6 +155,35 @@ class Explained:
         first.kill()  # and so it lets go
         self.assertEqual(self.finish(second)[0], 0)
 
+    def test_all_names(self):
+        """Each deadlock is found once, without a name."""
+        held = [self.outer("d/a", "d/b"), self.outer("d/b", "d/a"),
+                self.outer("e/a", "e/b"), self.outer("e/b", "e/a")]
+        self.go_on(held[0], "d/b")
+        self.go_on(held[2], "e/b")
+        self.assertEqual(self.all(0), [])
+        self.assertEqual(self.finding(0), [("ok", "")])
+        self.assertEqual(self.tool("explain", "--all", "d"),
+                         'no deadlock was found; 2 names at or below "d" were '
+                         'looked at\n')
+        self.go_on(held[1], "d/a")
+        self.go_on(held[3], "e/a")
+        first, second = (False, ["d/a", "d/b"]), (False, ["e/a", "e/b"])
+        self.assertEqual(sorted(self.all(2)), [first, second])
+        self.assertEqual(self.all(2, "e"), [second])
+        self.assertEqual(self.all(2, "d/b"), [first])
+        self.assertEqual(self.all(0, "f"), [])
+        text = self.tool("explain", "-a", status=2)
+        self.assertEqual(text.count("deadlock: each waits behind"), 2)
+        self.assertTrue(text.endswith("\n2 deadlocks found; 4 names were looked "
+                                      "at\n"), text)
+        found = self.finding(2)
+        self.assertEqual([severity for severity, _ in found], ["error"] * 2)
+        self.assertEqual({name[0] for _, name in found}, {"d", "e"})
+        for one, other in (held[:2], held[2:]):
+            one.kill()  # and so it lets go
+            self.assertEqual(self.finish(other)[0], 0)
+
     def waits_of_holder(self, name, prefix):
         """Of the one holder of ${name}, and how the names were looked at."""
         found = json.loads(self.tool("explain", "--json", "--within", prefix,
@@ -158,7 +209,7 @@ class Explained:
             ([], {"prefix": "h/a", "names": 1, "unreadable": 0,
                   "complete": True}))
         self.assertEqual(self.waits_of_holder("h/b", "h")[0], [])
-        text = self.tool("explain", "-aw", "h", "h/a")
+        text = self.tool("explain", "-w", "h", "h/a")
         self.assertIn('; waits for "h/b" by the run inside of it, pid %d\n'
                       % waiter["owner"]["pid"], text)
         self.assertTrue(text.endswith(
@@ -187,6 +238,10 @@ class Explained:
                           for waiter in found["possible_deadlock"]}, {"p", "q"})
         self.assertIn("\npossible deadlock: each waits",
                       self.tool("explain", "p"))
+        self.assertEqual(self.all(1), [(True, ["p", "q"])])
+        (severity, name), = self.finding(1)
+        self.assertEqual(severity, "warning")
+        self.assertIn(name, "pq")
         for process in first, second:
             process.stdin.close()
             process.stdin = None
@@ -238,7 +293,9 @@ class File(Explained, harness.Case):
                                 (["a", "b"], "one NAME at a time"),
                                 (["a/../b"], 'the component ".."'),
                                 (["-w", "b//c", "a"], "an empty component"),
-                                (["a", "-a"], "expected --within PREFIX too"),
+                                (["-a", "b", "c"], "one PREFIX at a time"),
+                                (["-a", "b//c"], "an empty component"),
+                                (["a", "-aw", "b"], "expected one of the two"),
                                 (["a", "-w"], "its value is missing")):
             done = subprocess.run([harness.TOOL, "explain", "-c", self.url(),
                                    *arguments], text=True, capture_output=True,
@@ -347,6 +404,11 @@ class Kazoo(ZooKeeper):
             self.assertEqual(found["silent"], silent)
             self.assertIn("could not be known: " + text,
                           self.tool("explain", name))
+        self.assertEqual(
+            self.tool("explain", "--all"),
+            "whether there is a deadlock could not be known: 1 ticket does not "
+            "say what its owner holds; 2 names were looked at\n")
+        self.assertIn(("unknown", ""), self.finding(0))
         held.release()
         self.assertEqual(self.finish(first)[0], 0)
         thread.join()

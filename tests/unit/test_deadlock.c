@@ -594,7 +594,9 @@ static size_t asked_about(struct model *m, const char *name, bool *possible)
     struct hf_deadlock_search search = {.current = 0};
     size_t count;
 
-    assert_int_equal(hf_deadlock_search_begin_lock(&search, name), HF_OK);
+    assert_int_equal(
+        hf_deadlock_search_begin_locks(&search, (const char *const[]){name}, 1),
+        HF_OK);
     read_lists(m, &search);
     count = search.cycle.count;
     *possible = search.possible;
@@ -645,9 +647,58 @@ static void a_lock_can_be_asked_about(void **state)
     MODEL(m);
     opposite(m);
     wait_for(m, 2, 'b');
-    assert_int_equal(hf_deadlock_search_begin_lock(&search, "b"), HF_OK);
+    assert_int_equal(
+        hf_deadlock_search_begin_locks(&search, (const char *const[]){"b"}, 1),
+        HF_OK);
     read_lists(m, &search);
     assert_int_equal(search.cycle.count, 2);
+    hf_deadlock_search_free(&search);
+}
+
+/* The processes of the cycle that ${search} has found, each a bit. */
+static unsigned found_owners(const struct hf_deadlock_search *search)
+{
+    unsigned owners = 0;
+
+    for (size_t i = 0; i < search->cycle.count; i++)
+        owners |= 1U << (search->cycle.waiters[i]->id.bytes[0] - 1);
+    return owners;
+}
+
+/* Owners 0 and 1, and owners 2 and 3, and owner 4 waits behind these; 5 and 6
+ * are in one that is only possible. */
+static void each_cycle_of_many_locks_is_found_once(void **state)
+{
+    const char *const names[] = {"e", "b", "c", "b"};
+    struct hf_deadlock_search search = {.current = 0};
+    unsigned cycles[2] = {0, 0};
+
+    MODEL(m);
+    opposite(m);
+    hold(m, 2, 'c');
+    hold(m, 3, 'd');
+    wait_for(m, 2, 'd');
+    wait_for(m, 3, 'c');
+    wait_for(m, 4, 'c');
+    hold(m, 5, 'e');
+    wait_for(m, 5, 'e');
+    m->inside = 5;
+    assert_int_equal(hf_deadlock_search_begin_locks(&search, names, 4), HF_OK);
+    read_lists(m, &search);
+    for (size_t i = 0; i < 2; i++) {
+        cycles[i] = found_owners(&search);
+        assert_false(search.possible);
+        assert_true(hf_deadlock_search_next_cycle(&search));
+    }
+    assert_int_equal(cycles[0] | cycles[1], 0xF);
+    assert_int_equal(cycles[0] & cycles[1], 0);
+    while (found_owners(&search) != 1U << 5) {
+        assert_true(search.possible);
+        assert_true(hf_deadlock_search_next_cycle(&search));
+    }
+    while (hf_deadlock_search_next_cycle(&search))
+        assert_int_equal(found_owners(&search) & 1U << 4, 0);
+    assert_int_equal(search.cycle.count, 0);
     hf_deadlock_search_free(&search);
 }
 
@@ -1217,6 +1268,7 @@ TEST_FILE(deadlock)
         cmocka_unit_test(what_is_possible_is_no_deadlock),
         cmocka_unit_test(a_permit_that_is_possibly_held_is_no_deadlock),
         cmocka_unit_test(a_lock_can_be_asked_about),
+        cmocka_unit_test(each_cycle_of_many_locks_is_found_once),
         cmocka_unit_test(too_many_tickets_give_no_verdict),
         cmocka_unit_test(too_many_holds_give_no_verdict),
         cmocka_unit_test(too_many_bytes_give_no_verdict),

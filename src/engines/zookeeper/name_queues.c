@@ -201,8 +201,8 @@ static void fail_limit(struct walk *walk)
             walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
             "there are more than %d nodes below \"/%.200s\", and each is "
             "asked for its children; expected fewer: name a prefix that "
-            "has fewer, or ask for all (--all of holdfast ls, "
-            "metrics or explain)",
+            "has fewer, or ask for all (--all of holdfast ls or "
+            "metrics)",
             HF_NAMES_WALK_MAX, walk->request->queue);
     free_walk(walk);
 }

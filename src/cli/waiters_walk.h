@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A walk over names that lists those who wait for each.  It costs the walk
+ * itself and a list for each name that somebody waits for, and keeps one page
+ * of names and one list. */
+#ifndef HF_CLI_WAITERS_WALK_H
+#define HF_CLI_WAITERS_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+struct hf_waiters_walk {
+    /* Set by the user. */
+    struct hf_client *client;
+    struct hf_names *names;
+    uint64_t wait_ms; /* that each page, and each list, may take */
+    const char *aim;  /* what is looked for, as a terminal shows it */
+    /* Those who wait for the lock ${name} are ${waiters}.  A failure ends the
+     * walk. */
+    hf_status (*visit)(void *arg, const char *name,
+                       const struct hf_tickets *waiters,
+                       struct hf_error *error);
+    void *arg;
+
+    /* What it has seen. */
+    uint64_t name_count;
+    uint64_t unreadable; /* names and queues that may not be read */
+    bool ended;          /* it came to the end of the names */
+};
+
+/* Walk to the end.  A queue that may not be read ends no walk. */
+hf_status hf_waiters_walk_run(struct hf_waiters_walk *walk,
+                              struct hf_error *error);
+
+#endif
