@@ -272,7 +272,8 @@ HF_API hf_status hf_client_open(const char *url,
  * HF_ECLOSED, each grant that is still held is lost and its user is notified,
  * and every callback has returned before this does.  Locks and grants stay
  * valid handles: free and release them as usual.
- *   Time      over a network at most a second, and one for each 1000 locks.
+ *   Time      as long as the server removes locks.  One that is silent for a
+ *             second, with more than 128 locks for a third of a lease, ends it.
  *   Fails     HF_EREENTRANT HF_EFORKED; ${client} is then not closed.
  */
 HF_API hf_status hf_client_close(struct hf_client *client);

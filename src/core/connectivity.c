@@ -27,7 +27,7 @@ static const struct hf_state_machine_state states[] = {
                                                         TO(IDLE) | TO(CLOSED)},
     [HF_CONNECTIVITY_UP] = {"UP",
                             TO(WAITING) | TO(IDLE) | TO(CLOSING) | TO(CLOSED)},
-    [HF_CONNECTIVITY_CLOSING] = {"CLOSING", TO(CLOSED)},
+    [HF_CONNECTIVITY_CLOSING] = {"CLOSING", TO(CLOSING) | TO(CLOSED)},
     [HF_CONNECTIVITY_CLOSED] = {"CLOSED", TO(CLOSED)},
 };
 

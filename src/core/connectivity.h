@@ -42,8 +42,7 @@
 /* An attempt ends, whatever the server sends, after so many answers. */
 #define HF_CONNECTIVITY_ANSWERS_MAX 24
 
-/* How long a session waits for the answer to the request that ends it, if that
- * request does not do more the more the session has. */
+/* How long a session waits for the answer to the one request that ends it. */
 #define HF_CLOSE_TIMEOUT_MS 1000
 
 enum hf_connectivity_state {
@@ -54,8 +53,7 @@ enum hf_connectivity_state {
     HF_CONNECTIVITY_HANDSHAKING, /* connected; the server was asked to accept
                                     or confirm the session */
     HF_CONNECTIVITY_UP,          /* requests can be sent */
-    HF_CONNECTIVITY_CLOSING,     /* the request that ends the session was
-                                    sent */
+    HF_CONNECTIVITY_CLOSING,     /* what ends the session was sent */
     HF_CONNECTIVITY_CLOSED,      /* final */
 };
 
@@ -155,8 +153,8 @@ void hf_connectivity_restart(struct hf_connectivity *connectivity,
 bool hf_connectivity_resume(struct hf_connectivity *connectivity,
                             uint64_t now_ms);
 
-/* The request that ends the session was sent, and is given up after
- * ${limit_ms}.  UP. */
+/* The requests that end the session were sent, or one of several was answered.
+ * The close is given up after ${limit_ms}.  UP or CLOSING. */
 void hf_connectivity_closing(struct hf_connectivity *connectivity,
                              uint64_t now_ms, uint64_t limit_ms);
 

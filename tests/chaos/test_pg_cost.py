@@ -64,6 +64,29 @@ class Cost(unittest.TestCase):
         self.assertEqual(self.server.sql(
             "SELECT count(*) FROM holdfast.ticket"), [(0,)])
 
+    def test_a_close_lasts_as_long_as_the_server_makes_progress(self):
+        """Each removal takes five milliseconds here, as on a machine that has
+        much else to do."""
+        session, = self.driver.opened(self.url)
+        for held in [self.driver.acquire(session, "slow/%d" % number)
+                     for number in range(2000)]:
+            self.driver.granted(held)
+        self.server.sql(
+            "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql "
+            "AS 'BEGIN PERFORM pg_sleep(0.005); RETURN OLD; END'")
+        self.server.sql(
+            "CREATE TRIGGER slow BEFORE DELETE ON holdfast.ticket "
+            "FOR EACH ROW EXECUTE FUNCTION public.slow()")
+        try:
+            self.driver.say("close", session)
+            self.driver.until_state(session, "CLOSED")
+            self.assertEqual(self.server.sql(
+                "SELECT count(*) FROM holdfast.ticket t "
+                "JOIN holdfast.queue q ON q.number = t.queue "
+                "WHERE convert_from(q.name, 'UTF8') LIKE 'slow/%'"), [(0,)])
+        finally:
+            self.server.sql("DROP FUNCTION public.slow CASCADE")
+
     def waits(self, name, sessions, waits_each):
         """The waits for one lock, in the order of the queue."""
         opened = self.driver.opened(*[self.url] * sessions)

@@ -64,6 +64,7 @@ static const struct statement {
     {"hf_clear_flag", HF_STORE_CLEAR_FLAG, "nqk"},
     {"hf_new_generation", HF_STORE_NEW_GENERATION, "nqilM"},
     {"hf_names", HF_STORE_NAMES, "ax--"},
+    {"hf_close_in_part", HF_STORE_CLOSE_SESSION, "snP"},
     {"hf_close_session", HF_STORE_CLOSE_SESSION, "sn"},
 };
 

@@ -57,11 +57,18 @@ struct leased_model {
     struct model_message *messages; /* by .at_ms, then as sent */
     bool frozen, lose_notices, refused;
     size_t renewal_piece_max; /* of clients to come */
+    uint64_t close_ms;        /* for each ticket of a CLOSE_SESSION */
+    uint64_t busy_ms;         /* until then the server has calls to work on */
     bool fail;                /* calls of .fail_kind fail as .failure */
     enum hf_store_call_kind fail_kind;
     enum hf_failure failure;
     unsigned calls[HF_STORE_CLOSE_SESSION + 1]; /* that reached the server */
 };
+
+static uint64_t later(uint64_t a_ms, uint64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
 
 /* -------------------------------------------------------------- messages -- */
 
@@ -107,12 +114,30 @@ static void store_disconnect(struct hf_store *store)
     store->link++;
 }
 
+/* How long the server works on ${call}. */
+static uint64_t work_ms(const struct leased_model *model,
+                        const struct hf_store_call *call)
+{
+    size_t tickets = 0;
+
+    if (call->kind != HF_STORE_CLOSE_SESSION)
+        return 0;
+    for (size_t i = 0; i < call->ticket_set_count; i++)
+        tickets += call->ticket_sets[i].count;
+    return tickets * model->close_ms;
+}
+
+/* The server does one thing after the other. */
 static void store_call(struct hf_store *store, struct hf_store_call *call)
 {
+    struct leased_model *model = store->model;
+    uint64_t at_ms = later(model->now_ms + MODEL_DELAY_MS, model->busy_ms) +
+                     work_ms(model, call);
     struct model_message *message;
 
     assert(store->link % 2 == 1);
-    message = send(store, CALL, MODEL_DELAY_MS);
+    model->busy_ms = at_ms;
+    message = send(store, CALL, at_ms - model->now_ms);
     message->call = call;
     lease_call_copy(&message->copy, call);
 }
@@ -239,11 +264,6 @@ static struct hf_store *next_waker(struct leased_model *model, uint64_t *at_ms)
         }
     }
     return first;
-}
-
-static uint64_t later(uint64_t a_ms, uint64_t b_ms)
-{
-    return a_ms > b_ms ? a_ms : b_ms;
 }
 
 /* Do the next thing that is due by ${until_ms}.  False if there is none. */
@@ -455,6 +475,11 @@ const char *model_events(struct hf_store *store)
 void model_renew_in_pieces(struct leased_model *model, size_t most)
 {
     model->renewal_piece_max = most;
+}
+
+void model_slow_close(struct leased_model *model, uint64_t ms)
+{
+    model->close_ms = ms;
 }
 
 struct hf_store *model_open_with(struct leased_model *model,

@@ -115,6 +115,8 @@ void model_refuse(struct leased_model *model, bool refused);
 void model_cut(struct hf_store *store, bool late);
 /* Set the clock of the server forward, or back if ${ms} is negative. */
 void model_step_clock(struct leased_model *model, int64_t ms);
+/* The server needs ${ms} for each ticket of a CLOSE_SESSION; 0: no time. */
+void model_slow_close(struct leased_model *model, uint64_t ms);
 /* While ${fail}, calls of that kind fail in that way.  A call that is UNSURE
  * takes effect all the same. */
 void model_fail(struct leased_model *model, bool fail,

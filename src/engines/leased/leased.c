@@ -56,8 +56,7 @@ void hf_leased_free(struct hf_leased *leased)
         leased->store_ops.disconnect(leased->store);
     leased->session.linked = false;
     hf_leased_calls_abort(leased); /* frees the calls that were under way */
-    if (leased->session.old_session_close != NULL)
-        hf_leased_call_free(leased, leased->session.old_session_close);
+    hf_leased_session_close_free(leased);
     hf_leased_watches_clear(leased);
     hf_leased_queue_watches_clear(leased);
     hf_leased_tickets_clear(leased);

@@ -20,10 +20,6 @@
 #define SHARE_SERVERS 1
 #define SERVER 0
 
-/* A server takes a fifth of that for a ticket, while it has nothing else to do.
- * What it has not removed in time blocks its lock until its lease ends. */
-#define CLOSE_MS_PER_TICKET 1
-
 /* ---------------------------------------------------------------- clocks -- */
 
 /* The margin allows for a server whose clock is fast. */
@@ -120,28 +116,6 @@ void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
         hf_leased_session_link_lost(leased, HF_EUNREACHABLE, "out of memory");
 }
 
-/* If this failed, the old tickets expire by themselves. */
-static void old_session_closed(struct hf_leased *leased,
-                               struct hf_leased_call *call,
-                               const struct hf_store_answer *answer)
-{
-    (void)leased;
-    (void)call;
-    (void)answer; /* a failure changes nothing: the tickets expire */
-}
-
-/* A lost session may still have tickets at the server; remove them now instead
- * of waiting for their leases. */
-static void close_old_session(struct hf_leased *leased)
-{
-    struct hf_leased_call *old_session_close =
-        leased->session.old_session_close;
-
-    leased->session.old_session_close = NULL;
-    if (old_session_close != NULL)
-        hf_leased_call_begin(leased, old_session_close, old_session_closed);
-}
-
 /* The first RENEW over the link was answered: report CONNECTED with
  * ${anchor_ms}. */
 static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
@@ -155,7 +129,8 @@ static void confirm_link(struct hf_leased *leased, uint64_t anchor_ms)
     event.as.connected.resumed = session->was_connected;
     session->was_connected = true;
     hf_connectivity_up(&session->connectivity, leased->now_ms);
-    close_old_session(leased);
+    /* Its tickets may be there still; they need not wait for their leases. */
+    hf_leased_session_close_old(leased);
     hf_leased_poll_all(leased); /* notices may have been lost */
     hf_leased_notify(leased, &event);
 }
@@ -226,14 +201,14 @@ static void finish_close(struct hf_leased *leased)
     hf_leased_notify(leased, &event);
 }
 
-/* The end where no CLOSE_SESSION can be sent: our tickets stay until their
- * leases run out. */
-static void close_without_call(struct hf_leased *leased)
+/* The end where no CLOSE_SESSION can be sent, or not all was answered: tickets
+ * may stay until their leases run out. */
+static void close_unanswered(struct hf_leased *leased)
 {
     if (leased->queue_table.ticket_count > 0)
         leased->host.log(leased->host.host, HF_LOG_WARNING,
-                         "%s: closed without a connection: what tickets there "
-                         "are run out, at the latest %" PRIu64
+                         "%s: closed without an answer of the server: what "
+                         "tickets are left run out, at the latest %" PRIu64
                          " ms after they were last renewed",
                          leased->config.server_address, leased->config.ttl_ms);
     finish_close(leased);
@@ -246,7 +221,7 @@ static void close_if_requested(struct hf_leased *leased)
 {
     leased->session.notifying = false;
     if (leased->session.end != NULL)
-        close_without_call(leased);
+        close_unanswered(leased);
 }
 
 void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
@@ -259,7 +234,7 @@ void hf_leased_session_link_lost(struct hf_leased *leased, hf_status status,
     va_list args;
 
     if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
-        finish_close(leased);
+        close_unanswered(leased);
         return;
     }
     va_start(args, format);
@@ -284,7 +259,7 @@ static void lose_session(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
-    struct hf_leased_call *old_session_close = NULL;
+    struct hf_leased_ticket_sets *sets = NULL;
     char why[HF_ERROR_TEXT_BYTES];
 
     (void)snprintf(why, sizeof why,
@@ -293,15 +268,13 @@ static void lose_session(struct hf_leased *leased)
                    leased->config.server_address, leased->config.ttl_ms);
     session->notifying = true;
     if (leased->queue_table.ticket_count > 0)
-        old_session_close = hf_leased_close_session_new(leased);
-    if (session->old_session_close != NULL)
-        hf_leased_call_free(leased, session->old_session_close);
-    session->old_session_close = old_session_close;
+        sets = hf_leased_session_close_sets(leased);
     disconnect_store(leased);
     if (hf_connectivity_has_connection(&session->connectivity))
         hf_connectivity_restart(&session->connectivity, leased->now_ms);
     begin_session(leased);
     clear(leased);
+    hf_leased_session_close_keep(leased, sets);
     event.as.answer.status = HF_ELOST;
     event.as.answer.text = why;
     hf_leased_notify(leased, &event);
@@ -310,39 +283,19 @@ static void lose_session(struct hf_leased *leased)
 
 /* --------------------------------------------------------------- closing -- */
 
-/* The server removed our tickets, or could not. */
-static void session_close_answered(struct hf_leased *leased,
-                                   struct hf_leased_call *call,
-                                   const struct hf_store_answer *answer)
-{
-    (void)call;
-    /* NULL: the link ended, and the caller finishes the close. */
-    if (answer != NULL &&
-        leased->session.connectivity.state == HF_CONNECTIVITY_CLOSING)
-        finish_close(leased);
-}
-
 void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
 {
     struct hf_leased_session *session = &leased->session;
-    struct hf_leased_call *close = NULL;
 
     assert(session->end == NULL);
     session->end = request;
     if (session->notifying)
         return;
-    if (hf_leased_session_usable(session))
-        close = hf_leased_close_session_new(leased);
-    if (close == NULL) {
-        close_without_call(leased);
-        return;
-    }
-    hf_connectivity_closing(&session->connectivity, leased->now_ms,
-                            HF_CLOSE_TIMEOUT_MS +
-                                leased->queue_table.ticket_count *
-                                    CLOSE_MS_PER_TICKET);
-    leased->renewal.at_ms = HF_FOREVER;
-    hf_leased_call_begin(leased, close, session_close_answered);
+    if (hf_leased_session_usable(session) &&
+        hf_leased_session_close_begin(leased))
+        leased->renewal.at_ms = HF_FOREVER;
+    else
+        close_unanswered(leased);
 }
 
 /* ----------------------------------------------------------------- begin -- */
@@ -355,6 +308,7 @@ void hf_leased_session_begin(struct hf_leased *leased)
         .session_ms = leased->config.ttl_ms,
         .share_servers = SHARE_SERVERS};
 
+    leased->session.close.closed = finish_close;
     leased->renewal.user = &renewal_user;
     leased->renewal.at_ms = HF_FOREVER;
     hf_connectivity_init(&leased->session.connectivity, &connectivity);

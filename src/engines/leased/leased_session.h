@@ -12,6 +12,7 @@
 #include "core/connectivity.h"
 #include "core/engine.h"
 #include "engines/leased/calls.h"
+#include "engines/leased/session_close.h"
 
 /* Sizes of "ADDRESS: message" and of the message alone.  Both fit into an error
  * text. */
@@ -36,9 +37,7 @@ struct hf_leased_session {
      * by our clock. */
     uint64_t server_ms;
     uint64_t server_clock_at_ms;
-    /* A CLOSE_SESSION of the session before this one, to be sent with the next
-     * link; or NULL. */
-    struct hf_leased_call *old_session_close;
+    struct hf_leased_session_close close;
     /* HF_REQUEST_END, once it was requested; else NULL. */
     struct hf_request *end;
     /* events about the end of a link are being sent: END waits */

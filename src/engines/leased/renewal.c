@@ -27,22 +27,6 @@ static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
     return hf_max_ms(leased->config.ttl_ms * sixteenths / 16, 1);
 }
 
-struct hf_leased_call *hf_leased_close_session_new(struct hf_leased *leased)
-{
-    struct hf_leased_ticket_sets *sets = hf_leased_ticket_sets_new(leased);
-    struct hf_leased_call *call = NULL;
-
-    if (sets != NULL)
-        call = hf_leased_call_new(leased, HF_STORE_CLOSE_SESSION, NULL, NULL);
-    if (call == NULL) {
-        hf_free(sets);
-        return NULL;
-    }
-    call->memory = sets;
-    hf_leased_ticket_sets_next(sets, SIZE_MAX, &call->store_call);
-    return call;
-}
-
 /* --------------------------------------------------------------- answers -- */
 
 /* Fail the PROVE that waits, if there is one. */
@@ -250,14 +234,12 @@ void hf_leased_renewal_clear(struct hf_leased *leased)
 /* Send the next piece.  False if memory runs out. */
 static bool send_piece(struct hf_leased *leased)
 {
-    size_t max = leased->config.renewal_piece_max;
     struct hf_leased_call *call;
 
     call = hf_leased_call_new(leased, HF_STORE_RENEW, NULL, NULL);
     if (call == NULL)
         return false;
-    hf_leased_ticket_sets_next(leased->renewal.sets, max > 0 ? max : SIZE_MAX,
-                               &call->store_call);
+    hf_leased_ticket_sets_next(leased->renewal.sets, &call->store_call);
     hf_leased_call_begin(leased, call, renewed);
     return true;
 }
@@ -265,10 +247,11 @@ static bool send_piece(struct hf_leased *leased)
 void hf_leased_renew(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
+    size_t max = leased->config.renewal_piece_max;
 
     if (renewal->under_way)
         return;
-    renewal->sets = hf_leased_ticket_sets_new(leased);
+    renewal->sets = hf_leased_ticket_sets_new(leased, max > 0 ? max : SIZE_MAX);
     if (renewal->sets == NULL || !send_piece(leased)) {
         end(leased);
         renewal->at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));

@@ -69,7 +69,4 @@ void hf_leased_renewal_tick(struct hf_leased *leased);
 /* The session is over: a PROVE that waits fails. */
 void hf_leased_renewal_clear(struct hf_leased *leased);
 
-/* A CLOSE_SESSION with all that the session has; NULL if memory runs out. */
-struct hf_leased_call *hf_leased_close_session_new(struct hf_leased *leased);
-
 #endif

@@ -140,8 +140,9 @@ enum hf_store_call_kind {
      * participants are: replace the flag READY by .flag, with a new sequence
      * and token.  .found: this was done. */
     HF_STORE_NEW_GENERATION,
-    /* Remove the tickets of .ticket_sets, and whatever else the server has of
-     * .session.  That may be an older session than the link's. */
+    /* Remove the tickets of .ticket_sets; the last piece (.not_last_piece) also
+     * removes whatever else the server has of .session.  That may be an older
+     * session than the link's.  Several pieces may be under way. */
     HF_STORE_CLOSE_SESSION,
     /* Name queues at or below .prefix, see HF_REQUEST_NAMES in core/engine.h.
      * .names of the answer has them. */
@@ -211,8 +212,9 @@ struct hf_store_call {
     size_t count;
     const struct hf_store_ticket_set *ticket_sets; /* RENEW, CLOSE_SESSION */
     size_t ticket_set_count;
-    bool not_first_piece;       /* RENEW: a piece follows another one */
-    bool not_last_piece;        /* RENEW: another piece follows */
+    /* RENEW, CLOSE_SESSION: this piece follows another one; another follows */
+    bool not_first_piece;
+    bool not_last_piece;
     bool watches_queue;         /* LIST */
     bool detailed;              /* LIST: for people, see core/engine.h */
     struct hf_text_range texts; /* LIST that is .detailed */

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies our tickets by queue into one block of memory, and cuts that into
- * pieces. */
+/* Copies our tickets by queue into one block of memory, cut into sets so that
+ * each piece is some whole sets. */
 #include "engines/leased/ticket_sets.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "engines/leased/leased_private.h"
+
+/* The room that ${set} takes in a piece: a queue without tickets costs the
+ * server about as much as one ticket. */
+static size_t room_of(const struct hf_store_ticket_set *set)
+{
+    return set->count > 0 ? set->count : 1;
+}
 
 /* ------------------------------------------------------------------ copy -- */
 
@@ -21,8 +29,9 @@ static bool is_in_use(const struct hf_leased_queue *queue)
     return queue->tickets != NULL || queue->queue_watches != NULL;
 }
 
-/* Count the queues that are in use, and the bytes of their names. */
-static struct sizes sizes(const struct hf_leased *leased)
+/* Count the sets, at most one for each queue that is in use and one more for
+ * each piece, and the bytes of the queues' names. */
+static struct sizes sizes(const struct hf_leased *leased, size_t max)
 {
     struct sizes sizes = {.text = HF_STORE_SESSION_BYTES};
     const struct hf_leased_queue *queue;
@@ -34,6 +43,7 @@ static struct sizes sizes(const struct hf_leased *leased)
         sizes.sets++;
         sizes.text += strlen(queue->name) + 1;
     }
+    sizes.sets += (sizes.sets + leased->queue_table.ticket_count) / max;
     return sizes;
 }
 
@@ -58,35 +68,58 @@ static const char *copy_text(char **to, const char *text)
     return copy;
 }
 
-struct hf_leased_ticket_sets *
-hf_leased_ticket_sets_new(const struct hf_leased *leased)
+/* Add the sets of ${all}, which is what the session has in one queue.  The
+ * piece that is not full has ${room} left. */
+static void cut(struct hf_leased_ticket_sets *sets,
+                const struct hf_store_ticket_set *all, size_t *room)
 {
-    struct sizes size = sizes(leased);
+    size_t done = 0;
+
+    do {
+        struct hf_store_ticket_set *set = &sets->sets[sets->count++];
+
+        *set = *all;
+        set->tickets += done;
+        set->count -= done;
+        if (set->count > *room)
+            set->count = *room;
+        done += set->count;
+        *room -= room_of(set);
+        if (*room == 0)
+            *room = sets->max;
+    } while (done < all->count);
+}
+
+struct hf_leased_ticket_sets *
+hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max)
+{
+    struct sizes size = sizes(leased, max);
     struct hf_leased_ticket_sets *copy;
     const struct hf_leased_queue *queue;
-    struct hf_store_ticket_set *set;
     struct hf_ticket_id *ids;
+    size_t room = max;
     char *text;
 
-    copy = hf_alloc(sizeof *copy + size.sets * sizeof *set +
+    copy = hf_alloc(sizeof *copy + size.sets * sizeof copy->sets[0] +
                     leased->queue_table.ticket_count * sizeof *ids + size.text);
     if (copy == NULL)
         return NULL;
-    set = copy->sets;
-    ids = (struct hf_ticket_id *)(set + size.sets);
+    copy->max = max;
+    ids = (struct hf_ticket_id *)(copy->sets + size.sets);
     text = (char *)(ids + leased->queue_table.ticket_count);
     for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
          queue = hf_leased_queue_next(queue)) {
+        struct hf_store_ticket_set all = {
+            .tickets = ids, .watches_queue = queue->queue_watches != NULL};
+
         if (!is_in_use(queue))
             continue;
-        set->queue = copy_text(&text, queue->name);
-        set->tickets = ids;
-        set->count = copy_tickets(ids, queue);
-        set->watches_queue = queue->queue_watches != NULL;
-        ids += set->count;
-        set++;
+        all.queue = copy_text(&text, queue->name);
+        all.count = copy_tickets(ids, queue);
+        ids += all.count;
+        cut(copy, &all, &room);
     }
-    copy->count = size.sets;
+    assert(copy->count <= size.sets);
     /* The call may be sent when another session has begun. */
     copy->session = copy_text(&text, leased->session.name);
     return copy;
@@ -94,40 +127,17 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased)
 
 /* ---------------------------------------------------------------- pieces -- */
 
-/* The rest of a set that was cut begins the next piece. */
-static void continue_cut_set(struct hf_leased_ticket_sets *sets)
-{
-    struct hf_store_ticket_set *cut = &sets->sets[sets->at];
-
-    if (sets->left == 0)
-        return;
-    cut->tickets += cut->count;
-    cut->count = sets->left;
-    sets->left = 0;
-}
-
-void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets, size_t max,
+void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets,
                                 struct hf_store_call *call)
 {
-    size_t room = max;
+    size_t room = sets->max;
 
-    call->not_first_piece = sets->at > 0 || sets->left > 0;
-    continue_cut_set(sets);
+    call->not_first_piece = sets->at > 0;
     call->session = sets->session;
     call->ticket_sets = &sets->sets[sets->at];
     call->ticket_set_count = 0;
-    while (room > 0 && sets->left == 0 && sets->at < sets->count) {
-        struct hf_store_ticket_set *set = &sets->sets[sets->at];
-
-        if (set->count > room) {
-            sets->left = set->count - room;
-            set->count = room;
-        } else {
-            sets->at++;
-        }
-        /* A queue without tickets costs the server about as much as one
-         * ticket. */
-        room -= set->count > 0 ? set->count : 1;
+    while (room > 0 && !hf_leased_ticket_sets_done(sets)) {
+        room -= room_of(&sets->sets[sets->at++]);
         call->ticket_set_count++;
     }
     call->not_last_piece = !hf_leased_ticket_sets_done(sets);

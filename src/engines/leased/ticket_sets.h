@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of what the session has in each queue, for a RENEW or a CLOSE_SESSION.
- * The session changes while these calls are under way, so they cannot point
- * into its tables.  A RENEW takes the copy piece by piece. */
+/* A copy of what the session has in each queue, for a RENEW or a CLOSE_SESSION,
+ * which take it piece by piece.  The session changes while these calls are
+ * under way, so they cannot point into its tables. */
 #ifndef HF_ENGINES_LEASED_TICKET_SETS_H
 #define HF_ENGINES_LEASED_TICKET_SETS_H
 
@@ -16,21 +16,21 @@ struct hf_leased;
  * then the names of the queues and of the session. */
 struct hf_leased_ticket_sets {
     size_t count;
-    size_t at;   /* index of the first set that is not taken in full */
-    size_t left; /* ids of that set that did not fit into the last piece */
+    size_t at;           /* index of the first set of the next piece */
+    size_t max;          /* of tickets in a piece */
     const char *session; /* its name when the copy was made */
     struct hf_store_ticket_set sets[];
 };
 
-/* Copy all that the session has now.  To be freed by hf_free().  NULL if memory
- * runs out. */
+/* Copy all that the session has now, for pieces of at most ${max} tickets, and
+ * as many queues.  A queue of more tickets has several sets.  To be freed by
+ * hf_free(), when no call points into it any more.  NULL if memory runs out. */
 struct hf_leased_ticket_sets *
-hf_leased_ticket_sets_new(const struct hf_leased *leased);
+hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max);
 
-/* Fill ${call} with the next piece: at most ${max} tickets, and as many queues.
- * A larger set is cut.  The piece before must have been answered.  A piece is
- * empty only if the session has nothing. */
-void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets, size_t max,
+/* Fill ${call} with the next piece.  A piece is empty only if the session has
+ * nothing. */
+void hf_leased_ticket_sets_next(struct hf_leased_ticket_sets *sets,
                                 struct hf_store_call *call);
 
 /* Was that the last piece? */

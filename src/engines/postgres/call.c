@@ -49,25 +49,38 @@ static bool send_call(PGconn *conn, const char *statement,
            PQpipelineSync(conn) == 1;
 }
 
-/* The ids as an array literal, "{uuid,uuid}"; to be freed.  NULL if memory runs
- * out. */
-static char *format_tickets(const struct hf_ticket_id *tickets, size_t count)
+/* The ids of all sets as an array literal, "{uuid,uuid}"; to be freed.  NULL if
+ * memory runs out. */
+static char *format_ticket_sets(const struct hf_store_ticket_set *sets,
+                                size_t set_count)
 {
-    char *text = hf_alloc(count * HF_TICKET_ID_TEXT_BYTES + 3);
-    char *at = text;
+    size_t count = 0;
+    char *text, *at;
 
+    for (size_t i = 0; i < set_count; i++)
+        count += sets[i].count;
+    text = at = hf_alloc(count * HF_TICKET_ID_TEXT_BYTES + 3);
     if (text == NULL)
         return NULL;
     *at++ = '{';
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            *at++ = ',';
-        hf_ticket_id_format(&tickets[i], at);
-        at += HF_TICKET_ID_TEXT_BYTES - 1;
+    for (size_t i = 0; i < set_count; i++) {
+        for (size_t k = 0; k < sets[i].count; k++) {
+            if (at > text + 1)
+                *at++ = ',';
+            hf_ticket_id_format(&sets[i].tickets[k], at);
+            at += HF_TICKET_ID_TEXT_BYTES - 1;
+        }
     }
     *at++ = '}';
     *at = '\0';
     return text;
+}
+
+static char *format_tickets(const struct hf_ticket_id *tickets, size_t count)
+{
+    const struct hf_store_ticket_set set = {.tickets = tickets, .count = count};
+
+    return format_ticket_sets(&set, 1);
 }
 
 /* EXISTS: which of these tickets are in the queue. */
@@ -225,13 +238,24 @@ static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
     return sent;
 }
 
+/* CLOSE_SESSION: the tickets of one piece, or what is left, and the session. */
 static bool send_close_session(PGconn *conn, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
+    char *tickets;
+    bool sent;
 
     add_text(&p, call->session);
     add_number(&p, call->not_after_ms);
-    return send_call(conn, "hf_close_session", &p);
+    if (!call->not_last_piece)
+        return send_call(conn, "hf_close_session", &p);
+    tickets = format_ticket_sets(call->ticket_sets, call->ticket_set_count);
+    if (tickets == NULL)
+        return false;
+    add_text(&p, tickets);
+    sent = send_call(conn, "hf_close_in_part", &p);
+    hf_free(tickets);
+    return sent;
 }
 
 /* How many rows a NAMES looks at.  A statement that takes long would end the

@@ -147,22 +147,10 @@ CREATE FUNCTION holdfast_4.renew_and_remove(
     session_id uuid, ttl_ms bigint, not_after_ms bigint, orphans uuid[])
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    its record;
 BEGIN
     PERFORM holdfast_4.check_isolation();
     IF NOT holdfast_4.is_late(not_after_ms) THEN
-        FOR its IN SELECT q.number, q.name FROM holdfast.queue q
-                    WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
-                                        WHERE t.session = session_id
-                                          AND t.id = ANY (orphans))
-                    ORDER BY q.number LOOP
-            PERFORM holdfast_4.lock_counter(its.number);
-            PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
-                SELECT t.id FROM holdfast.ticket t
-                 WHERE t.queue = its.number AND t.session = session_id
-                   AND t.id = ANY (orphans)), session_id);
-        END LOOP;
+        PERFORM holdfast_4.remove_own(session_id, orphans);
     END IF;
     RETURN QUERY SELECT * FROM holdfast_4.renew(session_id, ttl_ms,
                                                 not_after_ms);
@@ -333,28 +321,33 @@ BEGIN
 END
 $$;
 
--- Remove all tickets of the session, and the session.
-CREATE FUNCTION holdfast_4.close_session(session_id uuid, not_after_ms bigint)
+-- Remove some tickets of the session, which is being closed in several calls.
+CREATE FUNCTION holdfast_4.close_in_part(
+    session_id uuid, not_after_ms bigint, ids uuid[])
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    its record;
 BEGIN
     PERFORM holdfast_4.check_isolation();
     IF holdfast_4.is_late(not_after_ms) THEN
         RETURN NEXT holdfast_4.answer_head(1, NULL);
         RETURN;
     END IF;
-    FOR its IN SELECT q.number, q.name FROM holdfast.queue q
-                WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
-                                    WHERE t.session = session_id)
-                ORDER BY q.number LOOP
-        PERFORM holdfast_4.lock_counter(its.number);
-        PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
-            SELECT t.id FROM holdfast.ticket t
-             WHERE t.queue = its.number AND t.session = session_id),
-            session_id);
-    END LOOP;
+    PERFORM holdfast_4.remove_own(session_id, ids);
+    RETURN NEXT holdfast_4.answer_head(0, NULL);
+END
+$$;
+
+-- Remove all tickets of the session, and the session.
+CREATE FUNCTION holdfast_4.close_session(session_id uuid, not_after_ms bigint)
+RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM holdfast_4.check_isolation();
+    IF holdfast_4.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast_4.answer_head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast_4.remove_own(session_id, NULL);
     -- A ticket that came meanwhile ends with the session.
     PERFORM FROM holdfast.session WHERE id = session_id FOR UPDATE;
     UPDATE holdfast.session SET expires_at = '-infinity' WHERE id = session_id;

@@ -324,6 +324,27 @@ BEGIN
 END
 $$;
 
+-- Remove these tickets of the session, or all (NULL).  Queues are locked in the
+-- order of their numbers, so that no two calls wait for each other.
+CREATE FUNCTION holdfast_4.remove_own(session_id uuid, ids uuid[])
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    its record;
+BEGIN
+    FOR its IN SELECT q.number, q.name FROM holdfast.queue q
+                WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
+                                    WHERE t.session = session_id
+                                      AND (ids IS NULL OR t.id = ANY (ids)))
+                ORDER BY q.number LOOP
+        PERFORM holdfast_4.lock_counter(its.number);
+        PERFORM holdfast_4.remove_tickets(its.number, its.name, array(
+            SELECT t.id FROM holdfast.ticket t
+             WHERE t.queue = its.number AND t.session = session_id
+               AND (ids IS NULL OR t.id = ANY (ids))), session_id);
+    END LOOP;
+END
+$$;
+
 -- ---------------------------------------------------------------- flags --
 
 -- Add a flag, which belongs to no client, at the end of the queue, which is

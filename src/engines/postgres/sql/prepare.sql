@@ -74,5 +74,7 @@ AS WITH page AS MATERIALIZED (
      WHERE t.queue_there + t.participants_there > 0
 )
 SELECT * FROM answer ORDER BY code NULLS LAST;
+PREPARE hf_close_in_part (uuid, bigint, uuid[])
+AS SELECT * FROM holdfast_4.close_in_part($1, $2, $3);
 PREPARE hf_close_session (uuid, bigint)
 AS SELECT * FROM holdfast_4.close_session($1, $2);

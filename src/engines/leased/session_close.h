@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The close of a session at the server, which removes all its tickets.
+ *
+ * A session may have thousands of tickets, and no fixed time is right for
+ * these: a busy server needs ten times as long as an idle one, and a server
+ * that is gone needs none.  So the tickets go in pieces, and each answer gives
+ * the close its time again.  Only a server that is silent ends it; what is left
+ * then stays until its lease runs out.
+ *
+ * The pieces of the session's own close are sent all at once, because nothing
+ * follows them, and because a node of a Redis Cluster that is down must not
+ * keep the other nodes' tickets.  Those of a session that was lost before are
+ * sent one after the other, because each call has a deadline, and the session
+ * that has begun since needs its link.
+ */
+#ifndef HF_ENGINES_LEASED_SESSION_CLOSE_H
+#define HF_ENGINES_LEASED_SESSION_CLOSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hf_leased;
+struct hf_leased_ticket_sets;
+
+/* What is to be removed at the server.  Only session_close.c writes. */
+struct hf_leased_session_close {
+    /* Called when all pieces of the session's own close were answered, and
+     * nothing is left of the session before.  Not if the link ends first. */
+    void (*closed)(struct hf_leased *leased);
+    /* Of the session before this one; NULL: nothing. */
+    struct hf_leased_ticket_sets *old;
+    /* Of this session, while it is CLOSING; else NULL. */
+    struct hf_leased_ticket_sets *own;
+    size_t own_calls;  /* pieces of .own that are sent and not answered */
+    uint64_t limit_ms; /* CLOSING: how long the server may be silent */
+};
+
+/* Keep what the session has now, to be removed by
+ * hf_leased_session_close_old() over another link.  What was kept before is
+ * forgotten, and no call about it may be under way.  NULL: nothing. */
+void hf_leased_session_close_keep(struct hf_leased *leased,
+                                  struct hf_leased_ticket_sets *sets);
+
+/* Begin to remove what was kept, if anything was.  The link is up. */
+void hf_leased_session_close_old(struct hf_leased *leased);
+
+/* Begin to remove all that the session has: its connectivity is CLOSING from
+ * now on.  False, and nothing changes, if memory runs out. */
+bool hf_leased_session_close_begin(struct hf_leased *leased);
+
+/* All that the session has now, to be kept; NULL if memory runs out. */
+struct hf_leased_ticket_sets *
+hf_leased_session_close_sets(const struct hf_leased *leased);
+
+/* Free what was kept. */
+void hf_leased_session_close_free(struct hf_leased *leased);
+
+#endif
