@@ -255,7 +255,8 @@ void hf_command_line_warn_password(const char *url)
 {
     if (url != NULL && hf_url_has_secret(url) &&
         !hf_option_url_is_of_profile(url))
-        hf_ui_print(
+        hf_ui_log(
+            HF_LOG_WARNING,
             "warning: every user of this machine can read the password in "
             "-c; put the URL into a profile or HOLDFAST_URL instead");
 }

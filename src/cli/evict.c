@@ -122,12 +122,12 @@ static void warn(const char *name, const struct hf_ticket_view *view)
     char owner[HF_FORMAT_BYTES];
 
     hf_format_holder(view->owner, hf_clock_now_ms(), owner);
-    hf_ui_print("%.200s, which %s '%.200s' (%s): %s",
-                owner[0] != '\0' ? owner : "an owner that gives no name",
-                view->kind == HF_KIND_PARTICIPANT ? "is at the barrier"
-                : view->holds                     ? "holds"
-                                                  : "waits for",
-                name, hf_format_kind(view->kind), consequence(view));
+    hf_ui_log(HF_LOG_INFO, "%.200s, which %s '%.200s' (%s): %s",
+              owner[0] != '\0' ? owner : "an owner that gives no name",
+              view->kind == HF_KIND_PARTICIPANT ? "is at the barrier"
+              : view->holds                     ? "holds"
+                                                : "waits for",
+              name, hf_format_kind(view->kind), consequence(view));
 }
 
 /* Ask whether to evict the ticket that was shown. */
@@ -204,7 +204,7 @@ static int find_and_evict(struct hf_client *client,
     if (!options->yes || !options->json)
         warn(queue->name, outcome.view);
     if (!options->yes && !is_confirmed()) {
-        hf_ui_print("nothing was evicted");
+        hf_ui_log(HF_LOG_INFO, "nothing was evicted");
         return HF_EXIT_NO_TICKET;
     }
     if (evict(options, queue, &outcome, &error) != HF_OK)

@@ -52,6 +52,7 @@ struct hf_ipc_message {
     union {
         struct {
             char line[HF_ERROR_TEXT_BYTES];
+            enum hf_log_level level;
             unsigned lost; /* lines that were dropped before this one */
         } text;
         struct {

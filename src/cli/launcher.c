@@ -264,8 +264,8 @@ static void print_leader(struct hf_launcher *launcher, const char *holder)
     if (strcmp(leader, launcher->leader) == 0)
         return;
     memcpy(launcher->leader, leader, sizeof leader);
-    hf_ui_print("'%.200s' is led by %.700s", launcher->run->options->label,
-                leader);
+    hf_ui_log(HF_LOG_INFO, "'%.200s' is led by %.700s",
+              launcher->run->options->label, leader);
 }
 
 /* Show how the wait goes: on a terminal in one line that is redrawn, else in a
@@ -360,7 +360,7 @@ static void on_message(struct hf_launcher *launcher,
     switch (message->kind) {
     case HF_IPC_TEXT:
         hf_ui_count_lost(message->as.text.lost);
-        hf_ui_print("%s", message->as.text.line);
+        hf_ui_log(message->as.text.level, "%s", message->as.text.line);
         break;
     case HF_IPC_WAITING:
         on_waiting(launcher, message);
@@ -584,7 +584,8 @@ static int finish(struct hf_launcher *launcher)
         return report_supervisor_death(launcher);
     if (outcome->text[0] &&
         !(outcome->expected && run->options->verbosity == HF_QUIET))
-        hf_ui_print("%s", outcome->text);
+        hf_ui_log(outcome->expected ? HF_LOG_WARNING : HF_LOG_ERROR, "%s",
+                  outcome->text);
     if (launcher->supervisor.si_code != CLD_EXITED)
         hf_ui_print(
             "the process that held '%.200s' was killed by signal %d while "

@@ -9,8 +9,7 @@
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
     (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
+    hf_ui_log(level, "%s", line);
 }
 
 void hf_list_client_set_log(struct hf_client_opts *opts,

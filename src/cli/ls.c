@@ -121,10 +121,11 @@ static void finish(const struct ls_options *options,
         printf("nobody holds or waits for %s%s\n",
                all ? "anything" : "anything at or below ", all ? "" : prefix);
     if (progress->unreadable > 0)
-        hf_ui_print("%" PRIu64 " of what is there could not be read and is not "
-                    "listed; expected the rights to read it, or a PREFIX that "
-                    "leaves it out",
-                    progress->unreadable);
+        hf_ui_log(HF_LOG_WARNING,
+                  "%" PRIu64 " of what is there could not be read and is not "
+                  "listed; expected the rights to read it, or a PREFIX that "
+                  "leaves it out",
+                  progress->unreadable);
 }
 
 /* Write all pages.  Returns the exit status. */
@@ -150,8 +151,9 @@ static int list(struct hf_names *names, const struct ls_options *options)
     hf_names_error(names, &error);
     hf_ui_print_error(&error);
     if (progress.names > 0)
-        hf_ui_print("the list is not complete: it ends after %" PRIu64 " names",
-                    progress.names);
+        hf_ui_log(HF_LOG_WARNING,
+                  "the list is not complete: it ends after %" PRIu64 " names",
+                  progress.names);
     return hf_exit_status(error.status);
 }
 

@@ -21,6 +21,7 @@
 #include "cli/sql.h"
 #include "cli/ui.h"
 #include "cli/version.h"
+#include "monitor/log_default.h"
 
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
@@ -117,7 +118,10 @@ int main(int argc, char **argv)
     if (!hf_ui_open())
         return HF_EXIT_LIMIT;
     if (argc < 2) {
-        fputs(usage, stderr);
+        if (hf_log_is_json())
+            hf_ui_print("a command is missing; see 'holdfast --help'");
+        else
+            fputs(usage, stderr);
         return HF_EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)

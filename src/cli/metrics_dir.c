@@ -125,8 +125,8 @@ static void skip(struct pass *pass, const char *name, const struct stat *stat,
     if (stat != NULL)
         (void)snprintf(user, sizeof user, " of user %u",
                        (unsigned)stat->st_uid);
-    hf_ui_print("%.200s: skipped %s%s: %s", pass->path,
-                hf_quote(name, strlen(name)).text, user, why);
+    hf_ui_log(HF_LOG_WARNING, "%.200s: skipped %s%s: %s", pass->path,
+              hf_quote(name, strlen(name)).text, user, why);
 }
 
 /* --------------------------------------------------------------- a file -- */
@@ -326,9 +326,10 @@ static void read_folded(struct pass *pass, struct fold *fold)
     if (why != NULL && !pass->no_memory) {
         fold->is_bad = true;
         skip(pass, fold->name, fd >= 0 ? &stat : NULL, why);
-        hf_ui_print("%.200s: nothing is folded into it while that is there; "
-                    "remove it to lose what it counts and begin anew",
-                    pass->path);
+        hf_ui_log(HF_LOG_WARNING,
+                  "%.200s: nothing is folded into it while that is there; "
+                  "remove it to lose what it counts and begin anew",
+                  pass->path);
     }
     hf_free(memory);
     if (fd >= 0)

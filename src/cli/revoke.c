@@ -275,12 +275,14 @@ static void report_nobody(const struct revocation *revocation)
     const char *name = revocation->queue.name;
 
     if (first != NULL && first->kind == HF_KIND_PARTICIPANT)
-        hf_ui_print("nobody was asked: '%.200s' is a double barrier, whose "
-                    "participants receive no requests; end their programs, or "
-                    "see 'holdfast evict'",
-                    name);
+        hf_ui_log(HF_LOG_WARNING,
+                  "nobody was asked: '%.200s' is a double barrier, whose "
+                  "participants receive no requests; end their programs, or "
+                  "see 'holdfast evict'",
+                  name);
     else
-        hf_ui_print("nobody was asked: nobody holds '%.200s'", name);
+        hf_ui_log(HF_LOG_WARNING, "nobody was asked: nobody holds '%.200s'",
+                  name);
 }
 
 /* Print what became of each ticket.  Returns the exit status. */

@@ -104,11 +104,13 @@ static void report_unknown(const char *name, const struct hf_queue_view *queue)
     for (size_t i = 0;
          i < UNKNOWN_MAX && (unknown = hf_queue_view_unknown(queue, i)) != NULL;
          i++)
-        hf_ui_print("'%.200s' has a child that is no ticket and has no say: %s",
-                    name, hf_quote(unknown, strlen(unknown)).text);
+        hf_ui_log(HF_LOG_WARNING,
+                  "'%.200s' has a child that is no ticket and has no say: %s",
+                  name, hf_quote(unknown, strlen(unknown)).text);
     if (queue->unknown_count > UNKNOWN_MAX)
-        hf_ui_print("'%.200s' has %zu more of them; --json has all", name,
-                    queue->unknown_count - UNKNOWN_MAX);
+        hf_ui_log(HF_LOG_WARNING,
+                  "'%.200s' has %zu more of them; --json has all", name,
+                  queue->unknown_count - UNKNOWN_MAX);
 }
 
 static bool is_empty(const struct hf_queue_view *queue)

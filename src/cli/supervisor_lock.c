@@ -40,11 +40,13 @@
 
 /* Send the launcher a line to print; dropped and counted if the launcher is far
  * behind. */
-static void offer_line(struct hf_supervisor *supervisor, const char *line)
+static void offer_line(struct hf_supervisor *supervisor,
+                       enum hf_log_level level, const char *line)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_TEXT};
 
     snprintf(message.as.text.line, sizeof message.as.text.line, "%s", line);
+    message.as.text.level = level;
     message.as.text.lost = supervisor->lines_lost;
     if (hf_ipc_send_droppable(supervisor->run->supervisor_end, &message))
         supervisor->lines_lost = 0;
@@ -63,7 +65,8 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    offer_line(supervisor, line);
+    offer_line(supervisor, at_least == HF_QUIET ? HF_LOG_WARNING : HF_LOG_INFO,
+               line);
 }
 
 /* ----------------------------------------------------------- callbacks -- */
@@ -71,8 +74,7 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
 /* The library logs.  Runs in hf_client_dispatch(). */
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
-    (void)level;
-    offer_line(arg, line);
+    offer_line(arg, level, line);
 }
 
 /* The number of the lock called ${name} on the command line. */

@@ -17,6 +17,7 @@
 #include "core/secret.h"
 #include "core/url.h"
 #include "core/utf8.h"
+#include "monitor/log_default.h"
 #include "monitor/nonblocking_write.h"
 
 #define HF_LINE_BYTES 1024
@@ -66,19 +67,31 @@ static bool write_stderr(const char *text, size_t bytes)
     return false;
 }
 
+/* Write ${text} as a line of the log that the user has chosen. */
+static bool write_line(enum hf_log_level level, const char *text)
+{
+    char line[2 * HF_LINE_BYTES + HF_LOG_JSON_BYTES];
+    size_t bytes;
+
+    if (hf_log_is_json())
+        bytes = hf_log_format_json(line, sizeof line, level, text);
+    else
+        bytes = (size_t)snprintf(line, sizeof line, "holdfast: %s\n", text);
+    return write_stderr(line, bytes);
+}
+
 /* Say how many lines were lost, if any were and there is room. */
 static void mention_lost(void)
 {
     char text[HF_LINE_BYTES];
-    int length;
 
     if (lost_lines == 0)
         return;
-    length = snprintf(text, sizeof text,
-                      "holdfast: %u line%s lost, because nobody read what was "
-                      "written before\n",
-                      lost_lines, lost_lines == 1 ? " was" : "s were");
-    if (write_stderr(text, (size_t)length))
+    (void)snprintf(
+        text, sizeof text,
+        "%u line%s lost, because nobody read what was written before",
+        lost_lines, lost_lines == 1 ? " was" : "s were");
+    if (write_line(HF_LOG_WARNING, text))
         lost_lines = 0;
 }
 
@@ -134,26 +147,36 @@ static unsigned terminal_columns(void)
     return size.ws_col;
 }
 
-void hf_ui_print(const char *format, ...)
+static void print_line(enum hf_log_level level, const char *format,
+                       va_list arguments)
 {
-    static const char head[] = "holdfast: ";
-    char line[HF_LINE_BYTES];
-    char *text = line + sizeof head - 1;
-    va_list arguments;
-    size_t length;
+    char text[HF_LINE_BYTES];
 
     hf_ui_clear_wait();
-    memcpy(line, head, sizeof head);
-    va_start(arguments, format);
-    vsnprintf(text, sizeof line - sizeof head, format, arguments);
-    va_end(arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     hf_utf8_make_printable(text, false);
     hf_secret_hide(text);
-    length = strlen(line);
-    line[length++] = '\n';
     mention_lost();
-    if (lost_lines > 0 || !write_stderr(line, length))
+    if (lost_lines > 0 || !write_line(level, text))
         lost_lines++;
+}
+
+void hf_ui_print(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    print_line(HF_LOG_ERROR, format, arguments);
+    va_end(arguments);
+}
+
+void hf_ui_log(enum hf_log_level level, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    print_line(level, format, arguments);
+    va_end(arguments);
 }
 
 void hf_ui_print_error(const struct hf_error *error)
@@ -166,7 +189,8 @@ void hf_ui_print_error(const struct hf_error *error)
 
 bool hf_ui_shows_wait(enum hf_verbosity verbosity)
 {
-    return verbosity != HF_QUIET && isatty(STDERR_FILENO) == 1;
+    return verbosity != HF_QUIET && isatty(STDERR_FILENO) == 1 &&
+           !hf_log_is_json();
 }
 
 /* Is this job in the foreground?  A background job must not write to the line.
@@ -234,7 +258,7 @@ void hf_ui_print_wait(const struct hf_ui_wait *wait)
     char text[HF_LINE_BYTES];
 
     format_wait(wait, text);
-    hf_ui_print("%s", text);
+    hf_ui_log(HF_LOG_INFO, "%s", text);
 }
 
 void hf_ui_clear_wait(void)

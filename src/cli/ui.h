@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holdfast prints on stderr: lines for the user, and on a terminal one
+ * What holdfast prints on stderr: lines for the user or, if HOLDFAST_LOG asks
+ * for JSON, lines of that; and on a terminal one
  * line about the wait that is redrawn in place.  Text of others (the payload
  * of a ticket) cannot steer the terminal.
  */
@@ -30,15 +31,19 @@ void hf_ui_end_guarding(void);
 /* ${count} lines were dropped before they came here. */
 void hf_ui_count_lost(unsigned count);
 
-/* Print one line "holdfast: ...", in one write(2).  The line about the wait is
- * cleared before. */
+/* Print one line "holdfast: ...", in one write(2), or a line of JSON if
+ * HOLDFAST_LOG asks for that.  The line about the wait is cleared before.
+ * hf_ui_print() is for errors; the ${level} of the other is seen in JSON only,
+ * because the caller knows whether the user wants the line. */
 void hf_ui_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void hf_ui_log(enum hf_log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Print the text of ${error} so, as hf_format_error() writes it. */
 void hf_ui_print_error(const struct hf_error *error);
 
-/* Is the wait to be shown in a redrawn line: is stderr a terminal, and not -q?
- */
+/* Is the wait to be shown in a redrawn line: is stderr a terminal, and neither
+ * -q nor a log of JSON asked for? */
 bool hf_ui_shows_wait(enum hf_verbosity verbosity);
 
 /* How the wait for a lock goes. */

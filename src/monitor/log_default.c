@@ -7,6 +7,7 @@
  */
 #include "monitor/log_default.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "monitor/nonblocking_write.h"
 
 /* Room for a line, each character of it escaped. */
-#define LINE_BYTES (2 * HF_LOG_BYTES + 128)
+#define LINE_BYTES (2 * HF_LOG_BYTES + HF_LOG_JSON_BYTES)
 
 static const char *const names[] = {
     [HF_LOG_ERROR] = "error",
@@ -40,56 +41,53 @@ static const char *chosen(void)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static int format_text(char text[LINE_BYTES], enum hf_log_level level,
-                       const char *line)
+static size_t format_text(char *text, size_t bytes, enum hf_log_level level,
+                          const char *line)
 {
-    return snprintf(text, LINE_BYTES, "holdfast[%d]: %s: %s\n", (int)getpid(),
-                    name_of(level), line);
+    int wanted = snprintf(text, bytes, "holdfast[%d]: %s: %s\n", (int)getpid(),
+                          name_of(level), line);
+
+    if (wanted < 0)
+        return 0;
+    return (size_t)wanted < bytes ? (size_t)wanted : bytes - 1;
 }
 
-/* ${line} has no control characters (hf_log_write()). */
-static void escape(char to[2 * HF_LOG_BYTES + 1], const char *line)
+size_t hf_log_format_json(char *text, size_t bytes, enum hf_log_level level,
+                          const char *line)
 {
-    size_t used = 0;
-
-    for (; *line != '\0' && used < (size_t)2 * HF_LOG_BYTES - 1; line++) {
-        if (*line == '"' || *line == '\\')
-            to[used++] = '\\';
-        to[used++] = *line;
-    }
-    to[used] = '\0';
-}
-
-static int format_json(char text[LINE_BYTES], enum hf_log_level level,
-                       const char *line)
-{
-    char escaped[2 * HF_LOG_BYTES + 1], at[32] = "";
+    static const char end[] = "\"}\n";
     time_t now = time(NULL); /* for people; nothing is decided by it */
     struct tm parts;
+    char at[32] = "";
+    size_t used;
 
+    assert(bytes > HF_LOG_JSON_BYTES);
     if (gmtime_r(&now, &parts) != NULL)
         (void)strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    escape(escaped, line);
-    return snprintf(text, LINE_BYTES,
-                    "{\"time\":\"%s\",\"pid\":%d,\"level\":\"%s\","
-                    "\"text\":\"%s\"}\n",
-                    at, (int)getpid(), name_of(level), escaped);
+    used = (size_t)snprintf(text, bytes,
+                            "{\"time\":\"%s\",\"pid\":%d,\"level\":\"%s\","
+                            "\"text\":\"",
+                            at, (int)getpid(), name_of(level));
+    for (; *line != '\0' && used < bytes - sizeof(end); line++) {
+        if (*line == '"' || *line == '\\')
+            text[used++] = '\\';
+        text[used++] = *line;
+    }
+    memcpy(text + used, end, sizeof(end) - 1);
+    return used + sizeof(end) - 1;
 }
 
 /* How a line is written, in one of the two forms. */
-typedef int format_fn(char text[LINE_BYTES], enum hf_log_level level,
-                      const char *line);
+typedef size_t format_fn(char *text, size_t bytes, enum hf_log_level level,
+                         const char *line);
 
 static bool write_line(format_fn *format, enum hf_log_level level,
                        const char *line)
 {
     char text[LINE_BYTES];
-    int bytes = format(text, level, line);
+    size_t bytes = format(text, sizeof(text), level, line);
 
-    return bytes > 0 &&
-           hf_write_nonblocking(STDERR_FILENO, text,
-                                bytes < LINE_BYTES ? (size_t)bytes
-                                                   : LINE_BYTES - 1);
+    return bytes > 0 && hf_write_nonblocking(STDERR_FILENO, text, bytes);
 }
 
 /* Lines of all clients that found no room and are not mentioned yet. */
@@ -125,7 +123,7 @@ static void log_text(void *arg, enum hf_log_level level, const char *line)
 static void log_json(void *arg, enum hf_log_level level, const char *line)
 {
     (void)arg;
-    write_counted(format_json, level, line);
+    write_counted(hf_log_format_json, level, line);
 }
 
 bool hf_log_is_chosen(void)
@@ -133,17 +131,25 @@ bool hf_log_is_chosen(void)
     return chosen() != NULL;
 }
 
+bool hf_log_is_json(void)
+{
+    const char *value = chosen();
+    const char *comma = value != NULL ? strchr(value, ',') : NULL;
+
+    return value != NULL &&
+           strcmp(comma != NULL ? comma + 1 : value, "json") == 0;
+}
+
 /* Any other value is logged as what is wrong, at the usual level. */
 struct hf_on_log hf_log_choose(struct hf_on_log on_log)
 {
     const char *value = chosen();
+    bool json = hf_log_is_json();
     size_t bytes;
-    bool json;
 
     if (on_log.fn != NULL || value == NULL)
         return on_log;
     bytes = strcspn(value, ",");
-    json = strcmp(value + bytes, ",json") == 0;
     on_log =
         (struct hf_on_log){json ? log_json : log_text, NULL, HF_LOG_WARNING};
     for (size_t i = 0; i < LEVELS; i++)
@@ -152,8 +158,10 @@ struct hf_on_log hf_log_choose(struct hf_on_log on_log)
             on_log.level = (enum hf_log_level)i;
             return on_log;
         }
-    on_log.fn(NULL, HF_LOG_WARNING,
-              "HOLDFAST_LOG is not as expected: error, warning, info or debug, "
-              "and perhaps ',json' behind it, such as info,json");
+    if (strcmp(value, "json") != 0)
+        on_log.fn(NULL, HF_LOG_WARNING,
+                  "HOLDFAST_LOG is not as expected: error, warning, info or "
+                  "debug, and perhaps ',json' behind it, such as info,json; or "
+                  "json");
     return on_log;
 }

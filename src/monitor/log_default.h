@@ -5,9 +5,12 @@
  *
  *     HOLDFAST_LOG=debug        holdfast[4711]: debug: "a" was granted ...
  *     HOLDFAST_LOG=info,json    {"time":"2026-11-21T16:33:00Z", ...}
+ *     HOLDFAST_LOG=json         the same for warning,json
  */
 #ifndef HF_MONITOR_LOG_DEFAULT_H
 #define HF_MONITOR_LOG_DEFAULT_H
+
+#include <stddef.h>
 
 #include <holdfast/client.h>
 
@@ -17,5 +20,18 @@ struct hf_on_log hf_log_choose(struct hf_on_log on_log);
 
 /* Does HOLDFAST_LOG ask for a log? */
 bool hf_log_is_chosen(void);
+
+/* Does it ask for lines of JSON? */
+bool hf_log_is_json(void);
+
+/* Write ${line}, which has no control characters, to the ${bytes} of ${text} as
+ * a line of JSON that ends with a newline; cut, if they are not twice as many
+ * as ${line} has and HF_LOG_JSON_BYTES more.  Returns how many are written,
+ * which no NUL follows. */
+size_t hf_log_format_json(char *text, size_t bytes, enum hf_log_level level,
+                          const char *line);
+
+/* What a line of JSON has besides its text. */
+#define HF_LOG_JSON_BYTES 160
 
 #endif

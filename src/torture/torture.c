@@ -238,8 +238,8 @@ static void keep_or_remove_history(const struct torture_command *command,
     if (command->history != NULL)
         return;
     if (exit_code == HF_EXIT_VIOLATION)
-        hf_ui_print("the history is in %s; the seed was %" PRIu64,
-                    command->made, command->opts.seed);
+        hf_ui_log(HF_LOG_INFO, "the history is in %s; the seed was %" PRIu64,
+                  command->made, command->opts.seed);
     else
         unlink(command->made);
 }

@@ -155,8 +155,9 @@ static int print_count(const struct removal *removal)
         hf_json_bool(&json, "dry_run", options->dry_run);
         hf_json_end_object(&json);
     } else if (options->dry_run) {
-        hf_ui_print("%" PRIu64 " node%s would be deleted; nothing was",
-                    removal->deleted, plural(removal->deleted));
+        hf_ui_log(HF_LOG_INFO,
+                  "%" PRIu64 " node%s would be deleted; nothing was",
+                  removal->deleted, plural(removal->deleted));
     } else {
         printf("deleted %" PRIu64 " node%s\n", removal->deleted,
                plural(removal->deleted));

@@ -132,8 +132,8 @@ static hf_status set_watch(struct hf_tool *tool, const struct options *options,
         hf_zookeeper_run(tool->zookeeper, &op, hf_tool_wait(tool), NULL);
 
     if (status == HF_OK)
-        hf_ui_print("watching %s",
-                    hf_quote(options->path, strlen(options->path)).text);
+        hf_ui_log(HF_LOG_INFO, "watching %s",
+                  hf_quote(options->path, strlen(options->path)).text);
     return status;
 }
 

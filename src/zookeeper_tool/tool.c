@@ -25,8 +25,7 @@
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
     (void)arg;
-    (void)level;
-    hf_ui_print("%s", line);
+    hf_ui_log(level, "%s", line);
 }
 
 static void on_state(void *arg, enum hf_state state)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text that holdfast show prints of a command."""
+"""What the tool says: the text that holdfast show prints of a command, and lines
+of JSON where HOLDFAST_LOG asks for them."""
 
+import json
 import os
 import re
 import subprocess
@@ -87,6 +89,105 @@ class Text(harness.Case):
             self.assertEqual((status, out), (64, ""))
             self.assertIn("--text: ", err)
             self.assertIn(part, err)
+
+
+class LogOfJson(harness.Case):
+    """With HOLDFAST_LOG=json every line of the tool is JSON, whoever of its
+    processes writes it."""
+
+    LEVELS = {"error", "warning", "info", "debug"}
+
+    def setUp(self):
+        super().setUp()
+        self.environment["HOLDFAST_LOG"] = "json"
+
+    def lines_of(self, err):
+        lines = [json.loads(line) for line in err.splitlines()]
+        for line in lines:
+            self.assertLessEqual({"time", "pid", "level", "text"}, set(line))
+            self.assertIn(line["level"], self.LEVELS)
+            self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT[\d:]{8}Z$")
+        return [(line["level"], line["text"]) for line in lines]
+
+    def tool(self, *words):
+        done = subprocess.run(
+            [harness.TOOL, *words], text=True, capture_output=True,
+            env=self.environment, stdin=subprocess.DEVNULL,
+            timeout=waiting.LIMIT_S)
+        self.assertNotEqual(done.returncode, 0, words)
+        return self.lines_of(done.stderr)
+
+    def test_errors_of_each_command(self):
+        nowhere = "zk://127.0.0.1:1"
+        for words, part in (
+                ([], "a command is missing"),
+                (["frobnicate"], "'frobnicate': no such command"),
+                (["run", "--no-such", "a", "--", "true"], "--no-such"),
+                (["run", "a\"b\\", "c//d", "--", "true"], "empty component"),
+                (["run", "-c", nowhere, "-t", "100ms", "a", "--", "true"],
+                 "127.0.0.1:1"),
+                (["elect", "a"], "COMMAND"),
+                (["show", "-c", nowhere, "-t", "100ms", "a"], "127.0.0.1:1"),
+                (["doctor", "-c", "nothing://"], "nothing"),
+                (["doctor", "a", "b"], "'b'"),
+                (["ls", "--no-such"], "--no-such"),
+                (["evict", "a"], "TICKET"), (["revoke"], "NAME"),
+                (["explain"], "NAME"), (["metrics", "--no-such"], "--no-such"),
+                (["zk", "ls", "-c", nowhere, "-t", "100ms", "/"],
+                 "127.0.0.1:1"),
+                (["verify", "/nonexistent"], "/nonexistent")):
+            lines = self.tool(*words)
+            self.assertTrue(any(level == "error" and part in text
+                                for level, text in lines), (words, lines))
+
+    def test_a_run(self):
+        """What its command writes is its own."""
+        holder = self.holder("-v", name="a")
+        status, _, err = self.run_tool("-n", "a", "--", "true")
+        self.assertEqual(status, 75)
+        (level, text), = self.lines_of(err)
+        self.assertEqual(level, "warning")
+        self.assertIn("'a' was not obtained: held by ", text)
+        holder.stdin.close()
+        holder.stdin = None
+        status, _, err = self.finish(holder)
+        self.assertEqual(status, 0)
+        self.assertIn(("info", "'a' granted, token"), [
+            (level, text.rpartition(" ")[0])
+            for level, text in self.lines_of(err)])
+        self.assertEqual(self.run_tool("a", "--", "sh", "-c",
+                                       "echo plain >&2")[2], "plain\n")
+
+    def test_an_election(self):
+        leader = self.start("a", "--", "sh", "-c", "echo leads; exec sleep 1000",
+                            command="elect")
+        waiting.read_line(leader, "leads")
+        leader.terminate()
+        err = self.finish(leader)[2]
+        self.assertIn(("info", "leading 'a', token"), [
+            (level, text.rpartition(" ")[0])
+            for level, text in self.lines_of(err)])
+
+    def test_a_terminal(self):
+        """No line is redrawn."""
+        holder = self.holder(name="a")
+        terminal = harness.Terminal([harness.TOOL, "run", "-t", "1500ms", "a",
+                                     "--", "true"], self.environment)
+        self.addCleanup(terminal.close)
+        (_, text), = self.lines_of(terminal.drain())
+        self.assertIn("'a' was not obtained: waited 1.5s", text)
+        self.finish(holder)
+
+    def test_levels(self):
+        for value in "json", "warning,json", "debug,json":
+            self.environment["HOLDFAST_LOG"] = value
+            err = self.run_tool("a", "--", "true")[2]
+            self.assertEqual(err != "", value == "debug,json", err)
+            self.lines_of(err)
+        for value in "jso", "info,jsonx", "info json":
+            self.environment["HOLDFAST_LOG"] = value
+            err = self.run_tool("a", "--", "true")[2]
+            self.assertIn("HOLDFAST_LOG is not as expected", err)
 
 
 if __name__ == "__main__":
