@@ -79,12 +79,21 @@ class RoundTrips(unittest.TestCase):
             self.driver.await_event(wait, "released").words[1], "HF_OK")
         connect, create, listing, delete = self.fake.requests
         self.assertEqual(self.fake.ops(),
-                         ["connect", "create2", "getChildren", "delete"])
+                         ["connect", "multi", "getChildren", "delete"])
         self.assertEqual(create.recv, listing.recv, "two packets for one")
         self.assertEqual(listing.fields, {"path": PATH, "watch": False})
-        self.assertTrue(delete.fields["path"].startswith(
-            create.fields["path"]))
+        # The first below a parent tries, in the same transaction, whether
+        # tickets can be deleted there.
+        tried, undone, made = create.fields["ops"]
+        self.assertEqual([op for op, _ in create.fields["ops"]],
+                         ["create", "delete", "create"])
+        self.assertEqual(tried[1]["path"], undone[1]["path"])
+        self.assertTrue(delete.fields["path"].startswith(made[1]["path"]))
         self.assertEqual(self.fake.paths(), ["/cost", PATH])
+        self.driver.await_event(
+            self.driver.acquire(self.session, NAME, how="pass"), "released")
+        self.assertEqual(self.fake.ops()[4:],
+                         ["create2", "getChildren", "delete"])
 
     def test_the_grant_follows_the_second_answer(self):
         held = []
@@ -109,7 +118,7 @@ class RoundTrips(unittest.TestCase):
         self.fake.eventually("the watch on one's own ticket",
                              lambda fake: fake.count("getData") == 1)
         self.assertEqual(self.fake.ops(),
-                         ["connect", "create2", "getChildren", "getData"])
+                         ["connect", "multi", "getChildren", "getData"])
         self.assertTrue(self.fake.requests[-1].fields["watch"])
         self.assertEqual(self.driver.release(wait), "HF_OK")
         self.assertEqual(self.fake.ops()[4:], ["delete"])
@@ -120,16 +129,16 @@ class RoundTrips(unittest.TestCase):
         wait = self.driver.acquire(self.session, NAME, how="pass")
         self.driver.await_event(wait, "released")
         self.assertEqual(self.fake.ops(), [
-            "connect", "create2", "getChildren",  # NoNode
+            "connect", "multi", "getChildren",  # NoNode
             "createContainer", "createContainer",  # the parent, the queue
-            "create2", "getChildren", "delete"])
+            "multi", "getChildren", "delete"])
         self.assertEqual(len({request.recv for request in
                               self.fake.requests[3:7]}), 1,
                          "more than one more round trip")
 
     def test_the_second_start_waits_for_the_first_whatever_that_takes(self):
         """It is started at each request of the first."""
-        for trigger in ("create2", "getChildren", "createContainer"):
+        for trigger in ("multi", "getChildren", "createContainer"):
             for nth in (1, 2):
                 with self.subTest(trigger=trigger, nth=nth):
                     self.start_at(trigger, nth)
@@ -181,7 +190,8 @@ class RoundTrips(unittest.TestCase):
         waits = [self.driver.acquire(self.session, NAME) for _ in range(20)]
         self.driver.acquire(self.session, "cost/aside")
         self.fake.eventually("all that was started", lambda fake:
-                             fake.count("create2") == 3)
+                             (fake.count("create2"), fake.count("multi")) ==
+                             (1, 2))
 
         def let_go():
             self.seen = None
@@ -218,7 +228,7 @@ class RoundTrips(unittest.TestCase):
         self.await_requests()
         # The sequences: all but the first, one's own being the last.
         self.assertEqual(watched(self.fake), [
-            *(path[-10:] for path in others[1:]), "%010d" % 3])
+            *(path[-10:] for path in others[1:]), "%010d" % 4])
 
     def test_the_last_step_of_a_deep_queue_is_no_round_trip(self):
         tickets = self.foreign(5)

@@ -293,7 +293,8 @@ class Permissions(Case):
         cls.as_alice = "zk://alice:%s@%s" % (PASSWORD, cls.server.address())
         cls.as_nobody = "zk://alice:not-%s@%s" % (PASSWORD,
                                                   cls.server.address())
-        anyone = [("/no-create", 1), ("/no-read", 12), ("/no-delete", 5)]
+        anyone = [("/no-create", 1), ("/no-read", 12), ("/no-delete", 5),
+                  ("/open", 31)]
         with cls.server.client() as client:
             client.create("/alices", acls=[
                 jute.Acl(31, "digest", digest("alice", PASSWORD))])
@@ -360,26 +361,59 @@ class Permissions(Case):
                                     "auth", self.as_alice + "\n"))
         self.assertEqual(self.finish(process), (0, "in\n", ""))
 
-    def test_a_ticket_that_may_not_be_deleted(self):
-        """It goes with its session, and those that wait for it are notified."""
+    def test_a_parent_in_which_no_ticket_can_be_deleted(self):
+        """No ticket is put there, so nobody waits for one that stays, and the
+        session goes on."""
+        session, other = self.driver.opened(self.url, self.as_alice)
+        for _ in range(2):
+            for client in (session, other):
+                wait = self.driver.acquire(client, "no-delete")
+                status, text, _ = self.driver.failed(wait)
+                self.assertEqual(status, "HF_EDENIED", text)
+                self.assert_says(text, ["/no-delete", "may not delete",
+                                        "holdfast zk acl set"])
+                self.assertEqual(
+                    self.looker.exists("/no-delete").children, 0)
+        self.driver.granted(self.driver.acquire(session, "open"))
+        for client in (session, other):
+            self.driver.close(client)
+
+    def test_a_right_to_delete_that_goes_while_a_lock_is_held(self):
+        """The ticket goes with its session, and those that wait for it are
+        notified.  The next one is not put there."""
+        def permit(permissions):
+            self.looker.set_acls("/goes", [
+                jute.Acl(permissions, "world", "anyone")])
+        self.looker.create("/goes")
         holder, other = self.driver.opened(self.url, self.url)
-        held = self.driver.acquire(holder, "no-delete")
+        held = self.driver.acquire(holder, "goes")
         self.driver.granted(held)
+        wait = self.driver.acquire(other, "goes")
+        self.assertEqual(self.driver.queued(wait), 1)
+        permit(31 & ~8)
         self.assertEqual(self.driver.release(held), "HF_EDENIED")
         self.assertTrue([line for line in self.driver.logs(holder)
-                         if "/no-delete" in line and "permission" in line])
-        wait = self.driver.acquire(other, "no-delete")
-        self.assertEqual(self.driver.queued(wait), 1)
+                         if "/goes" in line and "permission" in line])
+        status, text, _ = self.driver.failed(
+            self.driver.acquire(holder, "goes"))
+        self.assertEqual(status, "HF_EDENIED")
+        self.assert_says(text, ["/goes", "may not delete"])
         self.driver.close(holder)
         self.driver.granted(wait)
-        self.assertEqual(self.driver.release(wait), "HF_EDENIED")
+        permit(31)
+        self.assertEqual(self.driver.release(wait), "HF_OK")
         self.driver.close(other)
+        waiting.eventually("all tickets to be gone", lambda:
+                           self.looker.children("/goes") == [])
+        self.looker.delete("/goes")
 
-    def test_a_ticket_that_the_tool_may_not_delete(self):
-        status, out, err = self.finish(
-            self.run_tool(self.url, "no-delete", "echo", "in"))
-        self.assertEqual((status, out), (0, "in\n"))
-        self.assert_says(err, ["/no-delete", "permission"])
+    def test_a_parent_in_which_the_tool_may_not_delete(self):
+        for url in (self.url, self.as_alice):
+            status, out, err = self.finish(
+                self.run_tool(url, "no-delete", "echo", "in"))
+            self.assertEqual((status, out), (DENIED, ""))
+            self.assert_says(err, ["/no-delete", "may not delete",
+                                   "holdfast zk acl set"])
 
 
 class Connections(Case):

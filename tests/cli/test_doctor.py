@@ -279,6 +279,70 @@ class ZooKeeper(Doctor, harness.Case):
             self.assertEqual(severities, {"/": "notice", "/app": "ok"})
             client.delete("/app")
 
+    def rights(self, **options):
+        """What is found of rights: {subject: (severity, text)}."""
+        return {finding["subject"]: (finding["severity"], finding["text"])
+                for finding in self.found("zookeeper-rights", **options)}
+
+    def test_nodes_in_which_this_user_may_not_delete(self):
+        """With CREATE and without DELETE no lock is granted there.  An entry of
+        which a client cannot know whether it is for it may give the right."""
+        anyone = jute.Acl(1 | 4, "world", "anyone")
+        as_alice = self.url().replace("zk://", "zk://alice:word@")
+        with self.server.client() as client:
+            client.create("/all")
+            client.create("/all/no-delete", acls=[anyone])
+            client.create("/alices", acls=[
+                anyone, jute.Acl(31, "digest", "alice:hash")])
+            client.create("/hosts", acls=[
+                anyone, jute.Acl(8, "ip", "127.0.0.1")])
+            found = self.rights()
+            self.assertEqual(sorted(found), ["/alices", "/all/no-delete"])
+            for severity, text in found.values():
+                self.assertEqual(severity, "warning")
+                self.assertIn("may create tickets", text)
+                self.assertIn("may not delete them", text)
+            self.assertEqual(list(self.rights(url=as_alice, secret=True)),
+                             ["/all/no-delete"])
+        probe = self.assert_severity("probe", "error", "--probe",
+                                     "all/no-delete")
+        self.assertIn("may not delete them", probe["text"])
+
+    def test_many_nodes_in_which_this_user_may_not_delete(self):
+        """Some are named, the others are counted."""
+        with self.server.client() as client:
+            client.create("/all")
+            for i in range(30):
+                client.create("/all/%d" % i,
+                              acls=[jute.Acl(1 | 4, "world", "anyone")])
+            found = self.rights()
+            self.assertEqual(len(found), 21)
+            self.assertIn("10 more nodes", found[""][1])
+
+    def test_nodes_in_which_this_user_may_not_create(self):
+        # And ADMIN, with which the test gives the rights back.
+        read_only = [jute.Acl(1 | 16, "world", "anyone"),
+                     jute.Acl(31, "digest", "alice:hash")]
+        as_alice = self.url().replace("zk://", "zk://alice:word@")
+        with self.server.client() as client:
+            client.create("/app")
+            client.create("/app/config")
+            client.create("/app/lock")
+            client.create("/app/lock/_c_%s-lock-0000000000" % uuid.uuid4(),
+                          flags=jute.EPHEMERAL)
+            for path in ("/app/config", "/app/lock", "/app"):
+                client.set_acls(path, read_only)
+            found = self.rights(url=self.url() + "/app")
+            alices = self.rights(url=as_alice + "/app", secret=True)
+            for path in ("/app", "/app/lock", "/app/config"):
+                client.set_acls(path, jute.ANYONE)
+            self.assertEqual({path: severity
+                              for path, (severity, _) in found.items()},
+                             {"/app": "warning", "/app/lock": "notice"})
+            self.assertIn("may make no node", found["/app"][1])
+            self.assertIn("may put no ticket", found["/app/lock"][1])
+            self.assertEqual(alices, {})
+
     def test_no_right_to_read(self):
         with self.server.client() as client:
             client.create("/secret", acls=[jute.Acl(31, "digest", "a:b")])

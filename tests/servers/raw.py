@@ -158,6 +158,10 @@ class Client:
         return self.call("setData", jute.Writer().string(path).buffer(data)
                          .int(version)).stat()
 
+    def set_acls(self, path, acls, version=-1):
+        self.call("setACL",
+                  jute.Writer().string(path).acls(acls).int(version))
+
     def children(self, path, watch=False):
         """Names, sorted; None when there is no such node."""
         try:

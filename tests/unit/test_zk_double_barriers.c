@@ -152,7 +152,7 @@ static void parents_are_made_when_they_are_missing(void **state)
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f),
                         "CREATE2 q/x/m; LIST q | "
-                        "CONTAINER q; CREATE2 q/x/m; LIST q");
+                        "CONTAINER q; MULTI ?q +q/x/m; LIST q");
     done(&f);
     participant_created(&f, 17);
     children(&f, "x/m");

@@ -362,7 +362,7 @@ static void parents_are_made_from_the_top(void **state)
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f),
                         "CONTAINER x; CONTAINER x/y; CONTAINER x/y/q; "
-                        "CREATE2 x/y/q/a; LIST x/y/q");
+                        "MULTI ?x/y/q +x/y/q/a; LIST x/y/q");
     refused(
         &f,
         HF_ZK_NODE_EXISTS); /* the node existed, or another client made it */
@@ -433,8 +433,8 @@ static void servers_without_containers_get_persistent_parents(void **state)
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f),
                         "CREATE2 q/a; LIST q | "
-                        "CONTAINER q; CREATE2 q/a; LIST q | "
-                        "CREATE q; CREATE2 q/a; LIST q");
+                        "CONTAINER q; MULTI ?q +q/a; LIST q | "
+                        "CREATE q; MULTI ?q +q/a; LIST q");
     done(&f);
     created(&f, 0, 17);
     children(&f, "a#0");
@@ -444,7 +444,7 @@ static void servers_without_containers_get_persistent_parents(void **state)
     refused(&f, HF_ZK_NO_NODE);
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f), "CREATE2 r/b; LIST r | "
-                                             "CREATE r; CREATE2 r/b; LIST r");
+                                             "CREATE r; MULTI ?r +r/b; LIST r");
     refused(&f, HF_ZK_UNIMPLEMENTED);
     refused(&f, HF_ZK_NO_NODE);
     refused(&f, HF_ZK_NO_NODE);
@@ -476,7 +476,7 @@ static void missing_containers_are_noticed_out_of_turn(void **state)
     refused(&f, HF_ZK_NO_NODE);
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f), "CREATE2 q/a; LIST q | "
-                                             "CREATE q; CREATE2 q/a; LIST q");
+                                             "CREATE q; MULTI ?q +q/a; LIST q");
     zk_fixture_close(&f);
 }
 
@@ -501,7 +501,7 @@ static void other_layouts_have_persistent_parents(void **state)
         refused(&f, HF_ZK_NO_NODE);
         assert_string_equal(zk_fixture_sent(&f),
                             "CREATE2 x/q/a; LIST x/q | CREATE x; CREATE x/q; "
-                            "CREATE2 x/q/a; LIST x/q");
+                            "MULTI ?x/q +x/q/a; LIST x/q");
         done(&f);
         done(&f);
         created(&f, 0, 17);
@@ -529,7 +529,7 @@ static void a_chroot_is_not_made(void **state)
         refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f), "CREATE2 x/q/a; LIST x/q | "
                                              "CONTAINER x; CONTAINER x/q; "
-                                             "CREATE2 x/q/a; LIST x/q");
+                                             "MULTI ?x/q +x/q/a; LIST x/q");
     assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
     assert_int_equal(f.status, HF_EDIR);
     assert_string_equal(f.text, "the node /apps, which the URL has for a root, "
@@ -600,6 +600,109 @@ static void parents_that_cannot_be_made(void **state)
     }
 }
 
+/* ------------------------------------------------------- right to delete -- */
+
+/* One round trip and one transaction, once for each parent. */
+static void the_first_ticket_tries_the_right_to_delete(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    f.tries_rights = true;
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI ?q +q/a; LIST q");
+    created(&f, 1, 17);
+    children(&f, "a#1");
+    assert_string_equal(zk_fixture_events(&f), "ENQUEUED a: a#1@17");
+    ask(&f, HF_REQUEST_ENQUEUE, "b");
+    assert_string_equal(zk_fixture_sent(&f), "CREATE2 q/b; LIST q");
+    created(&f, 2, 18);
+    children(&f, "a#1 b#2");
+    (void)zk_fixture_sent(&f);
+    f.queue = "r";
+    ask(&f, HF_REQUEST_ENQUEUE, "c");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI ?r +r/c; LIST r");
+    zk_fixture_close(&f);
+}
+
+/* No ticket is created, and each try asks anew. */
+static void a_parent_without_the_right_to_delete_is_refused(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    f.tries_rights = true;
+    for (int i = 0; i < 2; i++) {
+        ask(&f, HF_REQUEST_ENQUEUE, "a");
+        assert_string_equal(zk_fixture_sent(&f), "MULTI ?q +q/a; LIST q");
+        trial_failed(&f, 1, HF_ZK_NO_AUTH);
+        children(&f, "");
+        assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
+        assert_int_equal(f.status, HF_EDENIED);
+        assert_non_null(strstr(f.text, "may create tickets below /q and may "
+                                       "not delete them"));
+        assert_non_null(strstr(f.text, "we have none"));
+    }
+    /* The other rights are the same as without a trial. */
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    trial_failed(&f, 0, HF_ZK_NO_AUTH);
+    children(&f, "");
+    assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
+    assert_string_equal(f.text, "cannot put a ticket below /q: no permission "
+                                "(-102); see the node's access list: we have "
+                                "no credentials");
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_ENQUEUE, "a");
+    trial_failed(&f, 0, HF_ZK_NO_NODE);
+    refused(&f, HF_ZK_NO_NODE);
+    assert_string_equal(zk_fixture_sent(&f),
+                        "MULTI ?q +q/a; LIST q | "
+                        "CONTAINER q; MULTI ?q +q/a; LIST q");
+    zk_fixture_close(&f);
+}
+
+/* Whoever may not delete any more must not put another ticket there. */
+static void a_delete_that_is_denied_has_the_right_tried_again(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    f.tries_rights = true;
+    have_ticket(&f, "a", 1, 17);
+    ask(&f, HF_REQUEST_REMOVE, "a");
+    refused(&f, HF_ZK_NO_AUTH);
+    assert_string_equal(zk_fixture_events(&f), "FAILED REMOVE a FATAL");
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_ENQUEUE, "b");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI ?q +q/b; LIST q");
+    zk_fixture_close(&f);
+}
+
+/* Another session may be another user for the servers. */
+static void a_session_that_is_lost_has_the_right_tried_again(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    zk_fixture_connected(&f);
+    f.tries_rights = true;
+    have_ticket(&f, "a", 1, 17);
+    link_down(&f, "cut");
+    wake(&f);
+    link_up(&f);
+    refuse_session(&f);
+    link_up(&f);
+    accept_session_as(&f, ZK_FIXTURE_TIMEOUT_MS, ZK_FIXTURE_SESSION + 1);
+    (void)zk_fixture_events(&f);
+    (void)zk_fixture_sent(&f);
+    ask(&f, HF_REQUEST_ENQUEUE, "b");
+    assert_string_equal(zk_fixture_sent(&f), "MULTI ?q +q/b; LIST q");
+    zk_fixture_close(&f);
+}
+
 TEST_FILE(zk_enqueue)
 {
     static const struct CMUnitTest tests[] = {
@@ -625,6 +728,10 @@ TEST_FILE(zk_enqueue)
         cmocka_unit_test(a_chroot_is_not_made),
         cmocka_unit_test(making_parents_ends),
         cmocka_unit_test(parents_that_cannot_be_made),
+        cmocka_unit_test(the_first_ticket_tries_the_right_to_delete),
+        cmocka_unit_test(a_parent_without_the_right_to_delete_is_refused),
+        cmocka_unit_test(a_delete_that_is_denied_has_the_right_tried_again),
+        cmocka_unit_test(a_session_that_is_lost_has_the_right_tried_again),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

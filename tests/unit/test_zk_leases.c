@@ -80,7 +80,8 @@ static void their_parent_is_made(void **state)
     assert_string_equal(zk_fixture_sent(&f),
                         "MULTI +x/leases/a/l +x/leases/a/l; LIST x/leases | "
                         "CONTAINER x; CONTAINER x/leases; "
-                        "MULTI +x/leases/a/l +x/leases/a/l; LIST x/leases");
+                        "MULTI ?x/leases +x/leases/a/l +x/leases/a/l; "
+                        "LIST x/leases");
     refused(&f, HF_ZK_NODE_EXISTS);
     done(&f);
     created_all(&f, 0);

@@ -104,7 +104,7 @@ static void a_request_goes_on_without_waiting(void **state)
     refused(&f, HF_ZK_NO_NODE);
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_sent(&f),
-                        "CONTAINER q; CREATE2 q/a; LIST q");
+                        "CONTAINER q; MULTI ?q +q/a; LIST q");
     done(&f);
     created(&f, 0, 17);
     children(&f, "a#0");

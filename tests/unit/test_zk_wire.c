@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "engines/zookeeper/delete_right.h"
 #include "heap/heap.h"
 #include "zk_fixture.h"
 #include "zookeeper/jute.h"
@@ -270,6 +271,7 @@ static void requests_have_their_bytes(void **state)
     f.up = true;
     f.raw_bytes = true; /* the fixture has not read the handshake */
     accept_session(&f);
+    hf_zk_delete_right_note(f.zk, "/q");
     hf_zk_submit(f.zk, &request, f.now_ms);
     out = hf_zk_session_output(hf_zk_session(f.zk), &count);
     assert_int_equal(out[3] + 4 + sizeof list, count);

@@ -451,7 +451,11 @@ void zk_fake_answer(struct zk_fixture *f, struct zk_fake_server *h)
         set_data(f, h, path);
         break;
     case HF_ZK_MULTI:
-        if (part == HF_ZK_CREATE)
+        if (part == HF_ZK_CREATE && parts == 1 && is_participant(path + 1))
+            make_participant(f, h, path + 1);
+        else if (part == HF_ZK_CREATE && parts == 1 && f->first->trial)
+            make_ticket(f, h, path + 1);
+        else if (part == HF_ZK_CREATE)
             make_lease(f, h, path, parts);
         else if (part == HF_ZK_MULTI && path[0] == '+')
             downgrade(f, h, path);

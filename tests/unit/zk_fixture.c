@@ -9,6 +9,7 @@
 
 #include "core/reconnect_policy.h"
 #include "core/time_math.h"
+#include "engines/zookeeper/delete_right.h"
 #include "engines/zookeeper/permit.h"
 #include "heap/heap.h"
 
@@ -148,6 +149,19 @@ static void free_ended(struct zk_fixture *f)
     }
 }
 
+/* The right to delete in the queue was tried before, unless a test wants to see
+ * the trial. */
+static void note_right(const struct zk_fixture *f, enum hf_request_kind kind)
+{
+    char path[HF_ZK_QUEUE_PATH_BYTES];
+
+    if (kind != HF_REQUEST_ENQUEUE || f->tries_rights)
+        return;
+    (void)hf_zk_queue_path(f->config.layout, f->config.url.chroot, f->queue,
+                           path);
+    hf_zk_delete_right_note(f->zk, path);
+}
+
 struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
                        const char *ticket)
 {
@@ -171,6 +185,7 @@ struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
     r->request.names = kind == HF_REQUEST_NAMES ? &f->names : NULL;
     r->request.payload = f->payload;
     f->under_way++;
+    note_right(f, kind);
     hf_zk_submit(f->zk, &r->request, f->now_ms);
     zk_fixture_process(f);
     return &r->request;

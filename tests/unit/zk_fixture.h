@@ -21,13 +21,12 @@
  *     UNWATCH q 3                 RemoveWatches of the type 3, any
  *     MULTI +q/x/l +q/x/l         creates; with "-" deletes
  *     MULTI +q/a/r#1 -q/a/w#1     a downgrade
- *     MULTI +q/A/p#0 +q/A/p#1 q-__lock__/G#3
- *                                 permits in kazoo's layout, and the check that
- *                                 our ticket is in front.  The names A to O
- *                                 give UUIDs of version 4, which permits need
- *     CREATE q=5                  with data
- *     CREATE2 q/x/m               a participant of a double barrier, and a new
- *     MULTI q/x/m q/y/m -q/ready +q/ready            generation
+ *     MULTI ?q +q/a               a ticket, and in front a trial of the right
+ * to delete in q (.tries_rights) MULTI +q/A/p#0 +q/A/p#1 q-__lock__/G#3 permits
+ * in kazoo's layout, and the check that our ticket is in front.  The names A to
+ * O give UUIDs of version 4, which permits need CREATE q=5 with data CREATE2
+ * q/x/m               a participant of a double barrier, and a new MULTI q/x/m
+ * q/y/m -q/ready +q/ready            generation
  *
  * A name that may be that of a mutex or of a writer reads as a mutex.  Events
  * read
@@ -93,6 +92,8 @@ struct zk_fixture_call {
     struct zk_fixture_call *next;
     int32_t xid;
     int32_t opcode;
+    bool trial;           /* MULTI: it begins with a trial of the right to
+                             delete, which the next two do not count */
     int32_t multi_count;  /* MULTI: operations in it */
     int32_t multi_opcode; /* MULTI: their opcode; MULTI if they differ */
     bool watch;           /* DATA, LIST: it sets a watch */
@@ -135,6 +136,8 @@ struct zk_fixture {
     uint32_t weight;               /* permits of a lease */
     uint32_t limit;                /* of a semaphore or a double barrier */
     bool detailed;                 /* a LIST is a detailed one */
+    bool tries_rights;             /* an ENQUEUE finds a queue whose right to
+                                      delete was not tried */
     struct hf_text_range texts;    /* of a detailed LIST */
     struct hf_names_request names; /* of a NAMES; stays until its answer */
     /* The server. */
@@ -243,7 +246,8 @@ void refuse_session(struct zk_fixture *f);
 void hold_answers(struct zk_fixture *f);
 void deliver_answers(struct zk_fixture *f);
 
-/* Answers to the oldest call, which must be of the opcode that fits. */
+/* Answers to the oldest call, which must be of the opcode that fits.  The MULTI
+ * of a trial and one create is answered as a create. */
 void created(struct zk_fixture *f, int32_t sequence, int64_t czxid);
 /* To a MULTI of creates: the first node gets ${sequence}, the others follow. */
 void created_all(struct zk_fixture *f, int32_t sequence);
@@ -259,6 +263,8 @@ void checked(struct zk_fixture *f);
 /* To a MULTI: its operation ${nth}, from 0, failed with NoNode, or ${error}. */
 void check_failed(struct zk_fixture *f, int32_t nth);
 void multi_failed(struct zk_fixture *f, int32_t nth, int32_t error);
+/* The same, for the operation ${nth} of its trial. */
+void trial_failed(struct zk_fixture *f, int32_t nth, int32_t error);
 void downgrade_done(
     struct zk_fixture *f);             /* to a MULTI of a create and a delete */
 void multi_done(struct zk_fixture *f); /* to a MULTI of several opcodes */

@@ -73,6 +73,9 @@ bool zk_fixture_is_ticket(const char *name, struct hf_zk_node *node,
     return *whole || hf_zk_node_parse(text, strlen(text), node);
 }
 
+/* Of the node with which the engine tries the right to delete. */
+#define TRIAL_PREFIX "holdfast-rights-"
+
 /* Write "/chroot/q/_c_78...-lock-0000000007" as "q/x#7". */
 static void shorten(const struct zk_fixture *f, const char *path, char *text,
                     size_t bytes)
@@ -175,16 +178,47 @@ static void append_multi_op(struct zk_fixture *f, struct hf_jute_reader *frame,
     }
 }
 
+/* Is ${frame} at the create of a node that tries the right to delete?  If so,
+ * that and its delete are read. */
+static bool read_trial(struct zk_fixture *f, struct hf_jute_reader *frame)
+{
+    char path[ZK_FIXTURE_PATH_BYTES], text[ZK_FIXTURE_PATH_BYTES];
+    struct hf_jute_reader rest = *frame;
+
+    (void)hf_jute_get_int(&rest);
+    (void)hf_jute_get_bool(&rest);
+    (void)hf_jute_get_int(&rest);
+    read_path(&rest, path, sizeof path);
+    if (strncmp(strrchr(path, '/') + 1, TRIAL_PREFIX, strlen(TRIAL_PREFIX)) !=
+        0)
+        return false;
+    ZK_FIXTURE_MUST(hf_jute_get_buffer(&rest).count == 0);
+    read_acl(f, &rest);
+    ZK_FIXTURE_MUST(hf_jute_get_int(&rest) == HF_ZK_EPHEMERAL);
+    ZK_FIXTURE_MUST(hf_jute_get_int(&rest) == HF_ZK_DELETE);
+    (void)hf_jute_get_bool(&rest);
+    (void)hf_jute_get_int(&rest);
+    read_path(&rest, text, sizeof text);
+    ZK_FIXTURE_MUST(strcmp(path, text) == 0);
+    ZK_FIXTURE_MUST(hf_jute_get_int(&rest) == HF_ZK_ANY_VERSION);
+    *strrchr(path, '/') = '\0';
+    shorten(f, path, text, sizeof text);
+    zk_text_append(&f->sent, "", " ?%s", text);
+    *frame = rest;
+    return true;
+}
+
 static void append_multi(struct zk_fixture *f, int32_t xid,
                          struct hf_jute_reader *frame, const char *between)
 {
     static struct zk_text paths;
     struct zk_fixture_call as = {.version = HF_ZK_ANY_VERSION}, *call;
     int32_t parts = 0, part = 0;
-    bool guarded = false;
+    bool guarded = false, trial;
 
     paths.used = 0;
     zk_text_append(&f->sent, between, "MULTI");
+    trial = read_trial(f, frame);
     for (;;) {
         int32_t type = hf_jute_get_int(frame);
         bool last = hf_jute_get_bool(frame);
@@ -208,6 +242,7 @@ static void append_multi(struct zk_fixture *f, int32_t xid,
     }
     ZK_FIXTURE_MUST(parts > 0);
     call = note_call(f, xid, HF_ZK_MULTI, paths.text);
+    call->trial = trial;
     call->multi_count = parts;
     call->multi_opcode = part;
     call->revokes = as.revokes;

@@ -115,12 +115,47 @@ void refuse_session(struct zk_fixture *f)
     accept_session_as(f, 0, 0);
 }
 
+static void put_result(struct zk_fixture *f, int32_t type, bool last,
+                       int32_t error)
+{
+    hf_jute_put_int(&f->out, type);
+    hf_jute_put_bool(&f->out, last);
+    hf_jute_put_int(&f->out, error);
+}
+
+/* The results of the trial in front of a multi that succeeded. */
+static void put_trial(struct zk_fixture *f)
+{
+    put_result(f, HF_ZK_CREATE, false, 0);
+    hf_jute_put_string(&f->out, "/what/was/tried");
+    put_result(f, HF_ZK_DELETE, false, 0);
+}
+
+/* The path in the call of a create, which may be the MULTI of a trial. */
+static const char *path_of_create(const struct zk_fixture *f)
+{
+    ZK_FIXTURE_MUST(f->first != NULL && f->first->path != NULL);
+    return f->first->path + (f->first->opcode == HF_ZK_MULTI ? 1 : 0);
+}
+
 void created_as(struct zk_fixture *f, const char *path, int64_t czxid)
 {
-    size_t at_ = begin_answer(f, HF_ZK_CREATE2, HF_ZK_OK);
+    bool trial = f->first != NULL && f->first->opcode == HF_ZK_MULTI;
+    size_t at_;
 
+    ZK_FIXTURE_MUST(!trial || (f->first->trial && f->first->multi_count == 1));
+    if (trial)
+        f->zxid = czxid;
+    at_ = begin_answer(f, trial ? HF_ZK_MULTI : HF_ZK_CREATE2, HF_ZK_OK);
+    if (trial) {
+        put_trial(f);
+        put_result(f, HF_ZK_CREATE, false, 0);
+    }
     hf_jute_put_string(&f->out, path);
-    put_stat(f, czxid, f->session);
+    if (trial)
+        put_result(f, -1, true, -1);
+    else
+        put_stat(f, czxid, f->session);
     end(f, at_);
 }
 
@@ -128,8 +163,7 @@ void created(struct zk_fixture *f, int32_t sequence, int64_t czxid)
 {
     char path[ZK_FIXTURE_PATH_BYTES];
 
-    ZK_FIXTURE_MUST(f->first != NULL && f->first->path != NULL);
-    snprintf(path, sizeof path, "%s%010d", f->first->path, sequence);
+    snprintf(path, sizeof path, "%s%010d", path_of_create(f), sequence);
     created_as(f, path, czxid);
 }
 
@@ -137,8 +171,7 @@ void participant_created(struct zk_fixture *f, int64_t czxid)
 {
     char path[ZK_FIXTURE_PATH_BYTES];
 
-    ZK_FIXTURE_MUST(f->first != NULL && f->first->path != NULL);
-    snprintf(path, sizeof path, "%s", f->first->path);
+    snprintf(path, sizeof path, "%s", path_of_create(f));
     created_as(f, path, czxid);
 }
 
@@ -190,14 +223,6 @@ void data_written(struct zk_fixture *f)
     end(f, at_);
 }
 
-static void put_result(struct zk_fixture *f, int32_t type, bool last,
-                       int32_t error)
-{
-    hf_jute_put_int(&f->out, type);
-    hf_jute_put_bool(&f->out, last);
-    hf_jute_put_int(&f->out, error);
-}
-
 /* The result of a create of ${path}; a ticket without a number gets one. */
 static void put_created(struct zk_fixture *f, const char *path, size_t bytes,
                         uint32_t sequence)
@@ -236,12 +261,15 @@ static void put_results(struct zk_fixture *f, const char *paths,
 
 static void answer_multi(struct zk_fixture *f, int32_t sequence, uint32_t step)
 {
+    bool trial = f->first != NULL && f->first->trial;
     char paths[ZK_FIXTURE_TEXT_BYTES] = "";
     size_t at_;
 
     if (f->first != NULL)
         snprintf(paths, sizeof paths, "%s", f->first->path);
     at_ = begin_answer(f, HF_ZK_MULTI, HF_ZK_OK);
+    if (trial)
+        put_trial(f);
     put_results(f, paths, sequence, step);
     put_result(f, -1, true, -1);
     end(f, at_);
@@ -272,9 +300,10 @@ void created_apart(struct zk_fixture *f, int32_t sequence, uint32_t step)
     answer_multi(f, sequence, step);
 }
 
-void multi_failed(struct zk_fixture *f, int32_t nth, int32_t why)
+/* The operation ${nth} of all that the MULTI has failed. */
+static void operation_failed(struct zk_fixture *f, int32_t nth, int32_t parts,
+                             int32_t why)
 {
-    int32_t parts = f->first != NULL ? f->first->multi_count : 0;
     uint64_t committed_ms = f->committed_ms;
     size_t at_ = begin_answer(f, HF_ZK_MULTI, HF_ZK_OK);
     int32_t error;
@@ -291,6 +320,20 @@ void multi_failed(struct zk_fixture *f, int32_t nth, int32_t why)
     }
     put_result(f, -1, true, -1);
     end(f, at_);
+}
+
+void multi_failed(struct zk_fixture *f, int32_t nth, int32_t why)
+{
+    int32_t trial = f->first != NULL && f->first->trial ? 2 : 0;
+
+    ZK_FIXTURE_MUST(f->first != NULL);
+    operation_failed(f, trial + nth, trial + f->first->multi_count, why);
+}
+
+void trial_failed(struct zk_fixture *f, int32_t nth, int32_t why)
+{
+    ZK_FIXTURE_MUST(f->first != NULL && f->first->trial && nth < 2);
+    operation_failed(f, nth, 2 + f->first->multi_count, why);
 }
 
 void downgrade_done(struct zk_fixture *f)

@@ -3,7 +3,9 @@
  * HF_REQUEST_ENQUEUE: a create and a list of the queue, sent together.  A
  * server carries out a session's requests in order, so the list shows the
  * queue as it is just after the create, and an uncontended acquire takes one
- * round trip.  A lease of n permits is a multi of n creates.
+ * round trip.  A lease of n permits is a multi of n creates.  The first ticket
+ * of a session below a parent is a multi, too, which tries whether tickets can
+ * be deleted there: see delete_right.h.
  *
  * The list counts only if the create succeeded and our own name is in it.  If
  * it is missing, somebody has removed the ticket already.
@@ -49,6 +51,22 @@ static void ticket_created(struct hf_zk *zk, struct hf_zk_request *req,
     }
 }
 
+/* The parent takes tickets and does not give them back.  Nothing was created.
+ */
+static void fail_no_delete(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_fail(zk, req->request, HF_FAILURE_FATAL, HF_EDENIED,
+               "this user may create tickets below %s and may not delete them, "
+               "so no release would be possible; expected the permissions c, d "
+               "and r in that node: see its access list (holdfast zk acl get) "
+               "and mend it (holdfast zk acl set), or %s",
+               req->queue->path,
+               zk->config.url.session.auth[0] == '\0'
+                   ? "give us credentials: we have none"
+                   : "use those of another user");
+    hf_zk_request_free(zk, req);
+}
+
 /* The create and the list are answered. */
 static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
@@ -57,12 +75,15 @@ static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
 
     if (req->error == HF_ZK_OK && own_ticket != NULL) {
         ticket_created(zk, req, own_ticket);
-    } else if (req->entry_mutex_gone) {
+    } else if (req->refused == HF_ZK_REFUSED_ENTRY_MUTEX) {
         hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
                    HF_EPROTOCOL,
                    "the ticket in the lock in front of the semaphore was gone "
                    "before there was a permit; see who removes tickets there");
+    } else if (req->refused == HF_ZK_REFUSED_DELETE) {
+        fail_no_delete(zk, req);
     } else if (hf_zk_retry_with_parents(zk, req)) {
+        hf_zk_delete_right_forget(zk, req->queue->path);
         create_ticket(zk, req);
     } else {
         hf_zk_fail_create(zk, req, "put a ticket below", req->queue->path);
@@ -129,43 +150,74 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
     hf_zk_request_answered(zk, req);
 }
 
-/* The answer to the multi that creates a lease. */
-static void lease_answered(void *user, struct hf_zk_call *call,
+/* Which operation did the server refuse with ${error}?  ${body} answers the
+ * multi. */
+static enum hf_zk_refused refused_of(const struct hf_zk_request *req,
+                                     enum hf_zk_error error,
+                                     const struct hf_jute_reader *body)
+{
+    size_t index;
+
+    if (error != HF_ZK_NO_AUTH && error != HF_ZK_NO_NODE)
+        return HF_ZK_REFUSED_CREATE;
+    index = hf_zk_multi_failed_index(body);
+    if (error == HF_ZK_NO_NODE)
+        return index == req->trial + req->request->weight
+                   ? HF_ZK_REFUSED_ENTRY_MUTEX
+                   : HF_ZK_REFUSED_CREATE;
+    return req->trial > 0 && index == HF_ZK_DELETE_TRIAL_DELETE
+               ? HF_ZK_REFUSED_DELETE
+               : HF_ZK_REFUSED_CREATE;
+}
+
+/* The answer to the multi that creates the nodes of the ticket.  With a trial
+ * in front, its first create is not one of them. */
+static void nodes_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
-    struct hf_jute_piece paths[HF_WEIGHT_MAX];
+    struct hf_jute_piece paths[1 + HF_WEIGHT_MAX];
     struct hf_zk_request *req = call->owner;
-    uint32_t weight = req->request->weight;
+    uint32_t weight = req->request->weight, others = req->trial > 0 ? 1 : 0;
 
     req->error = reply->error;
     if (req->error == HF_ZK_OK) {
-        req->error = hf_zk_multi_result(&reply->body, paths, weight);
-        req->entry_mutex_gone =
-            req->error == HF_ZK_NO_NODE &&
-            hf_zk_multi_failed_index(&reply->body) == weight;
+        req->error = hf_zk_multi_result(&reply->body, paths, others + weight);
+        req->refused = refused_of(req, req->error, &reply->body);
     }
     if (req->error == HF_ZK_OK) {
         hf_zk_call_committed(&zk->session, call);
-        req->error = reply->zxid <= 0
-                         ? HF_ZK_MALFORMED
-                         : take_names(zk, req, paths, weight, reply->zxid);
+        hf_zk_delete_right_note(zk, req->queue->path);
+        req->error = reply->zxid <= 0 ? HF_ZK_MALFORMED
+                                      : take_names(zk, req, paths + others,
+                                                   weight, reply->zxid);
     }
     hf_zk_request_answered(zk, req);
 }
 
+/* Begin the multi that creates the nodes of the ticket, with the trial in front
+ * if there is one.  Returns what hf_zk_multi_end() needs. */
+static size_t begin_nodes(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_zk_call *call = hf_zk_request_call(req, nodes_answered);
+    size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
+
+    if (req->trial > 0)
+        hf_zk_multi_try_delete(zk, req->queue, &req->request->ticket);
+    return begin;
+}
+
 /* Create one node for each permit, all or none. */
 static void create_nodes(struct hf_zk *zk, struct hf_zk_request *req,
-                         const char *prefix)
+                         const char *prefix, enum hf_zk_create_flags flags)
 {
     const struct hf_request *request = req->request;
-    struct hf_zk_call *call = hf_zk_request_call(req, lease_answered);
-    size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
+    size_t begin = begin_nodes(zk, req);
 
     for (uint32_t i = 0; i < request->weight; i++)
         hf_zk_multi_create(&zk->session,
                            hf_zk_child_path(zk, req->queue, prefix),
-                           request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
+                           request->payload, flags);
     hf_zk_multi_end(&zk->session, begin);
 }
 
@@ -176,8 +228,7 @@ static void create_permits(struct hf_zk *zk, struct hf_zk_request *req)
     const struct hf_request *request = req->request;
     const struct hf_zk_own_ticket *mutex =
         hf_zk_permits_entry_mutex(zk, req->queue);
-    struct hf_zk_call *call = hf_zk_request_call(req, lease_answered);
-    size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
+    size_t begin = begin_nodes(zk, req);
     char name[HF_ZK_NODE_BYTES];
 
     for (uint32_t i = 0; i < request->weight; i++) {
@@ -209,7 +260,10 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_request *request = req->request;
     char prefix[HF_ZK_PREFIX_BYTES];
-    bool participant = request->ticket_kind == HF_TICKET_PARTICIPANT;
+    enum hf_zk_create_flags flags =
+        request->ticket_kind == HF_TICKET_PARTICIPANT
+            ? HF_ZK_EPHEMERAL
+            : HF_ZK_EPHEMERAL_SEQUENTIAL;
     bool named = format_name(zk, request, prefix);
 
     assert(named); /* hf_zk_enqueue() has checked that */
@@ -218,16 +272,17 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
     req->attempts++;
     if (!hf_zk_create_parents(zk, req, strlen(req->queue->path)))
         return;
+    req->trial =
+        hf_zk_delete_right_known(zk, req->queue->path) ? 0 : HF_ZK_DELETE_TRIAL;
     if (req->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
         create_permits(zk, req);
-    else if (request->weight > 1)
-        create_nodes(zk, req, prefix);
+    else if (request->weight > 1 || req->trial > 0)
+        create_nodes(zk, req, prefix, flags);
     else
         hf_zk_send_create(
             &zk->session, hf_zk_request_call(req, ticket_answered),
             HF_ZK_CREATE2, hf_zk_child_path(zk, req->queue, prefix),
-            request->payload,
-            participant ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
+            request->payload, flags);
     hf_zk_list_children(zk, req);
 }
 

@@ -53,6 +53,8 @@ static void deleted(void *user, struct hf_zk_call *call,
     if (error != HF_ZK_NO_NODE &&
         (req->error == HF_ZK_NO_NODE || error != HF_ZK_OK))
         req->error = error;
+    if (error == HF_ZK_NO_AUTH)
+        hf_zk_delete_right_forget(zk, req->queue->path);
     hf_zk_request_answered(zk, req);
 }
 

@@ -12,15 +12,21 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/zookeeper/access_list.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"
 
 #define WINDOW 32
 #define PATH_BYTES HF_ZK_QUEUE_PATH_BYTES
 
-/* How much is asked: nodes for their children, and tickets for their owner. */
+/* How much is asked: nodes for their children and for their access list, and
+ * tickets for their owner. */
 #define NODES_MAX 2000
 #define TICKETS_MAX 1000
+
+/* How many nodes of which rights are missing are named.  The others are only
+ * counted. */
+#define REFUSING_MAX 20
 
 /* From here on clients try to make a queue's node anew; a counter beyond half
  * of what is left shows that this does not succeed. */
@@ -32,6 +38,8 @@ enum question {
     ASK_ACL = 'a',
     ASK_CHILDREN = 'n',
     ASK_OWNER = 't',
+    ASK_RIGHTS = 'r',       /* what its access list lets us do in a node, */
+    ASK_QUEUE_RIGHTS = 'q', /* and in one that has tickets */
 };
 
 struct asked {
@@ -57,6 +65,8 @@ struct hf_zk_examination {
     size_t unreadable;
     size_t persistent; /* tickets that no session owns */
     size_t late;       /* counters near their end */
+    size_t refusing;   /* nodes in which tickets cannot be created and deleted
+                        */
     bool more;         /* some nodes were not asked */
     bool failed;       /* memory has run out, or the connection has ended */
     struct asked asked[WINDOW];
@@ -139,22 +149,74 @@ static void take_config(struct hf_zk_examination *examination,
                        participants, observers);
 }
 
+static struct hf_zk_access
+access_of(const struct hf_zk_examination *examination,
+          struct hf_jute_reader *body)
+{
+    return hf_zk_access_read(body, examination->zk->config.url.session.auth);
+}
+
+/* The chroot, or "/" without one: the node in which those of locks are made. */
+static bool is_root_of_locks(const struct hf_zk_examination *examination,
+                             const char *path)
+{
+    const char *chroot = examination->zk->config.url.chroot;
+
+    return strcmp(path, chroot[0] != '\0' ? chroot : "/") == 0;
+}
+
+/* Must this user rely on others to make the nodes of locks? */
+static void check_root(struct hf_zk_examination *examination, const char *path,
+                       const struct hf_zk_access *access)
+{
+    struct hf_finding_head head = {
+        HF_SEVERITY_WARNING, "zookeeper-rights", path,
+        "give this user the permission c there (holdfast zk acl set), or make "
+        "the nodes of its locks (holdfast zk create)"};
+
+    if (hf_zk_access_lacks(access, HF_ZK_PERM_CREATE))
+        hf_finding_add(examination->list, &head,
+                       "this user may make no node in it, so a lock whose node "
+                       "is not there cannot be taken");
+}
+
+/* Can tickets be created and deleted in the node at ${path}?  Of a node without
+ * tickets nobody knows whether it is meant for a lock. */
+static void take_rights(struct hf_zk_examination *examination, const char *path,
+                        struct hf_jute_reader *body, bool has_tickets)
+{
+    struct hf_finding_head head = {
+        HF_SEVERITY_WARNING, "zookeeper-rights", path,
+        "if locks of this name are to be taken: give this user the permissions "
+        "c, d and r there (holdfast zk acl set)"};
+    struct hf_zk_access access = access_of(examination, body);
+    bool creates = !hf_zk_access_lacks(&access, HF_ZK_PERM_CREATE);
+
+    if (body->failed ||
+        (creates ? !hf_zk_access_lacks(&access, HF_ZK_PERM_DELETE)
+                 : !has_tickets) ||
+        examination->refusing++ >= REFUSING_MAX)
+        return;
+    if (!creates)
+        head.severity = HF_SEVERITY_NOTICE;
+    hf_finding_add(
+        examination->list, &head,
+        creates ? "this user may create tickets in it and may not delete "
+                  "them, so it is granted no lock of this name"
+                : "this user may put no ticket in it, so it is granted "
+                  "no lock of this name");
+}
+
 /* The answer to getACL. */
 static void take_acl(struct hf_zk_examination *examination, const char *path,
                      struct hf_jute_reader *body)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-acl", path, NULL};
-    size_t count = hf_jute_get_count(body, 12);
-    bool open = false;
+    struct hf_zk_access access = access_of(examination, body);
+    bool open = (access.anyone & ~HF_ZK_PERM_READ) != 0;
 
-    for (size_t i = 0; i < count; i++) {
-        int32_t permissions = hf_jute_get_int(body);
-        struct hf_jute_piece scheme = hf_jute_get_buffer(body);
-
-        (void)hf_jute_get_buffer(body);
-        open |= scheme.count == 5 && memcmp(scheme.bytes, "world", 5) == 0 &&
-                (permissions & ~1) != 0;
-    }
+    if (is_root_of_locks(examination, path))
+        check_root(examination, path, &access);
     if (open) {
         head.severity = HF_SEVERITY_NOTICE;
         head.advice = "if not everybody who reaches the servers may take and "
@@ -266,6 +328,9 @@ static void take_children(struct hf_zk_examination *examination,
     stat = hf_zk_get_stat(body);
     if (tickets && !body->failed)
         check_counter(examination, path, &stat);
+    /* The list of the root is asked for in any case. */
+    if (!is_root_of_locks(examination, path))
+        push(examination, tickets ? ASK_QUEUE_RIGHTS : ASK_RIGHTS, path);
 }
 
 /* ------------------------------------------------------------------ answer --
@@ -273,6 +338,9 @@ static void take_children(struct hf_zk_examination *examination,
 
 static void add_totals(const struct hf_zk_examination *examination)
 {
+    static const struct hf_finding_head refusing = {HF_SEVERITY_WARNING,
+                                                    "zookeeper-rights", "",
+                                                    "see those that are named"};
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-nodes", "", NULL};
 
     if (examination->persistent == 0 && examination->late == 0)
@@ -289,6 +357,11 @@ static void add_totals(const struct hf_zk_examination *examination)
                        "there are more nodes than the %d and the %d tickets "
                        "that were looked at",
                        NODES_MAX, TICKETS_MAX);
+    if (examination->refusing > REFUSING_MAX)
+        hf_finding_add(examination->list, &refusing,
+                       "there are %zu more nodes in which this user may not "
+                       "create and delete tickets",
+                       examination->refusing - REFUSING_MAX);
     if (examination->unreadable > 0)
         hf_finding_add(examination->list, &head,
                        "%zu nodes may not be read by this user",
@@ -369,6 +442,9 @@ static void answered(void *user, struct hf_zk_call *call,
         take_acl(examination, asked->path, &body);
     else if (asked->question == ASK_CHILDREN)
         take_children(examination, asked->path, &body);
+    else if (asked->question != ASK_OWNER)
+        take_rights(examination, asked->path, &body,
+                    asked->question == ASK_QUEUE_RIGHTS);
     else
         take_owner(examination, asked->path, &body);
     ask_more(examination);
@@ -382,6 +458,8 @@ static void send(struct hf_zk_session *session, struct asked *asked)
     static const enum hf_zk_opcode opcodes[] = {
         [ASK_ACL] = HF_ZK_GET_ACL,
         [ASK_CHILDREN] = HF_ZK_GET_CHILDREN2,
+        [ASK_RIGHTS] = HF_ZK_GET_ACL,
+        [ASK_QUEUE_RIGHTS] = HF_ZK_GET_ACL,
     };
     size_t begin;
 

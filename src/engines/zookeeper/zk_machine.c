@@ -262,6 +262,7 @@ static void forget_all(struct hf_zk *zk)
 {
     hf_zk_watches_clear(zk);
     hf_zk_own_tickets_clear(zk);
+    hf_zk_delete_rights_clear(zk);
 }
 
 /* The session has ended.  Tickets and watches are forgotten first, because the

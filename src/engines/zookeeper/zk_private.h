@@ -5,6 +5,7 @@
 #define HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 
 #include "core/engine.h"
+#include "engines/zookeeper/delete_right.h"
 #include "engines/zookeeper/unknown_node.h"
 #include "engines/zookeeper/zk_config.h"
 #include "engines/zookeeper/zk_failure.h"
@@ -29,11 +30,12 @@ struct hf_zk {
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
     struct hf_zk_queues queues;
     struct hf_zk_own_tickets own_tickets;
-    struct hf_zk_reports reports;           /* log lines written so far */
-    struct hf_zk_examination *examinations; /* that wait for a session */
-    bool lacks_multi_read;                  /* a server has refused that call */
-    struct hf_zk_request *cancellable;      /* list of requests that
-                                               hf_zk_forget() may cancel */
+    struct hf_zk_delete_rights delete_rights; /* of the session */
+    struct hf_zk_reports reports;             /* log lines written so far */
+    struct hf_zk_examination *examinations;   /* that wait for a session */
+    bool lacks_multi_read;             /* a server has refused that call */
+    struct hf_zk_request *cancellable; /* list of requests that
+                                          hf_zk_forget() may cancel */
     bool containers_unsupported; /* the server knows no containers; parents
                                     are made persistent */
     char path[HF_ZK_PATH_BYTES]; /* the path that was made last, see

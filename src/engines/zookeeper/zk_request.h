@@ -19,6 +19,13 @@
  * rare. */
 #define HF_ZK_ATTEMPTS_MAX 8
 
+/* What the server refused, of a multi that creates a ticket. */
+enum hf_zk_refused {
+    HF_ZK_REFUSED_CREATE,
+    HF_ZK_REFUSED_DELETE,      /* see delete_right.h */
+    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see permit.h */
+};
+
 struct detailed_list;
 
 /* The state of one request.  It is freed when the request is answered. */
@@ -59,11 +66,13 @@ struct hf_zk_request {
     bool several;        /* several nodes are being deleted in one multi */
     bool listed;         /* the nodes being deleted come from a list */
     bool partly_removed; /* somebody else had deleted some of them */
+    /* HF_REQUEST_ENQUEUE: operations of the multi in front of the creates of
+     * the ticket's nodes, and what was refused if .error is set. */
+    uint32_t trial;
+    enum hf_zk_refused refused;
     /* Kazoo's permits only: */
-    bool entry_mutex_gone; /* HF_REQUEST_ENQUEUE: our ticket in the entry
-                              mutex was gone */
-    uint32_t permits;      /* HF_REQUEST_WATCH_QUEUE: permits by the semaphore's
-                              node; 0:      unknown */
+    uint32_t permits; /* HF_REQUEST_WATCH_QUEUE: permits by the semaphore's
+                         node; 0: unknown */
     /* See hf_zk_delete_ticket(). */
     void (*after_removal)(struct hf_zk *zk, struct hf_zk_request *req);
     struct hf_zk_request *next_in_list;     /* in the list of requests that wait
