@@ -244,6 +244,29 @@ static void permits_add_up(void **state)
                   "9 c release x token=3\n");
 }
 
+/* The greatest limit that anybody has asked for is what there is. */
+static void limits_may_differ(void **state)
+{
+    (void)state;
+    assert_clean("1 a want x kind=semaphore permits=2 limit=4\n"
+                 "2 b want x kind=semaphore permits=1 limit=2\n"
+                 "3 a grant x token=1 safe_until=900\n"
+                 "4 b grant x token=2 safe_until=900\n"
+                 "5 a release x token=1\n"
+                 "6 b release x token=2\n");
+}
+
+static void a_semaphore_excludes_no_lock_of_its_name(void **state)
+{
+    (void)state;
+    assert_clean("1 a want x kind=semaphore permits=2 limit=2\n"
+                 "2 b want x kind=mutex\n"
+                 "3 a grant x token=1 safe_until=900\n"
+                 "4 b grant x token=2 safe_until=900\n"
+                 "5 a release x token=1\n"
+                 "6 b release x token=2\n");
+}
+
 /* A grant counts against those of the same microsecond, too. */
 static void permits_of_one_microsecond_add_up(void **state)
 {
@@ -321,6 +344,27 @@ static void who_came_before_was_not_overtaking(void **state)
                  "40 b release x token=1\n"
                  "50 a grant x token=2 safe_until=900\n"
                  "60 a release x token=2\n");
+}
+
+/* Nobody knows which of the two came first. */
+static void who_came_in_the_same_microsecond_was_not_overtaking(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "12 a queued x\n"
+                 "12 b want x kind=mutex\n"
+                 "30 b grant x token=1 safe_until=900\n"
+                 "40 b release x token=1\n"
+                 "50 a grant x token=2 safe_until=900\n"
+                 "60 a release x token=2\n");
+}
+
+static void the_dead_are_notified_of_no_loss(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1 safe_until=100\n"
+                 "500 a died -\n");
 }
 
 static void a_loss_in_time(void **state)
@@ -405,7 +449,7 @@ static void handoffs_are_measured(void **state)
                   "50 b died -\n"
                   "80 c grant x token=3 safe_until=900\n"
                   "90 c release x token=3\n"
-                  "95 d want x kind=mutex\n"
+                  "90 d want x kind=mutex\n" /* it did not wait before */
                   "99 d grant x token=4 safe_until=900\n",
                   &checked);
     assert_int_equal(hf_check_result_violations(&checked.result), 0);
@@ -552,12 +596,16 @@ TEST_FILE(history)
         cmocka_unit_test(a_writer_becomes_a_reader),
         cmocka_unit_test(a_writer_that_reads_holds_writers_up),
         cmocka_unit_test(permits_add_up),
+        cmocka_unit_test(limits_may_differ),
+        cmocka_unit_test(a_semaphore_excludes_no_lock_of_its_name),
         cmocka_unit_test(permits_of_one_microsecond_add_up),
         cmocka_unit_test(a_token_that_does_not_rise),
         cmocka_unit_test(an_empty_window_has_no_token),
         cmocka_unit_test(somebody_was_overtaken),
         cmocka_unit_test(who_lost_its_place_was_not_overtaken),
         cmocka_unit_test(who_came_before_was_not_overtaking),
+        cmocka_unit_test(who_came_in_the_same_microsecond_was_not_overtaking),
+        cmocka_unit_test(the_dead_are_notified_of_no_loss),
         cmocka_unit_test(a_loss_in_time),
         cmocka_unit_test(a_loss_too_late),
         cmocka_unit_test(a_loss_never_reported),

@@ -110,6 +110,20 @@ static void a_success_in_between_is_no_failure_in_a_row(void **state)
     assert_again(&always_5, &fresh, QUICK_MS, 1, 3200);
 }
 
+/* This machine can run it, so the next resignation is the first again. */
+static void a_success_after_a_resignation_counts(void **state)
+{
+    struct hf_restart_state fresh = {0};
+
+    (void)state;
+    fail_4_times(&fresh);
+    assert_resigns(&always_5, &fresh, 5000);
+    assert_again(&always_5, &fresh, QUICK_MS, 0, 100);
+    for (uint64_t delay_ms = 200; delay_ms <= 1600; delay_ms *= 2)
+        assert_again(&always_5, &fresh, QUICK_MS, 1, delay_ms);
+    assert_resigns(&always_5, &fresh, 5000);
+}
+
 static void a_burst_of_0_never_resigns(void **state)
 {
     const struct hf_restart_policy patient = {HF_RESTART_ALWAYS, 0};
@@ -130,6 +144,7 @@ TEST_FILE(restart_policy)
         cmocka_unit_test(quick_ends_double_the_delay_up_to_a_bound),
         cmocka_unit_test(quick_failures_in_a_row_are_a_reason_to_resign),
         cmocka_unit_test(a_success_in_between_is_no_failure_in_a_row),
+        cmocka_unit_test(a_success_after_a_resignation_counts),
         cmocka_unit_test(a_burst_of_0_never_resigns),
     };
 

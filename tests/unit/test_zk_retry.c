@@ -848,17 +848,19 @@ a_delete_that_was_not_sent_takes_the_node_that_is_there(void **state)
 static void a_lost_delete_is_looked_for(void **state)
 {
     static const struct {
+        int32_t version;
         struct hf_zookeeper_stat stat;
         hf_status ended;
     } rows[] = {
-        {{.czxid = 101, .version = 3}, HF_EUNSURE},
-        {{.czxid = 100, .version = 4}, HF_EVERSION},
+        {3, {.czxid = 101, .version = 3}, HF_EUNSURE},
+        {3, {.czxid = 100, .version = 4}, HF_EVERSION},
+        {0, {.czxid = 100, .version = 1}, HF_EVERSION}, /* never written */
     };
     struct retry_fixture f;
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        begin_delete(&f, 3);
+        begin_delete(&f, rows[i].version);
         answer(&f, HF_EUNSURE);
         resume(&f);
         answer(&f, HF_OK);
