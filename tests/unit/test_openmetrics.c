@@ -56,9 +56,11 @@ static void assert_label(const char *value, bool json, const char *expected)
     assert_written(&text, &out, value, expected);
 }
 
-/* U+202E, U+200B, U+3164, a tag and U+00E9, which can be seen. */
+/* U+202E, U+200B, U+3164, a tag, a variation selector and U+00E9, which can be
+ * seen. */
 #define DECEIVING                                                              \
-    "a\xe2\x80\xae\xe2\x80\x8b\xe3\x85\xa4\xf3\xa0\x80\x81\xc3\xa9"
+    "a\xe2\x80\xae\xe2\x80\x8b\xe3\x85\xa4\xf3\xa0\x80\x81"                    \
+    "\xf3\xa0\x84\x81\xc3\xa9"
 
 static void a_terminal_gets_nothing_that_deceives(void **state)
 {
@@ -68,12 +70,13 @@ static void a_terminal_gets_nothing_that_deceives(void **state)
     (void)state;
     out.terminal = true;
     assert_written(&text, &out, DECEIVING,
-                   "locks{name=\"a????\xc3\xa9\"} 7\n# EOF\n");
+                   "locks{name=\"a?????\xc3\xa9\"} 7\n# EOF\n");
     assert_label(DECEIVING, false, "locks{name=\"" DECEIVING "\"} 7\n# EOF\n");
-    assert_label(DECEIVING, true,
-                 "{\"metric\":\"locks\",\"labels\":{\"name\":"
-                 "\"a\\u202e\\u200b\\u3164\\udb40\\udc01\xc3\xa9\"},"
-                 "\"value\":7}\n");
+    assert_label(
+        DECEIVING, true,
+        "{\"metric\":\"locks\",\"labels\":{\"name\":"
+        "\"a\\u202e\\u200b\\u3164\\udb40\\udc01\\udb40\\udd01\xc3\xa9\"},"
+        "\"value\":7}\n");
 }
 
 static void a_label_can_be_any_text(void **state)
@@ -153,6 +156,143 @@ static void what_has_no_name_is_no_other_name(void **state)
     assert_int_equal(others.lost, 1);
 }
 
+/* ----------------------------------------------------------------- sums -- */
+
+/* Set all numbers from ${from} on to different ones. */
+static void fill_numbers(void *from, size_t bytes, uint64_t first)
+{
+    uint64_t *numbers = from;
+
+    for (size_t i = 0; i < bytes / sizeof(*numbers); i++)
+        numbers[i] = first + i;
+}
+
+/* A block with one entry, called ${name}, whose numbers are all different. */
+static void fill_block(struct hf_metrics_block *block, const char *name)
+{
+    const size_t first = offsetof(struct hf_metrics_block, all);
+    struct hf_metrics_entry *entry = &block->entries[0];
+
+    memset(block, 0, sizeof(*block));
+    fill_numbers(&block->all, hf_metrics_block_bytes(0) - first, 100000);
+    fill_numbers(&entry->series, sizeof(entry->series), 1000);
+    entry->id = hf_metrics_name_id(name, entry->name);
+    entry->weight = 7;
+    block->header.used = 1;
+}
+
+static void each_number_is_summed_where_it_belongs(void **state)
+{
+    struct hf_metrics_block *block = malloc(sizeof(*block));
+    struct hf_metrics_block *written = calloc(1, sizeof(*written));
+    struct hf_metrics_sum sum = {.count = 0};
+    const struct hf_metrics_series *named, *entry;
+    struct hf_lock_stats others;
+
+    (void)state;
+    fill_block(block, "a");
+    assert_true(hf_metrics_sum_add(&sum, block, HF_METRICS_NAMES));
+    hf_metrics_sum_write(&sum, written);
+    assert_memory_equal(written, block, sizeof(*block));
+    hf_metrics_sum_others(&sum, &others);
+    named = &block->named;
+    entry = &block->entries[0].series;
+    assert_int_equal(others.acquired, named->acquired - entry->acquired);
+    assert_int_equal(others.waited, named->waited - entry->waited);
+    assert_int_equal(others.failed, named->failed - entry->failed);
+    assert_int_equal(others.lost, named->lost - entry->lost);
+    assert_int_equal(others.revoked, named->revoked - entry->revoked);
+    assert_int_equal(others.wait.sum_us,
+                     named->wait.sum_us - entry->wait.sum_us);
+    assert_int_equal(others.hold.buckets[3],
+                     named->hold.buckets[3] - entry->hold.buckets[3]);
+    assert_int_equal(others.handoff.sum_us,
+                     named->handoff.sum_us - entry->handoff.sum_us);
+    hf_metrics_sum_free(&sum);
+    free(written);
+    free(block);
+}
+
+static void no_number_is_greater_than_a_sum_may_be(void **state)
+{
+    struct hf_metrics_block *block = malloc(sizeof(*block));
+    struct hf_metrics_sum sum = {.count = 0};
+
+    (void)state;
+    fill_block(block, "a");
+    assert_true(hf_metrics_sum_check(block, 1, HF_METRICS_NUMBER_MAX));
+    block->all.acquired = block->reconnects = HF_METRICS_SUM_MAX - 1;
+    for (int i = 0; i < 40; i++)
+        assert_true(hf_metrics_sum_add(&sum, block, 1));
+    assert_int_equal(sum.all.acquired, HF_METRICS_SUM_MAX);
+    assert_int_equal(sum.reconnects, HF_METRICS_SUM_MAX);
+    hf_metrics_sum_free(&sum);
+    /* Each number is looked at. */
+    assert_false(hf_metrics_sum_check(block, 1, HF_METRICS_NUMBER_MAX));
+    fill_block(block, "a");
+    block->entries[0].weight = HF_METRICS_NUMBER_MAX + 1;
+    assert_false(hf_metrics_sum_check(block, 1, HF_METRICS_NUMBER_MAX));
+    fill_block(block, "a");
+    block->entries[0].series.revoked = HF_METRICS_NUMBER_MAX + 1;
+    assert_false(hf_metrics_sum_check(block, 1, HF_METRICS_NUMBER_MAX));
+    free(block);
+}
+
+/* How many names ${block} brings into a sum. */
+static size_t names_of(const struct hf_metrics_block *block)
+{
+    struct hf_metrics_sum sum = {.count = 0};
+    size_t count;
+
+    assert_true(hf_metrics_sum_add(&sum, block, HF_METRICS_NAMES));
+    count = sum.count;
+    hf_metrics_sum_free(&sum);
+    return count;
+}
+
+/* Others may have written the file. */
+static void a_name_that_no_client_writes_is_none(void **state)
+{
+    static const char tail_alone[] = "a~0123456789abcdef";
+    struct hf_metrics_block *block = malloc(sizeof(*block));
+    char beyond[HF_METRICS_NAME_BYTES + 2], unused[HF_METRICS_NAME_BYTES];
+    struct hf_metrics_entry *entry = &block->entries[0];
+
+    (void)state;
+    fill_block(block, "a");
+    assert_int_equal(names_of(block), 1);
+    block->header.used = 0; /* left of an entry that is none any more */
+    assert_int_equal(names_of(block), 0);
+    /* It ends like a name that was cut, and was not. */
+    fill_block(block, tail_alone);
+    assert_int_equal(names_of(block), 1);
+    entry->id = UINT64_C(0x0123456789abcdef);
+    assert_int_equal(names_of(block), 0);
+    /* It has no end, and goes on in the numbers. */
+    memset(beyond, 'x', sizeof(beyond));
+    beyond[HF_METRICS_NAME_BYTES] = 'y';
+    beyond[HF_METRICS_NAME_BYTES + 1] = '\0';
+    memset(entry->name, 'x', sizeof(entry->name));
+    entry->series.acquired = 'y';
+    entry->id = hf_metrics_name_id(beyond, unused);
+    assert_int_equal(names_of(block), 0);
+    free(block);
+}
+
+#define BOUND(us, seconds) us,
+
+/* A bucket has what is no longer than its bound. */
+static void a_bound_is_in_its_bucket(void **state)
+{
+    static const uint64_t bounds_us[] = {HF_HISTOGRAM_TABLE(BOUND)};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bounds_us) / sizeof(*bounds_us); i++) {
+        assert_int_equal(hf_metrics_duration(bounds_us[i]).bucket, i);
+        assert_int_equal(hf_metrics_duration(bounds_us[i] + 1).bucket, i + 1);
+    }
+}
+
 TEST_FILE(openmetrics)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +302,10 @@ TEST_FILE(openmetrics)
         cmocka_unit_test(nothing_is_written_after_a_failure),
         cmocka_unit_test(the_names_of_least_weight_are_left_out),
         cmocka_unit_test(what_has_no_name_is_no_other_name),
+        cmocka_unit_test(each_number_is_summed_where_it_belongs),
+        cmocka_unit_test(no_number_is_greater_than_a_sum_may_be),
+        cmocka_unit_test(a_name_that_no_client_writes_is_none),
+        cmocka_unit_test(a_bound_is_in_its_bucket),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
