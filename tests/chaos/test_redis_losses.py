@@ -157,6 +157,36 @@ class Failover(Case):
         said = [name for _, _, (name,) in first.all("state")]
         self.assertNotIn("LOST", said)
 
+    def connections(self, key):
+        with self.server.client() as client:
+            text = client.ask("INFO")
+        return int(text.split("\r\n%s:" % key)[1].split("\r\n")[0])
+
+    def test_a_later_look_finds_it_too_and_no_look_stays_connected(self):
+        self.replication.drop()
+        first = self.holder_at(self.url(self.address.port) + "?ttl=5s")
+        first.granted()
+        connected = self.connections("connected_clients")
+        made = self.connections("total_connections_received")
+        # Each of our own questions is a connection, too.
+        asked = 0
+
+        def looked():
+            nonlocal asked
+            asked += 1
+            return (self.connections("total_connections_received")
+                    >= made + asked + 2)
+
+        waiting.eventually("a look", looked)
+        waiting.eventually("its connections to end", lambda:
+                           self.connections("connected_clients") <= connected)
+        with self.replica.client() as client:
+            client.ask("REPLICAOF", "NO", "ONE")
+        self.address.target = self.replica.port
+        first.notified_at()
+        self.assertNotIn(
+            "LOST", [name for _, _, (name,) in first.all("state")])
+
     def test_fn13_what_replicas_have_is_not_lost(self):
         first = self.holder("&wait=1")
         first.granted()

@@ -88,6 +88,20 @@ static void what_an_unanswered_resume_may_have_brought_is_in_force(void **state)
     zk_fixture_close(&f);
 }
 
+/* Less was granted before than the URL says that servers grant at least. */
+static void what_was_granted_counts_below_the_floor(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    open_with(&f, 8000);
+    accept_session_as(&f, 6000, 7);
+    (void)zk_fixture_events(&f);
+    cut_and_handshake(&f);
+    assert_non_null(strstr(zk_fixture_events(&f), " 6000"));
+    zk_fixture_close(&f);
+}
+
 /* The shorter timeout counts, not the one before.  It is logged. */
 static void a_shorter_timeout_ends_the_session_sooner(void **state)
 {
@@ -204,6 +218,7 @@ TEST_FILE(zk_resume)
         cmocka_unit_test(a_new_session_has_its_own_timeout),
         cmocka_unit_test(
             what_an_unanswered_resume_may_have_brought_is_in_force),
+        cmocka_unit_test(what_was_granted_counts_below_the_floor),
         cmocka_unit_test(a_shorter_timeout_ends_the_session_sooner),
         cmocka_unit_test(only_answers_to_calls_say_what_was_seen),
         cmocka_unit_test(an_answer_is_final_with_its_last_byte),

@@ -453,6 +453,26 @@ static void a_lost_session_is_ended_by_the_first_that_answers(void **state)
     expect_new_session(&f);
 }
 
+/* It is not resumed once there is another session. */
+static void a_lost_session_is_forgotten_with_the_next_one(void **state)
+{
+    struct zk_fixture f;
+
+    (void)state;
+    lose_for_silence(&f);
+    for (int i = 1; i < 64; i++) {
+        link_down(&f, NULL);
+        connect(&f);
+    }
+    (void)zk_fixture_sent(&f);
+    accept_session_as(&f, 10000, 9);
+    assert_int_equal(hf_zk_session(f.zk)->lost.state, HF_ZK_LOST_NONE);
+    link_down(&f, NULL);
+    connect(&f);
+    assert_non_null(strstr(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x9"));
+    zk_fixture_close(&f);
+}
+
 /* Another client may have it. */
 static void a_session_that_was_handed_out_is_left_alone(void **state)
 {
@@ -844,6 +864,7 @@ TEST_FILE(zk_session)
         cmocka_unit_test(the_end_of_a_lost_session_may_go_unanswered),
         cmocka_unit_test(a_lost_session_that_has_ended_is_not_lost_again),
         cmocka_unit_test(a_lost_session_is_ended_by_the_first_that_answers),
+        cmocka_unit_test(a_lost_session_is_forgotten_with_the_next_one),
         cmocka_unit_test(a_session_that_was_handed_out_is_left_alone),
         cmocka_unit_test(a_close_does_not_wait_for_a_lost_session),
         cmocka_unit_test(pings_go_at_a_third),
