@@ -134,8 +134,7 @@ class Latch(Candidates):
         seen = self.seen_by(self.curator_candidate("looker", "look"))
         self.assertEqual(seen, ["*number 0", tickets[1]["payload"]])
         # Taken out by hand: it is at the tail again, and not in a spin.
-        node, = [n for n in self.client.children(PATH)
-                 if n.endswith("%010d" % 1)]
+        node = max(self.client.children(PATH), key=lambda name: name[-10:])
         self.client.delete(PATH + "/" + node)
         waiting.eventually("ours to stand again",
                            lambda: len(self.client.children(PATH)) == 2)
