@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "torture/overtakers.h"
 
 /* The state of hf_check_history(). */
 struct checker {
@@ -248,44 +249,45 @@ static void check_tokens(struct checker *checker)
  * .queued_us until its grant, because a client that loses its ticket is
  * notified before it is granted anything.  So a client that began to want the
  * lock after .queued_us must not have been granted before it. */
-static void check_overtaken(struct checker *checker, size_t index)
+static void check_overtaken(struct checker *checker, size_t index,
+                            struct hf_overtakers *overtakers)
 {
     const struct hf_hold_interval *interval = &checker->intervals.items[index];
-    const struct hf_history_attempt *attempt = attempt_of(checker, interval);
+    size_t at = index;
 
-    for (size_t i = index; i-- > 0;) {
-        const struct hf_hold_interval *other = &checker->intervals.items[i];
-        const struct hf_history_attempt *other_attempt =
-            attempt_of(checker, other);
-        struct hf_violation violation = {
+    while ((at = hf_overtakers_last(overtakers, index, at)) !=
+           HF_OVERTAKERS_NONE) {
+        const struct hf_hold_interval *other = &checker->intervals.items[at];
+        const struct hf_violation violation = {
             .rule = HF_CHECK_ORDER,
             .attempt = other->attempt,
             .other = interval->attempt,
             .from_us = other->from_us,
             .until_us = interval->from_us,
-            .line = other_attempt->granted_line,
+            .line = attempt_of(checker, other)->granted_line,
         };
 
-        if (other->lock != interval->lock ||
-            other->from_us <= attempt->queued_us)
-            return;
-        if (other->attempt != interval->attempt &&
-            other_attempt->want_us > attempt->queued_us &&
-            hf_history_attempts_conflict(attempt, attempt->kind, other_attempt,
-                                         other_attempt->kind))
-            add_violation(checker, &violation);
+        add_violation(checker, &violation);
     }
 }
 
-/* Rule ORDER.  Only the first interval of an attempt begins with a grant. */
-static void check_order(struct checker *checker)
+/* Rule ORDER.  Only the first interval of an attempt begins with a grant. False
+ * if there is no memory. */
+static bool check_order(struct checker *checker)
 {
+    struct hf_overtakers overtakers;
+
+    if (!hf_overtakers_init(&overtakers, checker->history, &checker->intervals))
+        return false;
     for (size_t i = 0; i < checker->intervals.count; i++) {
         const struct hf_hold_interval *interval = &checker->intervals.items[i];
 
         if (interval->from_us == attempt_of(checker, interval)->granted_us)
-            check_overtaken(checker, i);
+            check_overtaken(checker, i, &overtakers);
     }
+    checker->result->order_steps = overtakers.steps;
+    hf_overtakers_free(&overtakers);
+    return true;
 }
 
 /* ----------------------------------------------------------------- losses --
@@ -483,10 +485,11 @@ bool hf_check_history(const struct hf_history *history, uint64_t late_us,
         count_attempts(&checker);
         check_exclusion(&checker);
         check_tokens(&checker);
-        check_order(&checker);
+        done = check_order(&checker);
         check_losses(&checker);
         check_writes(&checker);
-        done = collect_handoffs(&checker) && count_never_granted(&checker);
+        done =
+            done && collect_handoffs(&checker) && count_never_granted(&checker);
         qsort(result->violations, result->kept, sizeof *result->violations,
               compare_violations);
     }

@@ -60,6 +60,7 @@ struct hf_check_result {
     size_t endings[HF_ENDING_GAVE_UP + 1]; /* attempts, by ending */
     size_t refused; /* writes refused to clients that had lost the lock */
     uint64_t longest_wait_us;
+    size_t order_steps; /* what HF_CHECK_ORDER has cost; a test looks at it */
     struct hf_handoffs handoffs[HF_ENDING_GAVE_UP + 1]; /* by ending */
 };
 

@@ -2,9 +2,11 @@
 /* The verifier of histories (src/history): it reports every violation that is
  * certain, and nothing that is not. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "core/random.h"
 #include "torture/timeline.h"
 
 #define LATE_US 100
@@ -367,6 +369,172 @@ static void the_dead_are_notified_of_no_loss(void **state)
                  "500 a died -\n");
 }
 
+/* ------------------------------------------------- order of many attempts --
+ */
+
+#define ATTEMPTS 24
+#define LOCKS 2
+
+/* Instants are few, so many are equal. */
+static uint64_t instant(struct hf_random *random, uint64_t from_us)
+{
+    return from_us + hf_random_below(random, 12);
+}
+
+static struct hf_history_attempt random_attempt(struct hf_random *random)
+{
+    static const enum hf_kind kinds[] = {HF_KIND_MUTEX, HF_KIND_READ,
+                                         HF_KIND_WRITE, HF_KIND_SEMAPHORE};
+    struct hf_history_attempt attempt = {
+        .lock = (uint32_t)hf_random_below(random, LOCKS),
+        .kind = kinds[hf_random_below(random, 4)],
+        .permits = 1,
+        .limit = 1,
+        .want_us = instant(random, 0),
+        .shared_us = HF_FOREVER,
+        .safe_until_us = HF_FOREVER,
+        .ending = HF_ENDING_RELEASED,
+    };
+
+    if (attempt.kind == HF_KIND_SEMAPHORE) {
+        attempt.permits = 1 + (uint32_t)hf_random_below(random, 4);
+        attempt.limit = 3 + (uint32_t)hf_random_below(random, 3);
+    }
+    attempt.queued_us = hf_random_below(random, 5) == 0
+                            ? HF_FOREVER
+                            : instant(random, attempt.want_us);
+    attempt.granted_us = hf_random_below(random, 5) == 0
+                             ? HF_FOREVER
+                             : instant(random, attempt.want_us);
+    attempt.ended_us = attempt.granted_us;
+    if (attempt.granted_us != HF_FOREVER)
+        attempt.ended_us = instant(random, attempt.granted_us);
+    if (attempt.kind == HF_KIND_WRITE && hf_random_below(random, 2) == 0)
+        attempt.shared_us = instant(random, attempt.granted_us);
+    return attempt;
+}
+
+/* The rule as it is said, of each two intervals. */
+static bool was_overtaken(const struct hf_history *history,
+                          const struct hf_hold_interval *interval,
+                          const struct hf_hold_interval *other)
+{
+    const struct hf_history_attempt *attempt =
+        &history->attempts[interval->attempt];
+    const struct hf_history_attempt *that = &history->attempts[other->attempt];
+
+    return interval->from_us == attempt->granted_us &&
+           other->lock == interval->lock &&
+           other->attempt != interval->attempt &&
+           other->from_us > attempt->queued_us &&
+           that->want_us > attempt->queued_us &&
+           hf_history_attempts_conflict(attempt, attempt->kind, that,
+                                        that->kind);
+}
+
+static bool is_kept(const struct hf_check_result *result, uint32_t attempt,
+                    uint32_t other)
+{
+    for (size_t i = 0; i < result->kept; i++)
+        if (result->violations[i].rule == HF_CHECK_ORDER &&
+            result->violations[i].attempt == attempt &&
+            result->violations[i].other == other)
+            return true;
+    return false;
+}
+
+/* What the checker finds is what the rule says, no more and no less.  The
+ * number of that. */
+static size_t compare_with_the_rule(const struct hf_history *history)
+{
+    struct hf_hold_intervals intervals;
+    struct hf_check_result result;
+    size_t overtaken = 0;
+
+    assert_true(hf_check_history(history, LATE_US, &result));
+    assert_true(hf_hold_intervals_find(history, &intervals));
+    for (size_t i = 0; i < intervals.count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (!was_overtaken(history, &intervals.items[i],
+                               &intervals.items[k]))
+                continue;
+            overtaken++;
+            assert_true(is_kept(&result, intervals.items[k].attempt,
+                                intervals.items[i].attempt));
+        }
+    }
+    assert_int_equal(result.broken[HF_CHECK_ORDER], overtaken);
+    hf_hold_intervals_free(&intervals);
+    hf_check_result_free(&result);
+    return overtaken;
+}
+
+static void all_that_were_overtaken_are_found(void **state)
+{
+    struct hf_history_attempt attempts[ATTEMPTS];
+    struct hf_history history = {.attempts = attempts,
+                                 .attempt_count = ATTEMPTS,
+                                 .locks.count = LOCKS,
+                                 .ended_us = 100};
+    struct hf_random random;
+    size_t overtaken = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        hf_random_seed(&random, seed);
+        for (size_t i = 0; i < ATTEMPTS; i++)
+            attempts[i] = random_attempt(&random);
+        overtaken += compare_with_the_rule(&history);
+    }
+    assert_in_range(overtaken, 2000, SIZE_MAX);
+}
+
+/* ${count} clients queue first, and then hold the lock one after the other, so
+ * that all holds but its own fall into the wait of the last one. */
+static size_t steps_of_a_long_queue(uint32_t count)
+{
+    struct hf_history_attempt *attempts = calloc(count, sizeof *attempts);
+    struct hf_history history = {.attempts = attempts,
+                                 .attempt_count = count,
+                                 .locks.count = 1,
+                                 .ended_us = 2 * (uint64_t)count};
+    struct hf_check_result result;
+    size_t steps;
+
+    assert_non_null(attempts);
+    for (uint32_t i = 0; i < count; i++)
+        attempts[i] = (struct hf_history_attempt){.kind = HF_KIND_MUTEX,
+                                                  .permits = 1,
+                                                  .limit = 1,
+                                                  .want_us = i,
+                                                  .queued_us = i,
+                                                  .granted_us = count + i,
+                                                  .shared_us = HF_FOREVER,
+                                                  .ended_us = count + i + 1,
+                                                  .ending = HF_ENDING_RELEASED,
+                                                  .token = i + 1,
+                                                  .safe_until_us = HF_FOREVER};
+    assert_true(hf_check_history(&history, LATE_US, &result));
+    assert_int_equal(hf_check_result_violations(&result), 0);
+    steps = result.order_steps;
+    hf_check_result_free(&result);
+    free(attempts);
+    return steps;
+}
+
+/* Four times as many attempts cost a little more than four times as much, and
+ * not sixteen times. */
+static void the_order_of_a_long_queue_is_checked_in_few_steps(void **state)
+{
+    size_t few = steps_of_a_long_queue(1000);
+
+    (void)state;
+    assert_true(few > 0);
+    assert_true(steps_of_a_long_queue(4000) <= 6 * few);
+}
+
+/* ---------------------------------------------------------------- losses -- */
+
 static void a_loss_in_time(void **state)
 {
     (void)state;
@@ -606,6 +774,8 @@ TEST_FILE(history)
         cmocka_unit_test(who_came_before_was_not_overtaking),
         cmocka_unit_test(who_came_in_the_same_microsecond_was_not_overtaking),
         cmocka_unit_test(the_dead_are_notified_of_no_loss),
+        cmocka_unit_test(all_that_were_overtaken_are_found),
+        cmocka_unit_test(the_order_of_a_long_queue_is_checked_in_few_steps),
         cmocka_unit_test(a_loss_in_time),
         cmocka_unit_test(a_loss_too_late),
         cmocka_unit_test(a_loss_never_reported),
