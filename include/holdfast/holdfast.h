@@ -60,6 +60,21 @@
  * fork       A child must not use its parent's handles: every call on one
  *            answers HF_EFORKED there, and nothing it does, exit included,
  *            disturbs the parent's locks.
+ * Descriptors  None of the library is below 3, and all are close-on-exec.  A
+ *            program must not close them.  One that closes all, as closefrom()
+ *            and close_range() do, has lost what it held: its handles are as
+ *            if their client was closed, and open grants are lost.  Callbacks
+ *            come at once where a thread of the library runs them, and else
+ *            when the next call is made; calls answer HF_ECLOSED or HF_ELOST
+ *            with a text that says so; the handles are freed as ever; a new
+ *            client works.  What the program opens under the old numbers is
+ *            not touched.  Not noticed are: a descriptor that is closed alone,
+ *            by its number; descriptors that are closed while another thread
+ *            is inside of the library, and not in a wait; and the pipe that
+ *            libuv keeps for all loops, whose two numbers libuv closes in
+ *            each child of a fork and at exit, whosever they are by then.  On
+ *            a borrowed uv loop, which lost its own, callbacks are left to the
+ *            call that closes the client.
  * Growth     Enumerations, statuses included, may get new values, and structs
  *            that the library fills may get new fields at their end: switch
  *            with a default, and treat an unknown status by its class.  A

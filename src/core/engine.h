@@ -239,11 +239,10 @@ struct hf_request {
     const char *queue; /* the lock's name; NAMES: "" for all */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
-    bool detailed;       /* LIST of a whole queue for people; .ticket is unused
-                          */
     const struct hf_names_request *names; /* NAMES */
     /* LIST that is .detailed: the tickets whose texts are wanted. */
     struct hf_text_range texts;
+    bool detailed; /* LIST of a whole queue for people; .ticket is unused */
     /* For the core only. */
     bool busy;                        /* the engine has not answered it */
     struct hf_own_ticket *own_ticket; /* whose it is; both NULL: it is the
@@ -253,6 +252,12 @@ struct hf_request {
     /* For the engine only, from the request to its answer (of a WATCH or
      * WATCH_QUEUE: to its end).  The core sets it to NULL for each request. */
     void *engine_data;
+    /* For the host only: its list of requests without an answer.  The core sets
+     * both to NULL for each request. */
+    struct {
+        struct hf_request *next;
+        struct hf_request **link; /* NULL: it is not in the list */
+    } host;
 };
 
 /* --------------------------------------------------------------- events -- */
@@ -493,7 +498,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 14
+#define HF_ENGINE_ABI 15
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -137,7 +137,7 @@ static void handle_loss(struct hf_election *e)
     hf_election_notify(e);
     hf_grant_release_or_cancel(grant);
     if (e->client->monitor.closing)
-        hf_error_set(&why, HF_ECLOSED, "the client was closed");
+        (void)hf_monitor_explain_closed(&e->client->monitor, "client", &why);
     else
         (void)begin_candidacy(e, campaign_again_at_ms(e), &why);
     if (e->grant == NULL)
@@ -207,7 +207,7 @@ static hf_status begin_campaign(struct hf_election *e, struct hf_error *error)
     hf_status status;
 
     if (e->client->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(&e->client->monitor, "client", error);
     if (e->resigning)
         return hf_error_set(error, HF_ESTATE,
                             "it is resigning; wait for the end of that");

@@ -31,6 +31,7 @@ struct hf_session_user {
     void (*close)(struct hf_session_user *user);
     /* All callbacks of the client have run. */
     void (*ended)(struct hf_session_user *user);
+    void (*abandon)(struct hf_session_user *user);
     struct hf_session_user *next; /* in the client's list */
 };
 
@@ -42,8 +43,10 @@ struct hf_client {
     struct hf_monitor monitor;
     struct hf_core core;
     uint64_t deadlocks_cut;          /* of the core, as far as it was counted */
-    const struct hf_engine_ops *ops; /* of the engine; set once */
+    const struct hf_engine_ops *ops; /* of the engine; set once, and again if
+                                        that is abandoned */
     struct hf_engine *engine; /* NULL before it is open and after its end */
+    struct hf_request *unanswered; /* what it was asked, the newest first */
     /* The user's policy; the engine has a pointer to it. */
     struct hf_reconnect reconnect;
     /* What the engine is connected to; set once. */

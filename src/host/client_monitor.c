@@ -9,6 +9,7 @@
 #include "core/time_math.h"
 #include "host/client.h"
 #include "host/client_close.h"
+#include "host/client_engine.h"
 #include "host/election_wait.h"
 #include "host/grant.h"
 
@@ -79,10 +80,27 @@ static void after_fork(void *owner)
     struct hf_client *client = owner;
 
     hf_safe_until_store(&client->core.session.published, 0);
+    if (!hf_descriptor_guard_is_intact(&client->monitor.guard))
+        return;
     if (client->engine != NULL)
         client->ops->after_fork(client->engine);
     hf_grant_after_fork(client);
     hf_metrics_file_after_fork(&client->metrics.file);
+}
+
+/* The file of the metrics notices by itself. */
+static void abandon(void *owner)
+{
+    struct hf_client *client = owner;
+    struct hf_session_user *next;
+
+    hf_grant_forget_loss_fds(client);
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = next) {
+        next = user->next;
+        user->abandon(user);
+    }
+    hf_client_engine_abandon(client);
 }
 
 const struct hf_monitor_ops hf_client_monitor_ops = {
@@ -94,4 +112,5 @@ const struct hf_monitor_ops hf_client_monitor_ops = {
     .leave_loop = leave_loop,
     .destroy = destroy,
     .after_fork = after_fork,
+    .abandon = abandon,
 };

@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "host/client.h"
 #include "host/client_close.h"
+#include "host/client_engine.h"
 #include "host/client_monitor.h"
 #include "host/client_url.h"
 #include "host/effects.h"
@@ -35,6 +36,7 @@ static void host_event(void *host, struct hf_event *event)
     struct hf_monitor *monitor = host;
     struct hf_client *client = monitor->owner;
 
+    hf_client_engine_sent(event);
     hf_queue_op_save_list(event);
     hf_names_save(event);
     hf_examination_save(event);

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "host/client_engine.h"
 #include "host/examination.h"
 #include "host/grant.h"
 #include "host/grant_check.h"
@@ -44,10 +45,10 @@ void hf_effects_carry_out(struct hf_client *client,
         else if (effect->request->kind == HF_REQUEST_DESCRIBE)
             hf_grant_write_description(effect->request->own_ticket);
         hf_client_metrics_request(client, effect->request);
-        client->ops->request(client->engine, effect->request);
+        hf_client_engine_request(client, effect->request);
         break;
     case HF_EFFECT_UNWATCH:
-        client->ops->unwatch(client->engine, effect->request);
+        hf_client_engine_unwatch(client, effect->request);
         break;
     case HF_EFFECT_CONNECT:
         client->ops->connect(client->engine);

@@ -166,7 +166,7 @@ static hf_status check_can_wait(const struct hf_election *e,
         return error->status;
     }
     if (e->client->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(&e->client->monitor, "client", error);
     return hf_error_set(error, HF_ESTATE,
                         "it is not a candidate; call "
                         "hf_election_campaign_start() first");

@@ -172,7 +172,7 @@ static hf_status begin(struct hf_client *client, uint64_t wait_ms,
     hf_status status;
 
     if (monitor->closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(monitor, "client", error);
     if (done.fn != NULL &&
         (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
         return status;

@@ -257,6 +257,9 @@ void hf_grant_close_loss_fd(struct hf_grant *grant);
 /* In the child of a fork: close the loss descriptors of all grants. */
 void hf_grant_after_fork(struct hf_client *client);
 
+/* The program has closed them: nobody touches their numbers any more. */
+void hf_grant_forget_loss_fds(struct hf_client *client);
+
 /* ------------------------------------------------------ grant_payload.c -- */
 
 /* Write the payload of ${ticket}, which is about to be enqueued, if its owner

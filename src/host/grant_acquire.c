@@ -150,7 +150,7 @@ static hf_status begin_acquire(const struct acquire_args *args,
     if (status != HF_OK)
         return status;
     if (client->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(&client->monitor, "client", error);
     calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
                  opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
     if (calls_back && !may_need_no_poller(args) &&

@@ -49,6 +49,15 @@ void hf_grant_after_fork(struct hf_client *client)
         close(grant->loss_fd);
 }
 
+void hf_grant_forget_loss_fds(struct hf_client *client)
+{
+    struct hf_grant *grant;
+
+    for (grant = client->loss_fds; grant != NULL; grant = grant->next_loss_fd)
+        grant->loss_fd = -1;
+    client->loss_fds = NULL;
+}
+
 void hf_grant_signal_loss_fd(const struct hf_grant *grant)
 {
     uint64_t one = 1;
@@ -57,7 +66,8 @@ void hf_grant_signal_loss_fd(const struct hf_grant *grant)
     if (grant->loss_fd < 0)
         return;
     rc = write(grant->loss_fd, &one, sizeof(one));
-    assert(rc == sizeof(one) || errno == EAGAIN);
+    /* EBADF: the program closes descriptors just now. */
+    assert(rc == sizeof(one) || errno == EAGAIN || errno == EBADF);
 }
 
 /* Make the loss descriptor, unless it is there, and a poller that notices the

@@ -46,7 +46,7 @@ static hf_status check_opts(struct hf_client *client, const char *name,
                             "%d, and no more than there are",
                             opts->permits, opts->limit, HF_PERMITS_MAX);
     if (client->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(&client->monitor, "client", error);
     return hf_lock_name_check(name, canonical, error);
 }
 

@@ -512,7 +512,7 @@ hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
         return hf_error_set(error, HF_ESTATE,
                             "a page is under way; expected one call at a time");
     if (monitor->closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(monitor, "client", error);
     if (done.fn != NULL &&
         (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
         return status;

@@ -53,7 +53,7 @@ hf_status hf_names_open(struct hf_client *client, const char *prefix,
     if (status != HF_OK)
         return status;
     if (client->monitor.closing)
-        status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
+        status = hf_monitor_explain_closed(&client->monitor, "client", &error);
     else
         status = check_prefix(&prefix, &error);
     if (status == HF_OK && (*names = make_names(client, prefix, &copy)) == NULL)

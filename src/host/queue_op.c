@@ -177,7 +177,7 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
 
     *queue_op = NULL;
     if (client->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(&client->monitor, "client", error);
     if (done.fn != NULL && !args->is_step &&
         (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
         return status;

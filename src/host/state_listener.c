@@ -182,7 +182,7 @@ static hf_status add_listener(struct hf_state_listeners *listeners,
             "the callback is NULL, and nobody would be notified; "
             "pass a function");
     if (listeners->monitor->closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(listeners->monitor, "client", error);
     if ((made = hf_alloc(sizeof(*made))) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     init_listener(made, listeners, on_state);

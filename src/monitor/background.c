@@ -56,7 +56,8 @@ void hf_background_end_poll(struct hf_background *background)
     uint64_t count;
 
     background->state = HF_BACKGROUND_BUSY;
-    while (read(background->wake_fd, &count, sizeof(count)) < 0 &&
+    while (background->wake_fd >= 0 &&
+           read(background->wake_fd, &count, sizeof(count)) < 0 &&
            errno == EINTR)
         ;
 }
@@ -120,8 +121,11 @@ void hf_background_wake(struct hf_background *background)
     if (!background->started || background->state == HF_BACKGROUND_BUSY)
         return;
     if (background->state == HF_BACKGROUND_POLLING) {
+        if (background->wake_fd < 0)
+            return; /* the end of the descriptors wakes it */
         rc = write(background->wake_fd, &one, sizeof(one));
-        assert(rc == sizeof(one) || errno == EAGAIN);
+        /* EBADF: the program closes descriptors just now. */
+        assert(rc == sizeof(one) || errno == EAGAIN || errno == EBADF);
     } else {
         pthread_cond_signal(&background->wake);
     }
@@ -131,6 +135,12 @@ void hf_background_unpark(struct hf_background *background)
 {
     if (background->started && background->state == HF_BACKGROUND_PARKED)
         pthread_cond_signal(&background->wake);
+}
+
+void hf_background_abandon(struct hf_background *background)
+{
+    background->wake_fd = -1;
+    hf_background_wake(background);
 }
 
 void hf_background_stop(struct hf_background *background)

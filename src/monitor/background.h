@@ -51,6 +51,9 @@ void hf_background_unpark(struct hf_background *background);
 /* Have the thread end. */
 void hf_background_stop(struct hf_background *background);
 
+/* The descriptor is gone: sleep without it. */
+void hf_background_abandon(struct hf_background *background);
+
 /* In the child of a fork: close the descriptor, touch nothing else. */
 void hf_background_after_fork(struct hf_background *background);
 

@@ -67,6 +67,12 @@ void hf_borrowed_loop_close(struct hf_borrowed_loop *borrowed_loop)
     uv_close((uv_handle_t *)&borrowed_loop->async, on_close);
 }
 
+void hf_borrowed_loop_abandon(struct hf_borrowed_loop *borrowed_loop)
+{
+    borrowed_loop->handles = 0;
+    atomic_store(&borrowed_loop->in_use, false);
+}
+
 bool hf_borrowed_loop_is_current(const struct hf_borrowed_loop *borrowed_loop)
 {
     return atomic_load(&borrowed_loop->in_use) &&

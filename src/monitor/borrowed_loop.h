@@ -44,6 +44,9 @@ void hf_borrowed_loop_wake(struct hf_borrowed_loop *borrowed_loop);
 /* Take the handles off the loop, on its thread; .closed follows. */
 void hf_borrowed_loop_close(struct hf_borrowed_loop *borrowed_loop);
 
+/* The descriptors are gone: never touch the borrowed loop again. */
+void hf_borrowed_loop_abandon(struct hf_borrowed_loop *borrowed_loop);
+
 /* Is the calling thread the one that runs the loop? */
 bool hf_borrowed_loop_is_current(const struct hf_borrowed_loop *borrowed_loop);
 

@@ -84,6 +84,8 @@ static void run_close(void *arg)
 
 void hf_monitor_closed(struct hf_monitor *m)
 {
+    if (m->descriptors == HF_DESCRIPTORS_ABANDONED)
+        return;
     m->close_callback.run = run_close;
     m->close_callback.arg = m;
     /* Behind all callbacks that are queued; only what they add comes after
@@ -103,6 +105,10 @@ void hf_monitor_borrowed_loop_closed(struct hf_monitor *m)
 /* Begin the end. */
 static void begin_close(struct hf_monitor *m)
 {
+    if (m->descriptors == HF_DESCRIPTORS_GONE) {
+        hf_monitor_closed(m); /* the owner has ended */
+        return;
+    }
     assert(!m->closing);
     m->closing = true;
     m->ops->close(m->owner);

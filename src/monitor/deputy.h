@@ -19,12 +19,13 @@
 #define HF_DEPUTY_AFTER_MS 10
 
 enum hf_deputy_state {
-    HF_DEPUTY_NONE,    /* there is no thread */
-    HF_DEPUTY_FAILED,  /* it could not be started, and that was logged */
-    HF_DEPUTY_ASLEEP,  /* its timer is not set */
-    HF_DEPUTY_WATCHES, /* its timer is set */
-    HF_DEPUTY_POLLS,   /* it is the poller */
-    HF_DEPUTY_STOPS,   /* it is to end */
+    HF_DEPUTY_NONE,      /* there is no thread */
+    HF_DEPUTY_FAILED,    /* it could not be started, and that was logged */
+    HF_DEPUTY_ASLEEP,    /* its timer is not set */
+    HF_DEPUTY_WATCHES,   /* its timer is set */
+    HF_DEPUTY_POLLS,     /* it is the poller */
+    HF_DEPUTY_STOPS,     /* it is to end */
+    HF_DEPUTY_ABANDONED, /* it ends itself, because its timer is gone */
 };
 
 /* All fields under the monitor's lock. */
@@ -53,9 +54,14 @@ void hf_deputy_rest(struct hf_deputy *deputy);
  * meanwhile. */
 void hf_deputy_stop(struct hf_deputy *deputy, pthread_mutex_t *lock);
 
-/* By the deputy: sleep until its timer fires, which releases ${lock} meanwhile;
- * it has slept, here or in the poll of the loop: what is its state now? */
-void hf_deputy_sleep(const struct hf_deputy *deputy, pthread_mutex_t *lock);
+/* The descriptor is gone.  The thread ends, and nobody waits for that. */
+void hf_deputy_abandon(struct hf_deputy *deputy);
+
+/* By the deputy: sleep until its timer fires or ${guard}, a descriptor, is
+ * closed, which releases ${lock} meanwhile; it has slept, here or in the poll
+ * of the loop: what is its state now? */
+void hf_deputy_sleep(const struct hf_deputy *deputy, int guard,
+                     pthread_mutex_t *lock);
 void hf_deputy_wake(struct hf_deputy *deputy);
 
 /* In the child of a fork: close the descriptor, touch nothing else. */

@@ -31,6 +31,7 @@ static void destroy_monitor(struct hf_monitor *m)
         close(m->interrupt_fd);
     if (m->background.started)
         hf_background_free(&m->background);
+    hf_descriptor_guard_close(&m->guard);
     pthread_mutex_destroy(&m->lock);
     hf_log_free(&m->log);
     m->ops->destroy(m->owner);

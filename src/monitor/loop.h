@@ -15,9 +15,20 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "thread/descriptor_guard.h"
+
+enum hf_loop_state {
+    HF_LOOP_NONE,
+    HF_LOOP_MADE,     /* .uv and .timer are there */
+    HF_LOOP_WATCHED,  /* it was run, so the kernel watches .timer_fd for it */
+    HF_LOOP_ABANDONED /* its descriptors are gone: nothing touches it */
+};
+
 /* All fields under the monitor's lock. */
 struct hf_loop {
-    bool made;       /* .uv and .timer are there */
+    enum hf_loop_state state;
+    /* What shows other threads whether its descriptors are there.  Set once. */
+    struct hf_descriptor_guard *guard;
     bool unfinished; /* the last run left something to do */
     uv_loop_t uv;
     int timer_fd; /* the timerfd, which .timer polls */
@@ -29,8 +40,20 @@ struct hf_loop {
 /* All with the monitor's lock. */
 
 /* The loop, which is created if it is not there.  NULL if there are no
- * descriptors left. */
+ * descriptors left, or it was abandoned. */
 uv_loop_t *hf_loop_get(struct hf_loop *loop);
+
+static inline bool hf_loop_is_there(const struct hf_loop *loop)
+{
+    return loop->state == HF_LOOP_MADE || loop->state == HF_LOOP_WATCHED;
+}
+
+/* Are its descriptors, if it is there, still those of the loop? */
+bool hf_loop_is_intact(const struct hf_loop *loop);
+
+/* The descriptors are gone: never touch the loop again.  What is on it stays in
+ * memory. */
+void hf_loop_abandon(struct hf_loop *loop);
 
 /* Run once what is ready, without sleeping.  True if something may be left:
  * ${*events}, which counts what the run caused, has risen, or a handle is due

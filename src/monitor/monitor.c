@@ -18,12 +18,15 @@ static void after_fork(void *arg)
     struct hf_monitor *m = arg;
 
     m->ops->after_fork(m->owner);
+    if (!hf_descriptor_guard_is_intact(&m->guard))
+        return;
     hf_background_after_fork(&m->background);
     hf_deputy_after_fork(&m->deputy);
     hf_callback_queue_after_fork(&m->callback_queue);
     if (m->interrupt_fd >= 0)
         close(m->interrupt_fd);
     hf_loop_after_fork(&m->loop);
+    hf_descriptor_guard_close(&m->guard);
 }
 
 /* The callback that emits log lines.  With the lock, which it releases
@@ -58,8 +61,13 @@ bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
                      void *owner, enum hf_callback_runner runner,
                      struct hf_on_log on_log)
 {
-    if (!hf_callback_queue_init(&m->callback_queue, runner))
+    if (!hf_descriptor_guard_open(&m->guard))
         return false;
+    if (!hf_callback_queue_init(&m->callback_queue, runner)) {
+        hf_descriptor_guard_close(&m->guard);
+        return false;
+    }
+    m->loop.guard = &m->guard;
     pthread_mutex_init(&m->lock, NULL);
     m->ops = ops;
     m->owner = owner;
@@ -83,7 +91,7 @@ hf_status hf_monitor_enter(struct hf_monitor *m)
     hf_monitor_lock(m);
     /* See .due_at_ms: without a loop what is due can wait, and often this call
      * makes it needless. */
-    if (m->loop.made)
+    if (hf_monitor_has_descriptors(m) && hf_loop_is_there(&m->loop))
         (void)hf_monitor_run_due(m);
     return HF_OK;
 }

@@ -38,6 +38,7 @@
 #include "monitor/fork.h"
 #include "monitor/log.h"
 #include "monitor/loop.h"
+#include "thread/descriptor_guard.h"
 
 /* An object whose last reference was dropped while the lock was held.  Its
  * .destroy may call the user (a .drop), so it runs after the lock was
@@ -83,10 +84,25 @@ struct hf_monitor_ops {
     /* Without the lock: the last reference is gone, so free the owner. */
     void (*destroy)(void *owner);
 
-    /* In the child of a fork: close descriptors.  Only async-signal-safe
-     * calls. */
+    /* In the child of a fork: close descriptors, if they are there
+     * (.guard).  Only async-signal-safe calls. */
     void (*after_fork)(void *owner);
+    /* The program has closed the descriptors.  End everything, as a loss of
+     * the session and a close do, but without touching a descriptor or a
+     * handle on the loop.  The owner is never freed. */
+    void (*abandon)(void *owner);
 };
+
+enum hf_descriptors {
+    HF_DESCRIPTORS_OURS,
+    HF_DESCRIPTORS_ABANDONED, /* they are gone, and the owner gives up */
+    HF_DESCRIPTORS_GONE       /* that was done */
+};
+
+/* What is said of a client whose descriptors are gone. */
+#define HF_DESCRIPTORS_GONE_TEXT                                               \
+    "the program has closed descriptors of the library, as closefrom() and "   \
+    "close_range() do, and has lost what it held; open a new client"
 
 /* All fields under the lock, where nothing else is said. */
 struct hf_monitor {
@@ -109,6 +125,9 @@ struct hf_monitor {
     uint64_t delayed_at_ms;
     /* In the registry of fork.c, from hf_monitor_init() to the end. */
     struct hf_fork_entry fork;
+    /* Shows whether .descriptors is still true.  Opened before all others. */
+    struct hf_descriptor_guard guard;
+    enum hf_descriptors descriptors;
 
     struct hf_loop loop; /* created when it is first needed */
     struct hf_background background;
@@ -131,7 +150,7 @@ struct hf_monitor {
     /* Objects to destroy once the lock is released. */
     struct hf_deferred_free *deferred;
 
-    bool closing;     /* the end has begun: .close was called */
+    bool closing;     /* the end has begun: .close or .abandon was called */
     bool ended;       /* every callback has run, .ended included */
     bool loop_closed; /* the owner's handles and the loop are closed */
     /* A thread waits in hf_monitor_close() and drops the reference of the
@@ -176,8 +195,14 @@ hf_status hf_monitor_close(struct hf_monitor *monitor);
 void hf_monitor_close_start(struct hf_monitor *monitor);
 
 /* The owner calls this when the end that .close began is reached: nothing will
- * happen to it any more.  With the lock. */
+ * happen to it any more.  Within .abandon it does nothing, because the end of
+ * the handle is for the user to begin.  With the lock. */
 void hf_monitor_closed(struct hf_monitor *monitor);
+
+/* Set ${error} to HF_ECLOSED and why: ${what} ("client") was closed, or its
+ * descriptors were.  With the lock. */
+hf_status hf_monitor_explain_closed(const struct hf_monitor *monitor,
+                                    const char *what, struct hf_error *error);
 
 /* Undo an open that failed, so that the user never got the handle: end the
  * monitor, wait for that, and drop the reference of the handle.  With the lock,

@@ -4,15 +4,22 @@
  * called with the lock.
  *
  * Each of dispatch.c, loop_poller.c, close.c, waiter.c, monitor.c, poller.c,
- * ready.c, lifetime.c and monitor_lock.c calls only those behind it.
+ * ready.c, descriptors.c, lifetime.c and monitor_lock.c calls only those behind
+ * it.
  */
 #ifndef HF_MONITOR_MONITOR_PRIVATE_H
 #define HF_MONITOR_MONITOR_PRIVATE_H
 
 #include "monitor/monitor.h"
 
-/* Release the lock, sleep until the loop's descriptor or ${fd} is readable, and
- * take the lock again.  The loop must be created. */
+/* Are the descriptors still those of the monitor?  If the program has closed
+ * them, everything is given up.  Ask before the loop is run and before a
+ * descriptor is used after a sleep. */
+bool hf_monitor_has_descriptors(struct hf_monitor *monitor);
+
+/* Release the lock, sleep until the loop's descriptor or ${fd} is readable or
+ * the descriptors are closed, and take the lock again.  The loop must be
+ * created, and may be gone afterwards. */
 void hf_monitor_sleep(struct hf_monitor *monitor, int fd);
 
 /* Let the owner do what is due.  True if anything was due. */

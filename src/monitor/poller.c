@@ -75,14 +75,17 @@ static void *deputy_main(void *arg)
     struct hf_monitor *m = arg;
 
     hf_monitor_lock(m);
-    while (m->deputy.state != HF_DEPUTY_STOPS) {
+    while (m->deputy.state != HF_DEPUTY_STOPS &&
+           hf_monitor_has_descriptors(m)) {
         if (m->deputy.state == HF_DEPUTY_POLLS) {
             hf_monitor_run_ready(m);
-            hf_monitor_sleep(m, m->deputy.timer);
+            if (hf_monitor_has_descriptors(m))
+                hf_monitor_sleep(m, m->deputy.timer);
         } else {
-            hf_deputy_sleep(&m->deputy, &m->lock);
+            hf_deputy_sleep(&m->deputy, m->guard.ends[0], &m->lock);
         }
-        hf_deputy_wake(&m->deputy);
+        if (hf_monitor_has_descriptors(m))
+            hf_deputy_wake(&m->deputy);
     }
     hf_monitor_unlock(m);
     return NULL;
@@ -106,7 +109,8 @@ static void watch_over_user(struct hf_monitor *m)
  * meanwhile. */
 static void do_work(struct hf_monitor *m)
 {
-    watch_over_user(m);
+    if (m->descriptors == HF_DESCRIPTORS_OURS)
+        watch_over_user(m);
     if (has_callbacks(m))
         hf_monitor_run_callbacks(m);
     if (m->deferred != NULL && !hf_fork_is_child(&m->fork))
@@ -130,7 +134,10 @@ static void poll_until_stopped(struct hf_monitor *m)
             continue;
         }
         hf_deputy_rest(&m->deputy);
-        if (m->polled_by_caller || m->caller_poll_count != polls_before) {
+        if (!hf_monitor_has_descriptors(m)) {
+            hf_background_park(&m->background, &m->lock);
+        } else if (m->polled_by_caller ||
+                   m->caller_poll_count != polls_before) {
             polls_before = m->caller_poll_count;
             let_callers_poll(m);
         } else {
@@ -150,7 +157,8 @@ static void *background_main(void *arg)
         pthread_mutex_unlock(&m->lock);
         return NULL; /* the only thread of the child: it ends with exit(0) */
     }
-    hf_deputy_stop(&m->deputy, &m->lock);
+    if (hf_monitor_has_descriptors(m))
+        hf_deputy_stop(&m->deputy, &m->lock);
     m->background.finished = true;
     hf_monitor_try_close_loop(m);
     hf_monitor_unlock(m);
@@ -165,7 +173,7 @@ static hf_status start_background(struct hf_monitor *m)
 
     if (m->background.started)
         return HF_OK;
-    if (hf_loop_get(&m->loop) == NULL)
+    if (m->descriptors == HF_DESCRIPTORS_OURS && hf_loop_get(&m->loop) == NULL)
         return HF_ELIMIT;
     hf_monitor_reference(m); /* the thread's */
     status = hf_background_start(&m->background, background_main, m);

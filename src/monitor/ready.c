@@ -37,7 +37,7 @@ static void run_loop(struct hf_monitor *m)
     int runs = 0;
 
     m->delayed = 0;
-    if (!m->loop.made)
+    if (!hf_loop_is_there(&m->loop) || !hf_monitor_has_descriptors(m))
         return;
     while (hf_loop_run(&m->loop, &m->events) && ++runs < max_runs(m))
         ;
@@ -47,7 +47,7 @@ static void run_loop(struct hf_monitor *m)
 /* Does the loop have something to do that no descriptor shows? */
 static bool loop_is_asked(const struct hf_monitor *m)
 {
-    return m->loop.made &&
+    return hf_loop_is_there(&m->loop) &&
            (m->events != m->events_run || hf_loop_is_asked(&m->loop));
 }
 
@@ -64,6 +64,8 @@ bool hf_monitor_run_due(struct hf_monitor *m)
  * arrived may make it needless. */
 static void run_due_and_arm(struct hf_monitor *m)
 {
+    if (m->loop_closed)
+        return;
     if (hf_monitor_run_due(m))
         run_loop(m); /* send what .run_due asked for */
     hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
@@ -107,18 +109,20 @@ void hf_monitor_run_callbacks(struct hf_monitor *m)
  * the loop first, because uv_backend_timeout() needs the lock. */
 void hf_monitor_sleep(struct hf_monitor *m, int fd)
 {
-    struct pollfd fds[2] = {
+    struct pollfd fds[3] = {
         {.fd = uv_backend_fd(&m->loop.uv), .events = POLLIN},
         {.fd = fd, .events = POLLIN},
+        {.fd = m->guard.ends[0], .events = POLLIN},
     };
     int timeout_ms = uv_backend_timeout(&m->loop.uv);
 
-    assert(m->loop.made);
+    assert(hf_loop_is_there(&m->loop));
     m->sleepers++;
     hf_monitor_unlock(m);
     /* EINTR and ENOMEM need no care: the caller checks its state in any
      * case. */
-    (void)poll(fds, 2, timeout_ms);
+    (void)poll(fds, 3, timeout_ms);
     hf_monitor_lock(m);
     m->sleepers--;
+    (void)hf_monitor_has_descriptors(m);
 }

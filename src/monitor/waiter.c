@@ -34,8 +34,8 @@ hf_status hf_monitor_may_block(const struct hf_monitor *m,
     return status;
 }
 
-/* A caller in poll() is woken by the descriptor, one that sleeps by its
- * condition, and one that has not begun to wait finds .done. */
+/* A caller in poll() is woken by the descriptor, or by the end of it; one that
+ * sleeps by its condition, and one that has not begun to wait finds .done. */
 void hf_waiter_answer(struct hf_monitor *m, struct hf_waiter *waiter,
                       hf_status status)
 {
@@ -45,9 +45,10 @@ void hf_waiter_answer(struct hf_monitor *m, struct hf_waiter *waiter,
     assert(!waiter->done);
     waiter->done = true;
     waiter->status = status;
-    if (waiter->polls) {
+    if (waiter->polls && m->interrupt_fd >= 0) {
         rc = write(m->interrupt_fd, &one, sizeof(one));
-        assert(rc == sizeof(one) || errno == EAGAIN);
+        /* EBADF: the program closes descriptors just now. */
+        assert(rc == sizeof(one) || errno == EAGAIN || errno == EBADF);
     } else if (waiter->waits) {
         pthread_cond_signal(&waiter->wake);
     }
@@ -85,8 +86,10 @@ static void remove_waiter(struct hf_monitor *m, struct hf_waiter *waiter)
  * there.  False if there are no descriptors for them. */
 static bool can_poll(struct hf_monitor *m)
 {
-    bool had_loop = m->loop.made;
+    bool had_loop = hf_loop_is_there(&m->loop);
 
+    if (m->descriptors != HF_DESCRIPTORS_OURS)
+        return false;
     if (m->interrupt_fd < 0)
         m->interrupt_fd =
             hf_high_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -114,7 +117,7 @@ static void poll_once(struct hf_monitor *m, struct hf_waiter *waiter)
     waiter->polls = true;
     hf_monitor_sleep(m, m->interrupt_fd);
     waiter->polls = false;
-    if (waiter->done)
+    if (waiter->done && m->interrupt_fd >= 0)
         (void)!read(m->interrupt_fd, &interrupts, sizeof(interrupts));
     m->polled_by_caller = false;
     m->caller_poll_count++;

@@ -12,6 +12,7 @@
 
 #include "core/errno_text.h"
 #include "core/memory.h"
+#include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 
 /* Shared by the resolver and the threads; all fields are used with .lock held.
@@ -123,7 +124,7 @@ static void *thread_main(void *arg)
     lookup->next = completions->done;
     completions->done = lookup;
     if (completions->async != NULL)
-        (void)uv_async_send(completions->async);
+        hf_descriptor_guard_send(completions->async);
     unlock_and_release(completions);
     return NULL;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 
 /* Used by the loop and the threads, with .lock held. */
@@ -139,7 +140,7 @@ static void *thread_main(void *arg)
     exchange->running = false;
     ended = exchange->ended;
     if (!ended)
-        (void)uv_async_send(shared->async);
+        hf_descriptor_guard_send(shared->async);
     pthread_mutex_unlock(&shared->lock);
     if (ended)
         free_exchange(exchange);

@@ -21,7 +21,7 @@ static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
                                        .path = path};
 
     if (hf_zookeeper_is_closing(zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(zookeeper->monitor, "handle", error);
     return hf_zk_op_check(&op, &zookeeper->context, error);
 }
 

@@ -192,7 +192,7 @@ static hf_status check(const struct hf_zookeeper *zookeeper,
     hf_status status = HF_OK;
 
     if (hf_zookeeper_is_closing(zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(zookeeper->monitor, "handle", error);
     *op = *given;
     if (op->watch != NULL)
         status = hf_zookeeper_watch_check(zookeeper, op, error);

@@ -74,7 +74,7 @@ static hf_status check(const struct hf_zookeeper *zookeeper, const char *path,
                                            .acl_count = acl_count};
 
     if (hf_zookeeper_is_closing(zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(zookeeper->monitor, "handle", error);
     return hf_zk_op_check(&create, &zookeeper->context, error);
 }
 
@@ -221,7 +221,8 @@ static hf_status state_of(const struct hf_zookeeper_registration *r,
 {
     *error = (struct hf_error){.status = HF_OK};
     if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(r->zookeeper->monitor, "handle",
+                                         error);
     if (r->failed) {
         *error = r->why;
         return error->status;
@@ -303,7 +304,8 @@ static hf_status start_wait(struct hf_zookeeper_registration *r,
     struct hf_registration_wait *wait;
 
     if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(r->zookeeper->monitor, "handle",
+                                         error);
     if ((wait = hf_alloc(sizeof *wait)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     wait->started = true;

@@ -198,6 +198,21 @@ void hf_zookeeper_stop(struct hf_zookeeper *zookeeper)
     hf_zookeeper_retries_close(zookeeper);
 }
 
+/* The session stays in memory as it is, and notifies nobody any more.  What was
+ * sent and not answered ends as in a close. */
+void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper)
+{
+    if (!zookeeper->begun)
+        return;
+    zookeeper->begun = false;
+    set_state(zookeeper, HF_STATE_LOST);
+    hf_zookeeper_end_parts(zookeeper);
+    hf_zookeeper_watches_leave(zookeeper);
+    hf_zookeeper_stop(zookeeper);
+    hf_zk_op_queue_abandon(&zookeeper->queue);
+    set_state(zookeeper, HF_STATE_CLOSED);
+}
+
 /* --------------------------------------------------- calls of the monitor --
  */
 
@@ -266,7 +281,13 @@ static void after_fork(void *owner)
 {
     struct hf_zookeeper *zookeeper = owner;
 
-    hf_zk_io_after_fork(zookeeper->io);
+    if (hf_descriptor_guard_is_intact(&zookeeper->monitor->guard))
+        hf_zk_io_after_fork(zookeeper->io);
+}
+
+static void abandon(void *owner)
+{
+    hf_zookeeper_session_abandon(owner);
 }
 
 const struct hf_monitor_ops hf_zookeeper_monitor_ops = {
@@ -278,6 +299,7 @@ const struct hf_monitor_ops hf_zookeeper_monitor_ops = {
     .leave_loop = leave_loop,
     .destroy = destroy,
     .after_fork = after_fork,
+    .abandon = abandon,
 };
 
 /* ---------------------------------------------------------- public calls -- */
@@ -322,7 +344,7 @@ static hf_status set_servers(struct hf_zookeeper *zookeeper, const char *text,
     hf_status status;
 
     if (hf_zookeeper_is_closing(zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(zookeeper->monitor, "handle", error);
     if (zookeeper->shared.client != NULL)
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "the session is that of a client of locks, and "

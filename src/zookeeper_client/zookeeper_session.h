@@ -36,4 +36,8 @@ void hf_zookeeper_end_parts(struct hf_zookeeper *zookeeper);
  * any more: the handle is being closed.  With the lock. */
 void hf_zookeeper_stop(struct hf_zookeeper *zookeeper);
 
+/* The program has closed the descriptors: end everything without touching them,
+ * or the session.  With the lock. */
+void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper);
+
 #endif

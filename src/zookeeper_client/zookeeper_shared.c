@@ -135,15 +135,18 @@ static hf_status await_close(struct hf_zookeeper *zookeeper,
 }
 
 /* The client is being closed, or was: wait for that, because it ends everything
- * that the handle has.  No callback can be queued any more. */
+ * that the handle has.  No callback can be queued any more.  If the program has
+ * closed the descriptors, all of that has happened. */
 static void close_behind_client(struct hf_zookeeper *zookeeper,
                                 struct hf_waiter *waiter)
 {
     struct hf_error ignored;
 
-    if (!zookeeper->monitor->ended)
+    if (!zookeeper->monitor->ended &&
+        zookeeper->monitor->descriptors == HF_DESCRIPTORS_OURS)
         (void)hf_monitor_wait(zookeeper->monitor, waiter, &ignored);
-    assert(zookeeper->monitor->ended);
+    assert(zookeeper->monitor->ended ||
+           zookeeper->monitor->descriptors != HF_DESCRIPTORS_OURS);
     hf_client_remove_session_user(zookeeper->shared.client,
                                   &zookeeper->shared.user);
     report_closed(zookeeper);
@@ -229,6 +232,16 @@ static void client_ended(struct hf_session_user *user)
     answer_close(of_user(user));
 }
 
+static void client_abandons(struct hf_session_user *user)
+{
+    struct hf_zookeeper *zookeeper = of_user(user);
+
+    if (zookeeper->shared.closing && zookeeper->begun)
+        end_close(zookeeper);
+    else
+        hf_zookeeper_session_abandon(zookeeper);
+}
+
 /* ------------------------------------------------------------------ open -- */
 
 /* The state of a session that may have begun before the handle was made. */
@@ -268,7 +281,7 @@ static struct hf_zookeeper *new_handle(struct hf_client *client)
     zookeeper->monitor = &client->monitor;
     zookeeper->shared.client = client;
     zookeeper->shared.user = (struct hf_session_user){
-        due_at_ms, run_due, client_closes, client_ended, NULL};
+        due_at_ms, run_due, client_closes, client_ended, client_abandons, NULL};
     zookeeper->shared.closed_callback =
         (struct hf_callback){.run = run_closed, .arg = zookeeper};
     zookeeper->connect_ms = client->core.config.connect_ms;
@@ -290,7 +303,7 @@ static hf_status open_shared(struct hf_client *client,
                              struct hf_error *error)
 {
     if (client->monitor.closing)
-        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+        return hf_monitor_explain_closed(&client->monitor, "client", error);
     if (client->ops->session == NULL)
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "the client is one of %.200s, which has no session "

@@ -473,7 +473,7 @@ static hf_status open_watch(struct hf_zookeeper *zookeeper, const char *path,
     hf_status status;
 
     if (hf_zookeeper_is_closing(zookeeper))
-        return hf_error_set(error, HF_ECLOSED, "the handle was closed");
+        return hf_monitor_explain_closed(zookeeper->monitor, "handle", error);
     if (kind < HF_ZOOKEEPER_WATCH_DATA || kind > HF_ZOOKEEPER_WATCH_RECURSIVE)
         return hf_error_set(error, HF_EINVAL,
                             "the kind is %d; expected "

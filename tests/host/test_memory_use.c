@@ -15,7 +15,7 @@
 /* Bytes. */
 #define IDLE_MOST 160
 #define SHARED_MOST 400 /* the cohort of its name included */
-#define HELD_MOST 2600  /* some have watched their tickets by then */
+#define HELD_MOST 2650  /* some have watched their tickets by then */
 #define WAITING_MOST 3500
 #define COHORT_WAITER_MOST 1800
 

@@ -24,7 +24,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # The headers that a layer may include besides its own, directly or not.
 LAYERS = {
     "monitor": {"core/error.h", "core/time_math.h", "core/memory.h",
-                "core/secret.h", "core/utf8.h", "thread/high_descriptor.h",
+                "core/secret.h", "core/utf8.h", "thread/descriptor_guard.h",
+                "thread/high_descriptor.h",
                 "thread/thread.h"},
     "zookeeper": {"core/connectivity.h", "core/reconnect_backoff.h", "core/error.h", "core/time_math.h",
                   "core/state_machine.h", "core/memory.h", "core/random.h",

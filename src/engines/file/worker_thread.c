@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "engines/file/listing.h"
+#include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 
 /* How often one job opens the root directory anew because it was replaced. */
@@ -196,7 +197,7 @@ static void *thread_main(void *arg)
         pthread_mutex_lock(&shared->lock);
         push(ended ? &shared->done : &shared->todo, job);
         if (ended)
-            uv_async_send(shared->async);
+            hf_descriptor_guard_send(shared->async);
     }
     pthread_mutex_unlock(&shared->lock);
     unref(shared);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that closes our descriptors.  From when that is noticed on, nothing
+ * touches their numbers, which may be those of other files by now, and the
+ * monitor is as one that was closed: the owner ends everything that is under
+ * way, callbacks run, and calls are refused.  What was on the loop stays in
+ * memory until the process ends, because other threads may still refer to it.
+ *
+ * It is noticed by the next call, and by a thread that sleeps in poll(), which
+ * the end of the guard wakes.
+ */
+#include <pthread.h>
+
+#include "core/error.h"
+#include "monitor/monitor_private.h"
+
+/* Callbacks that ran on a borrowed loop, which has descriptors, too, are left
+ * to the thread that closes. */
+static void abandon_borrowed_loop(struct hf_monitor *m)
+{
+    if (m->callback_queue.runner != HF_RUNNER_BORROWED_LOOP)
+        return;
+    m->callback_queue.runner = HF_RUNNER_DISPATCH;
+    hf_borrowed_loop_abandon(&m->borrowed_loop);
+}
+
+/* The reference is never dropped: see above. */
+static void abandon(struct hf_monitor *m)
+{
+    hf_monitor_reference(m);
+    m->descriptors =
+        m->closing ? HF_DESCRIPTORS_GONE : HF_DESCRIPTORS_ABANDONED;
+    m->closing = true;
+    m->loop_closed = true;
+    m->interrupt_fd = -1;
+    m->callback_queue.fd = -1;
+    /* If it is there, others are not.  Its end wakes threads in poll(). */
+    hf_descriptor_guard_close(&m->guard);
+    hf_loop_abandon(&m->loop);
+    hf_deputy_abandon(&m->deputy);
+    abandon_borrowed_loop(m);
+    hf_log_write(&m->log, HF_LOG_ERROR,
+                 "the program has closed descriptors of the library; all that "
+                 "it had is lost");
+    m->ops->abandon(m->owner);
+    m->descriptors = HF_DESCRIPTORS_GONE;
+    hf_background_abandon(&m->background);
+}
+
+bool hf_monitor_has_descriptors(struct hf_monitor *m)
+{
+    if (m->descriptors != HF_DESCRIPTORS_OURS || hf_fork_is_child(&m->fork))
+        return m->descriptors == HF_DESCRIPTORS_OURS;
+    if (hf_descriptor_guard_is_intact(&m->guard) && hf_loop_is_intact(&m->loop))
+        return true;
+    abandon(m);
+    return false;
+}
+
+hf_status hf_monitor_explain_closed(const struct hf_monitor *m,
+                                    const char *what, struct hf_error *error)
+{
+    if (m->descriptors == HF_DESCRIPTORS_OURS)
+        return hf_error_set(error, HF_ECLOSED, "the %s was closed", what);
+    return hf_error_set(error, HF_ECLOSED, "%s", HF_DESCRIPTORS_GONE_TEXT);
+}
