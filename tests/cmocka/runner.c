@@ -29,22 +29,6 @@ static struct {
     size_t skipped;
 } run;
 
-/* ThreadSanitizer calls this at the start.  Two uses of one descriptor are a
- * race for it unless it has seen the close between them.  libuv closes by
- * system calls that it does not see, so every descriptor number that is used
- * again would be reported; that is why calls from libuv are left out.  Those
- * from OpenSSL are left out because it does not see the reference counts there.
- */
-__attribute__((visibility("default"))) const char *
-__tsan_default_suppressions(void);
-
-const char *__tsan_default_suppressions(void)
-{
-    return "called_from_lib:libuv.so.1\n"
-           "called_from_lib:libcrypto.so.3\n"
-           "called_from_lib:libssl.so.3\n";
-}
-
 /* ----------------------------------------------------- for the test files --
  */
 
