@@ -29,7 +29,7 @@ static struct {
     hf_status status;
     size_t count;
     struct hf_ticket first;
-    bool missing;
+    struct hf_store_lease lease;
 } events;
 
 /* ----------------------------------------------------------------- seams -- */
@@ -87,7 +87,7 @@ static void on_answered(void *arg, struct hf_store_call *call,
     events.count = answer->count;
     if (answer->count > 0) {
         events.first = answer->tickets[0];
-        events.missing = answer->leases[0].missing;
+        events.lease = answer->leases[0];
     }
 }
 
@@ -171,21 +171,29 @@ static struct hf_store_call *take(size_t server)
 }
 
 /* A ticket of ${kind}; an id of zeros is none. */
-static void answer_kind(size_t server, struct hf_ticket_id id, uint64_t number,
-                        bool proposed, enum hf_ticket_kind kind)
+static void answer_lease(size_t server, struct hf_ticket_id id, uint64_t number,
+                         enum hf_ticket_kind kind,
+                         const struct hf_store_lease *lease)
 {
     const struct hf_ticket ticket = {
         .id = id, .sequence = number, .kind = kind, .weight = 1, .payload = ""};
-    const struct hf_store_lease lease = {.proposed = proposed,
-                                         .missing = number == 0};
     const struct hf_store_answer whole = {.ok = true,
                                           .found = true,
                                           .server_ms = 5000,
                                           .tickets = &ticket,
-                                          .leases = &lease,
+                                          .leases = lease,
                                           .count = id.bytes[0] > 0 ? 1 : 0};
 
     hf_quorum_server_answered(quorum, take(server), &whole, now_ms);
+}
+
+static void answer_kind(size_t server, struct hf_ticket_id id, uint64_t number,
+                        bool proposed, enum hf_ticket_kind kind)
+{
+    const struct hf_store_lease lease = {.proposed = proposed,
+                                         .missing = number == 0};
+
+    answer_lease(server, id, number, kind, &lease);
 }
 
 static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
@@ -199,6 +207,7 @@ static const struct hf_ticket_id nobody;
 static void enqueue_mine(struct hf_store_call *call)
 {
     hf_quorum_call(quorum, call, now_ms);
+    assert_true(hf_quorum_wake_at_ms(quorum) > now_ms);
     answer(0, mine, 70, true);
     answer(1, mine, 90, true);
     /* The greatest number of a majority. */
@@ -230,6 +239,12 @@ static void every_list_sends_our_number_to_the_servers(void **state)
     hf_quorum_call(quorum, &list, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
         assert_int_equal(calls[i].call->quorum->number, 90);
+    for (size_t i = 0; i < SERVERS; i++)
+        answer(i, mine, 90, false);
+    list.queue = "another";
+    hf_quorum_call(quorum, &list, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        assert_int_equal(calls[i].call->quorum->number, 0);
 }
 
 static void not_after_is_of_each_servers_own_clock(void **state)
@@ -282,6 +297,77 @@ static void a_ticket_that_one_server_knows_as_a_reader_is_one(void **state)
         assert_true(hf_ticket_id_equal(&events.first.id, &other));
         assert_int_equal(events.first.kind, HF_TICKET_READ);
         answer_kind(2, other, 80, false, HF_TICKET_READ);
+    }
+}
+
+/* Servers are reached one after the other, and some not at all. */
+static void what_servers_say_of_a_lease_is_merged(void **state)
+{
+    static const struct hf_store_lease leases[][2] = {
+        {{.expires_in_ms = 100, .revoked = 2}, {.expires_in_ms = 300}},
+        {{.expires_in_ms = 300}, {.expires_in_ms = 100, .revoked = 2}}};
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    (void)state;
+    all_up();
+    for (size_t i = 0; i < 2; i++) {
+        list.detailed = i > 0;
+        hf_quorum_call(quorum, &list, now_ms);
+        answer_lease(0, other, 80, HF_TICKET_MUTEX, &leases[i][0]);
+        answer_lease(1, other, 80, HF_TICKET_MUTEX, &leases[i][1]);
+        assert_int_equal(events.answers, 1 + i);
+        assert_int_equal(events.lease.expires_in_ms, 300);
+        assert_int_equal(events.lease.revoked, 2);
+        /* Only people are shown the token of another one: it has to count as
+         * ahead of ours, whatever number that gets. */
+        assert_int_equal(events.first.token, i > 0 ? 80 : 0);
+        answer(2, other, 80, false);
+    }
+}
+
+/* ${server} lists a proposed ticket of ${kind}, and ours behind it. */
+static void answer_behind(size_t server, enum hf_ticket_kind kind)
+{
+    const struct hf_ticket tickets[] = {
+        {.id = other, .sequence = 80, .kind = kind, .weight = 1, .payload = ""},
+        {.id = mine,
+         .sequence = 90,
+         .kind = HF_TICKET_READ,
+         .weight = 1,
+         .payload = ""}};
+    const struct hf_store_lease leases[] = {{.proposed = true},
+                                            {.proposed = false}};
+    const struct hf_store_answer whole = {.ok = true,
+                                          .server_ms = 5000,
+                                          .tickets = tickets,
+                                          .leases = leases,
+                                          .count = 2};
+
+    hf_quorum_server_answered(quorum, take(server), &whole, now_ms);
+}
+
+/* A reader lists again soon if a writer ahead is only proposed, and at longer
+ * and longer intervals, up to a quarter of a lease. */
+static void a_reader_looks_again_for_a_writer(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+    uint64_t interval_ms = 20;
+
+    (void)state;
+    all_up();
+    enqueue.ticket_kind = list.ticket_kind = HF_TICKET_READ;
+    enqueue_mine(&enqueue);
+    hf_quorum_call(quorum, &list, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        answer_behind(i, HF_TICKET_READ);
+    assert_true(hf_quorum_wake_at_ms(quorum) > now_ms + 10000);
+    for (int n = 0; n < 12; n++) {
+        hf_quorum_call(quorum, &list, now_ms);
+        for (size_t i = 0; i < SERVERS; i++)
+            answer_behind(i, HF_TICKET_WRITE);
+        assert_int_equal(hf_quorum_wake_at_ms(quorum), now_ms + interval_ms);
+        interval_ms = interval_ms < 1250 ? 2 * interval_ms : 2500;
     }
 }
 
@@ -406,7 +492,7 @@ static void what_two_of_three_miss_is_missing(void **state)
     answer(0, mine, 0, false);
     answer(1, mine, 0, false);
     assert_int_equal(events.answers, 2);
-    assert_true(events.ok && events.missing);
+    assert_true(events.ok && events.lease.missing);
 }
 
 static void what_cannot_be_known_is_not_renewed(void **state)
@@ -676,6 +762,8 @@ TEST_FILE(quorum_calls)
         TEST(not_after_is_of_each_servers_own_clock),
         TEST(what_is_only_proposed_stands_with_its_least_number),
         TEST(a_ticket_that_one_server_knows_as_a_reader_is_one),
+        TEST(what_servers_say_of_a_lease_is_merged),
+        TEST(a_reader_looks_again_for_a_writer),
         TEST(one_number_is_not_given_to_two),
         TEST(ours_is_gone_when_no_majority_can_have_it),
         TEST(a_renewal_takes_a_majority_for_each_ticket),
