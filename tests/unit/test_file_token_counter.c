@@ -502,6 +502,32 @@ static void every_call_may_fail(void **state)
     assert_int_equal(lowest_free(), free_before);
 }
 
+/* Where nobody needs a floor, one that cannot be written for want of
+ * descriptors is an error all the same, because it may be there. */
+static void want_of_descriptors_does_not_end_the_floor(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+    unsigned failed = 0;
+
+    (void)state;
+    error_at = 2;
+    assert_int_equal(errors[error_at], EMFILE);
+    for (unsigned step = 1; step < 64; step++) {
+        (void)unlink(fixture.path);
+        init(&counter, false);
+        steps_left = step;
+        hf_sys_hook = fail_one;
+        if (hf_token_counter_open(&counter, fixture.root, fixture.path, 0600,
+                                  false, &error) != HF_OK)
+            failed++;
+        hf_sys_hook = NULL;
+        assert_false(atomic_load(&counter.not_durable));
+        hf_token_counter_close(&counter);
+    }
+    assert_in_range(failed, 5, 62);
+}
+
 /* ------------------------------------------------------------- power loss */
 
 /* What a power failure would leave of the floor, as far as fsync(2) promises.
@@ -616,6 +642,7 @@ TEST_FILE(file_token_counter)
         TEST(a_floor_that_cannot_be_kept),
         TEST(a_floor_of_others_is_refused),
         TEST(every_call_may_fail),
+        TEST(want_of_descriptors_does_not_end_the_floor),
         TEST(no_number_is_ahead_of_the_disk),
     };
 
