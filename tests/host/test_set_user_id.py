@@ -3,6 +3,7 @@
 """A set-user-id program with an environment that its caller has made: nothing of
 that is used, by us or by a library that we link."""
 
+import ctypes
 import os
 import shutil
 import socket
@@ -78,6 +79,39 @@ class PostgresServer:
                 raise OSError("it was closed")
             data += more
         return data
+
+
+class Opened:
+    """Which files of a directory are opened while this is entered.  The kernel
+    queues an event before the call that opens returns."""
+
+    IN_OPEN = 0x20
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def __enter__(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.fd < 0 or libc.inotify_add_watch(
+                self.fd, os.fsencode(self.directory), self.IN_OPEN) < 0:
+            raise OSError(ctypes.get_errno(), "inotify")
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+    def names(self):
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except BlockingIOError:
+            data = b""
+        found, at = set(), 0
+        while at < len(data):
+            length, = struct.unpack_from("I", data, at + 12)
+            found.add(data[at + 16:at + 16 + length].rstrip(b"\0").decode())
+            at += 16 + length
+        return found - {""}
 
 
 @unittest.skipIf(os.getuid() != 0, "only root can make a set-user-id program")
@@ -252,6 +286,52 @@ class SetUserId(unittest.TestCase):
         said = self.run_as_caller({"SASL_PATH": plugins, "HF_TEST_MARK": mark},
                                   url, program=self.plain())
         self.assertTrue(os.path.exists(mark), said)
+
+    # ---- libraries that say they look at nothing themselves
+
+    def files_of(self, *variables):
+        """Each variable, with a file of the caller's that has its name."""
+        return {name: self.write(name, "") for name in variables}
+
+    def check_no_file_is_opened(self, environment, url, opened_without):
+        """Of the files that the variables name.  Without the bit some are:  the
+        test would see it."""
+        for words in ([url], ["--switch", url]):
+            with Opened(self.callers) as opened:
+                said = self.run_as_caller(environment, *words)
+                self.assertEqual(opened.names() & set(environment), set(), said)
+        with Opened(self.callers) as opened:
+            said = self.run_as_caller(environment, url, program=self.plain())
+            self.assertLessEqual(opened_without, opened.names(), said)
+
+    def test_no_file_of_openssl_is_the_callers(self):
+        self.check_no_file_is_opened(
+            self.files_of("OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+                          "SSL_CERT_FILE", "SSL_CERT_DIR", "CTLOG_FILE",
+                          "SSLKEYLOGFILE"),
+            "rediss://:%s@127.0.0.1:%d/?retry=never" % (
+                PASSWORD, self.theirs.number),
+            {"OPENSSL_CONF", "SSL_CERT_FILE"})
+
+    def test_no_file_of_kerberos_is_the_callers(self):
+        """libpq looks for a ticket if the URL lets it."""
+        environment = self.files_of("KRB5_CONFIG", "KRB5_KTNAME",
+                                    "KRB5_CLIENT_KTNAME", "KRB5CCNAME",
+                                    "KRB5_TRACE", "KRB5RCACHENAME",
+                                    "GSS_MECH_CONFIG", "KRB5_KDC_PROFILE")
+        self.check_no_file_is_opened(
+            environment, "postgresql://svc:%s@localhost:%d/db?gssencmode=prefer" % (
+                PASSWORD, self.theirs.number),
+            {"KRB5_CONFIG", "KRB5CCNAME"})
+
+    def test_no_file_of_the_resolver_is_the_callers(self):
+        environment = self.files_of("HOSTALIASES", "RESOLV_HOST_CONF",
+                                    "LOCPATH", "TZDIR", "NLSPATH",
+                                    "GETCONF_DIR", "MALLOC_TRACE")
+        self.check_no_file_is_opened(
+            {**environment, "RES_OPTIONS": "debug", "LOCALDOMAIN": "evil"},
+            "redis://localhost:%d/?retry=never" % self.theirs.number,
+            {"RESOLV_HOST_CONF"})
 
     # ---- our own
 
