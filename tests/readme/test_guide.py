@@ -18,6 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import machine  # noqa: E402
 import testing  # noqa: E402
+import waiting  # noqa: E402
+from proxy import Proxy  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -77,11 +79,14 @@ class Case(unittest.TestCase):
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         return ran.stdout
 
+    def build_with_library(self, source, *words):
+        return self.build(
+            source, *words, *SANITIZE, "-I", self.top, "-I",
+            SOURCE / "include", "-L", LIB, "-lholdfast", f"-Wl,-rpath,{LIB}")
+
     def compile_and_run(self, source, *arguments):
         """The same of a program that uses the library."""
-        return self.printed(self.build(
-            source, *SANITIZE, "-I", self.top, "-I", SOURCE / "include", "-L",
-            LIB, "-lholdfast", f"-Wl,-rpath,{LIB}"), *arguments)
+        return self.printed(self.build_with_library(source), *arguments)
 
 
 class Guide(Case):
@@ -135,6 +140,35 @@ class Migrating(Case):
         self.assertEqual(self.compile_and_run(self.source("After:"),
                                               f"zk://{server.address()}"),
                          self.PRINTED)
+
+    def test_a_read_is_under_way_when_the_session_ends(self):
+        """The program goes on, and reads again in the next session."""
+        server = Standalone()
+        self.addCleanup(server.close)
+        proxy = Proxy(server.port)
+        self.addCleanup(proxy.close)
+        program = machine.popen(
+            [self.build_with_library(self.source("After:"),
+                                     HERE / "zookeeper_read_under_way.c",
+                                     "-Wl,--wrap=hf_zookeeper_get_start"),
+             f"zk://127.0.0.1:{proxy.port}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        waiting.read_line(program, "reading", stream="stderr")
+        proxy.hold()
+        program.stdin.write("go\n")
+        program.stdin.flush()
+        with server.client() as client:
+            waiting.eventually("the session to end", lambda: not client.exists(
+                "/workers/a"), of=[program])
+        proxy.cut()
+        proxy.thaw()
+        for expected in ("read: HF_ELOST", "read: HF_OK"):
+            waiting.read_line(program, expected, stream="stderr")
+        # Whether the worker is shown again by then is not said.
+        out, _ = program.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual(program.returncode, 0)
+        self.assertEqual(out.splitlines()[:2], self.PRINTED.splitlines()[:2])
 
 
 class Tables(unittest.TestCase):
