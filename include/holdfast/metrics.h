@@ -107,6 +107,10 @@ struct hf_client_stats {
     uint64_t reconnects;    /* connections after the first one */
     uint64_t suspensions;   /* connections that were lost */
     uint64_t sessions_lost; /* sessions that ended before hf_client_close() */
+    /* Looks for deadlocks (.detect_deadlock of an acquire) that ended without a
+     * result, because they would have taken more than 4096 queues or 65536
+     * tickets.  The first one is logged as a warning. */
+    uint64_t deadlock_searches_cut;
     /* From a request that writes at the engine to its answer.  One request is
      * measured at a time, as TCP does it, and none whose answer was lost. */
     struct hf_histogram round_trip;

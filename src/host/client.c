@@ -26,10 +26,12 @@ static void carry_out_effects(struct hf_client *client)
     client->pumping = false;
 }
 
-/* A look for a deadlock was cut: it would have had to read too much.  Count it,
- * and log the first one. */
-static void note_cut_search(struct hf_client *client)
+/* Looks for deadlocks were cut: they would have had to read too much.  Count
+ * them, and log the first one. */
+static void note_cut_searches(struct hf_client *client)
 {
+    hf_client_metrics_searches_cut(client, client->core.deadlocks_cut -
+                                               client->deadlocks_cut);
     if (client->deadlocks_cut == 0)
         hf_log_write(&client->monitor.log, HF_LOG_WARNING,
                      "a look for a deadlock was ended without a result, "
@@ -47,7 +49,7 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     client->monitor.events++;
     hf_core_step(&client->core, event);
     if (client->core.deadlocks_cut != client->deadlocks_cut)
-        note_cut_search(client);
+        note_cut_searches(client);
     carry_out_effects(client);
 }
 

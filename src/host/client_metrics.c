@@ -171,6 +171,14 @@ void hf_client_metrics_event(struct hf_client *client,
     }
 }
 
+void hf_client_metrics_searches_cut(struct hf_client *client, uint64_t times)
+{
+    if (client->metrics.file.block == NULL)
+        return;
+    client->metrics.file.block->deadlock_searches_cut += times;
+    hf_client_metrics_keep(client);
+}
+
 /* ----------------------------------------------------------- the numbers -- */
 
 /* Set ${sum} to what ${client} has counted.  Without the lock. */
@@ -225,6 +233,7 @@ static void fill_stats(struct stats *stats)
         .reconnects = sum->reconnects,
         .suspensions = sum->suspensions,
         .sessions_lost = sum->sessions_lost,
+        .deadlock_searches_cut = sum->deadlock_searches_cut,
         .round_trip = sum->round_trip,
         .names = stats->names,
         .name_count = sum->count,

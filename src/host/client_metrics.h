@@ -49,6 +49,9 @@ void hf_client_metrics_keep(struct hf_client *client);
 void hf_client_metrics_request(struct hf_client *client,
                                const struct hf_request *request);
 
+/* ${times} looks for deadlocks were cut. */
+void hf_client_metrics_searches_cut(struct hf_client *client, uint64_t times);
+
 /* The engine reports ${event}, and the core has not seen it yet. */
 void hf_client_metrics_event(struct hf_client *client,
                              const struct hf_event *event);

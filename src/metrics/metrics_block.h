@@ -38,7 +38,7 @@
 
 /* In a file: who wrote it, and in which form. */
 #define HF_METRICS_MAGIC "HFMETRIC"
-#define HF_METRICS_VERSION 1
+#define HF_METRICS_VERSION 2
 /* Another value is read on a machine of another byte order. */
 #define HF_METRICS_BYTE_ORDER 0x01020304
 #define HF_METRICS_BOOT_BYTES 40
@@ -90,6 +90,7 @@ struct hf_metrics_block {
     uint64_t reconnects;
     uint64_t suspensions;
     uint64_t sessions_lost;
+    uint64_t deadlock_searches_cut;
     struct hf_metrics_histogram round_trip;
     struct hf_metrics_entry entries[HF_METRICS_NAMES];
 };

@@ -26,18 +26,20 @@ static const struct {
             all.waited)
         COUNTER("losses",
                 "Grants that were lost, or whose release nothing confirmed.",
-                all.lost)
-            COUNTER("revocations", "Requests to release that were received.",
-                    all.revoked)
-                COUNTER("reconnects",
-                        "Connections to the engine after the first one.",
-                        reconnects)
-                    COUNTER("suspensions",
-                            "Connections to the engine that were lost.",
-                            suspensions)
-                        COUNTER("sessions_lost",
-                                "Sessions that ended and lost their tickets.",
-                                sessions_lost)
+                all.lost) COUNTER("revocations",
+                                  "Requests to release that were received.",
+                                  all.revoked)
+            COUNTER(
+                "reconnects", "Connections to the engine after the first one.",
+                reconnects) COUNTER("suspensions",
+                                    "Connections to the engine that were lost.",
+                                    suspensions)
+                COUNTER("sessions_lost",
+                        "Sessions that ended and lost their tickets.",
+                        sessions_lost)
+                    COUNTER("deadlock_searches_cut",
+                            "Looks for deadlocks that ended without a result.",
+                            deadlock_searches_cut)
 #undef COUNTER
 };
 

@@ -152,6 +152,7 @@ bool hf_metrics_sum_add(struct hf_metrics_sum *sum,
     add(&sum->reconnects, block->reconnects);
     add(&sum->suspensions, block->suspensions);
     add(&sum->sessions_lost, block->sessions_lost);
+    add(&sum->deadlock_searches_cut, block->deadlock_searches_cut);
     add_histogram(&sum->round_trip, &block->round_trip);
     for (size_t i = 0; i < entries && i < used; i++)
         if (!add_entry(sum, &block->entries[i]))
@@ -209,6 +210,7 @@ void hf_metrics_sum_write(const struct hf_metrics_sum *sum,
     block->reconnects = sum->reconnects;
     block->suspensions = sum->suspensions;
     block->sessions_lost = sum->sessions_lost;
+    block->deadlock_searches_cut = sum->deadlock_searches_cut;
     write_histogram(&block->round_trip, &sum->round_trip);
     for (size_t i = 0; i < sum->count; i++) {
         struct hf_metrics_entry *entry = &block->entries[i];

@@ -30,6 +30,7 @@ struct hf_metrics_sum {
     uint64_t reconnects;
     uint64_t suspensions;
     uint64_t sessions_lost;
+    uint64_t deadlock_searches_cut;
     struct hf_histogram round_trip;
     struct hf_metrics_sum_name *names; /* in no order */
     size_t count;

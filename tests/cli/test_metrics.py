@@ -40,7 +40,7 @@ WORKER = os.environ["METRICS_WORKER"]
 WORKERS = 1000
 AT_ONCE = 6
 DEAD = 10000
-BYTES = 54120
+BYTES = 54128
 BUCKETS = 20
 # Without it the engine warns, because a restart would forget tickets.
 DURABLE = ("appendonly yes",)
@@ -192,6 +192,7 @@ class Scripted:
                              ("revocations_total", 0),
                              ("reconnects_total", 0),
                              ("sessions_lost_total", 0),
+                             ("deadlock_searches_cut_total", 0),
                              ("wait_seconds_count", 7),
                              ("hold_seconds_count", 7),
                              ("handoff_seconds_count", 2)):
@@ -636,9 +637,9 @@ def file_of_metrics(*entries, of=None):
     of = of or series(len(entries))
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
         boot = file.read(36)
-    body = (of + of + struct.pack("<64Q", len(entries), *[0] * 63) + bytes(24) +
+    body = (of + of + struct.pack("<64Q", len(entries), *[0] * 63) + bytes(32) +
             histogram() + b"".join(entries).ljust(64 * 816, b"\0"))
-    return (b"HFMETRIC" + struct.pack("<IIQ40s5Q", 1, 0x01020304, BYTES, boot,
+    return (b"HFMETRIC" + struct.pack("<IIQ40s5Q", 2, 0x01020304, BYTES, boot,
                                       1, 1, 1, 2, len(entries)) + body)
 
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "core/deadlock.h"
 #include "core/engine.h"
 
 #define TICKETS_MAX 64
@@ -24,6 +25,7 @@ struct hf_engine {
     bool silent;
     bool proofs_fail;
     bool lazy;
+    bool shows_too_many;
     unsigned replacements; /* holders to replace, see SCRIPTED_REPLACE_HOLDER */
     uint64_t sequence;
     struct hf_ticket tickets[TICKETS_MAX];
@@ -303,6 +305,25 @@ static void send_revoke(struct hf_engine *engine, struct hf_request *request)
         answer(engine, HF_EVENT_REVOKE_SENT, request);
 }
 
+/* Answer a list with more tickets than a search for a deadlock may read. */
+static void answer_too_many(struct hf_engine *engine,
+                            struct hf_request *request)
+{
+    static struct hf_ticket shown[HF_DEADLOCK_TICKETS_MAX + 1];
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+
+    for (size_t i = 0; i <= HF_DEADLOCK_TICKETS_MAX; i++)
+        shown[i] = (struct hf_ticket){.sequence = i + 1,
+                                      .kind = HF_TICKET_MUTEX,
+                                      .weight = 1,
+                                      .payload = ""};
+    event.as.answer.request = request;
+    event.as.answer.snapshot =
+        (struct hf_snapshot){shown, HF_DEADLOCK_TICKETS_MAX + 1, 0};
+    event.as.answer.text = "";
+    engine->host.event(engine->host.host, &event);
+}
+
 static void execute(struct hf_engine *engine, struct hf_request *request)
 {
     switch (request->kind) {
@@ -310,7 +331,10 @@ static void execute(struct hf_engine *engine, struct hf_request *request)
         enqueue(engine, request);
         break;
     case HF_REQUEST_LIST:
-        answer(engine, HF_EVENT_LISTED, request);
+        if (engine->shows_too_many && request->detailed)
+            answer_too_many(engine, request);
+        else
+            answer(engine, HF_EVENT_LISTED, request);
         break;
     case HF_REQUEST_WATCH_QUEUE:
         watch_queue(engine, request);
@@ -461,6 +485,9 @@ static void execute_command(struct hf_engine *engine, char command)
         break;
     case SCRIPTED_LAZY:
         engine->lazy = true;
+        break;
+    case SCRIPTED_TOO_MANY:
+        engine->shows_too_many = true;
         break;
     case SCRIPTED_BLOCK:
         insert_ticket(engine, &other_client, HF_TICKET_MUTEX, "other", 0);

@@ -2,6 +2,7 @@
 /* What a client counts of its acquires and of its session, exactly
  * (src/host/client_metrics.c, grant_metrics.c, src/metrics). */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,25 @@ static void assert_counts(const struct hf_lock_stats *stats, uint64_t acquired,
     assert_int_equal(stats->lost, lost);
     assert_int_equal(stats->revoked, revoked);
     assert_int_equal(stats->wait.count, acquired);
+}
+
+/* What hf_client_metrics_write() has written. */
+struct text {
+    char text[65536];
+    size_t bytes;
+    int calls;
+    bool stops;
+};
+
+static bool collect(void *arg, const char *text, size_t bytes)
+{
+    struct text *to = arg;
+
+    to->calls++;
+    assert_true(to->bytes + bytes < sizeof(to->text));
+    memcpy(to->text + to->bytes, text, bytes);
+    to->bytes += bytes;
+    return !to->stops;
 }
 
 /* Acquire and release ${lock}. */
@@ -613,6 +633,79 @@ static void connections_and_sessions_are_counted(void **state)
     close(f.pipe[1]);
 }
 
+static uint64_t searches_cut(const struct host_fixture *host)
+{
+    struct hf_client_stats *stats = stats_of(host);
+    uint64_t cut = stats->deadlock_searches_cut;
+
+    hf_client_stats_free(stats);
+    return cut;
+}
+
+static bool some_are_cut(void *arg)
+{
+    return searches_cut(arg) >= 2;
+}
+
+static void count_warning(void *arg, enum hf_log_level level, const char *line)
+{
+    atomic_uint *warnings = arg;
+
+    (void)level;
+    if (strstr(line, "look for a deadlock") != NULL)
+        atomic_fetch_add(warnings, 1);
+}
+
+/* C: whoever looks for a deadlock would have to read too much.  Each look
+ * counts, and the first one is logged. */
+static void looks_for_deadlocks_that_are_cut_are_counted(void **state)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_acquire_opts acquire = HF_ACQUIRE_OPTS_INIT;
+    struct scripted_fixture f = {.pipe = {-1, -1}};
+    atomic_uint warnings = 0;
+    struct outcome outcome;
+    struct hf_lock *held, *wanted;
+    struct hf_grant *grant;
+    char url[64], line[80];
+    static struct text text;
+
+    (void)state;
+    assert_int_equal(pipe2(f.pipe, O_CLOEXEC | O_NONBLOCK), 0);
+    (void)snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=60000",
+                   f.pipe[0]);
+    opts.metrics = HF_METRICS_COUNT;
+    opts.on_log = (struct hf_on_log){count_warning, &warnings, HF_LOG_WARNING};
+    host_open_with(&f.host, WAY_THREAD, url, &opts);
+    send_commands(&f, "cC");
+    held = host_open_lock(&f.host, "held");
+    wanted = host_open_lock(&f.host, "wanted");
+    acquire.owner = 7;
+    assert_int_equal(hf_lock_acquire(held, &acquire, &grant), HF_OK);
+    acquire.detect_deadlock = true;
+    host_acquire(&f.host, wanted, &acquire, &outcome);
+    host_wait_until(&f.host, some_are_cut, &f.host);
+    hf_op_cancel(outcome.op);
+    host_await(&outcome); /* it looks no more */
+    (void)snprintf(line, sizeof(line),
+                   "\nholdfast_client_deadlock_searches_cut_total %" PRIu64
+                   "\n",
+                   searches_cut(&f.host));
+    text = (struct text){.stops = false};
+    assert_int_equal(
+        hf_client_metrics_write(f.host.client,
+                                (struct hf_metrics_write){collect, &text}),
+        HF_OK);
+    assert_non_null(strstr(text.text, line));
+    assert_int_equal(host_give(&f.host, grant), HF_OK);
+    hf_lock_free(held);
+    hf_lock_free(wanted);
+    host_close(&f.host);
+    assert_int_equal(atomic_load(&warnings), 1);
+    close(f.pipe[0]);
+    close(f.pipe[1]);
+}
+
 /* -------------------------------------------------------- what is refused --
  */
 
@@ -701,24 +794,6 @@ a_descriptor_that_became_another_file_is_not_written_to(void **state)
     host_directory_remove(&locks);
 }
 
-struct text {
-    char text[65536];
-    size_t bytes;
-    int calls;
-    bool stops;
-};
-
-static bool collect(void *arg, const char *text, size_t bytes)
-{
-    struct text *to = arg;
-
-    to->calls++;
-    assert_true(to->bytes + bytes < sizeof(to->text));
-    memcpy(to->text + to->bytes, text, bytes);
-    to->bytes += bytes;
-    return !to->stops;
-}
-
 /* tests/cli/test_metrics.py has the text read by a parser of others. */
 static void the_text_ends_or_is_stopped(void **state)
 {
@@ -764,6 +839,7 @@ TEST_FILE(metrics)
         cmocka_unit_test(several_locks_have_an_event_each),
         cmocka_unit_test(elections_and_the_end_of_a_client_have_events),
         cmocka_unit_test(connections_and_sessions_are_counted),
+        cmocka_unit_test(looks_for_deadlocks_that_are_cut_are_counted),
         cmocka_unit_test(a_client_that_was_not_asked_counts_nothing),
         cmocka_unit_test(an_unknown_option_is_refused),
         cmocka_unit_test(
