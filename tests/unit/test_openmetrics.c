@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer of metrics: what may be in a label, and users that stop it.  And
- * which names are kept when there are too many. */
+/* The writer of metrics: what may be in a label, and users that stop it.
+ * Which names are kept when there are too many, and what a sum has.  And the
+ * file of a client. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "metrics/metrics_file.h"
 #include "metrics/metrics_sum.h"
 #include "metrics/openmetrics.h"
 
@@ -293,6 +301,167 @@ static void a_bound_is_in_its_bucket(void **state)
     }
 }
 
+/* ------------------------------------------------------------- the file -- */
+
+struct file_fixture {
+    char directory[64];
+    struct hf_metrics_file file;
+    struct hf_error error;
+    struct hf_metrics_block *read;
+};
+
+static void make_directory(struct file_fixture *f)
+{
+    (void)snprintf(f->directory, sizeof(f->directory),
+                   "/tmp/holdfast-metrics-XXXXXX");
+    assert_non_null(mkdtemp(f->directory));
+    f->read = malloc(sizeof(*f->read));
+    assert_non_null(f->read);
+}
+
+static size_t count_files(const struct file_fixture *f)
+{
+    DIR *directory = opendir(f->directory);
+    size_t count = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count - 2; /* . and .. */
+}
+
+static void remove_directory(struct file_fixture *f)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof(command), "rm -r %s", f->directory);
+    assert_int_equal(system(command), 0);
+    free(f->read);
+}
+
+static void make_file(struct file_fixture *f)
+{
+    make_directory(f);
+    assert_int_equal(hf_metrics_file_create(&f->file, f->directory, &f->error),
+                     HF_OK);
+}
+
+static void read_back(struct file_fixture *f, int fd)
+{
+    assert_int_equal(pread(fd, f->read, sizeof(*f->read), 0),
+                     (ssize_t)sizeof(*f->read));
+}
+
+static void take_name(struct file_fixture *f, size_t index, const char *text)
+{
+    char unused[HF_METRICS_NAME_BYTES];
+    const struct hf_metrics_name_ref name = {hf_metrics_name_id(text, unused),
+                                             text, index};
+
+    hf_metrics_file_take(&f->file, index, &name);
+    f->file.block->entries[index].weight++;
+}
+
+static void a_file_that_was_truncated_has_all_again(void **state)
+{
+    struct file_fixture f;
+
+    (void)state;
+    make_file(&f);
+    take_name(&f, 0, "a");
+    take_name(&f, 1, "b");
+    assert_int_equal(hf_metrics_file_write(&f.file, &f.error), HF_OK);
+    assert_int_equal(ftruncate(f.file.fd, 0), 0);
+    take_name(&f, 1, "b");
+    f.file.block->header.sequence++; /* a write before ended in the middle */
+    assert_int_equal(hf_metrics_file_write(&f.file, &f.error), HF_OK);
+    read_back(&f, f.file.fd);
+    assert_string_equal(f.read->entries[0].name, "a");
+    assert_int_equal(f.read->entries[1].weight, 2);
+    assert_int_equal(f.read->header.sequence % 2, 0);
+    assert_int_equal(f.file.renamed, 0);
+    hf_metrics_file_close(&f.file);
+    remove_directory(&f);
+}
+
+/* The 22nd word, behind the name of the program, which has no blank here. */
+static uint64_t started(void)
+{
+    FILE *file = fopen("/proc/self/stat", "r");
+    unsigned long long ticks = 0;
+
+    assert_non_null(file);
+    assert_int_equal(
+        fscanf(file,
+               "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+               "%*s %*s %*s %*s %*s %*s %llu",
+               &ticks),
+        1);
+    (void)fclose(file);
+    return ticks;
+}
+
+static void a_file_says_whose_it_is_and_when_it_was_closed(void **state)
+{
+    struct file_fixture f;
+    int fd;
+
+    (void)state;
+    make_file(&f);
+    fd = dup(f.file.fd);
+    assert_true(fd >= 0);
+    read_back(&f, fd);
+    assert_int_equal(f.read->header.pid, getpid());
+    assert_int_equal(f.read->header.started, started());
+    assert_int_equal(f.read->header.closed, 0);
+    hf_metrics_file_close(&f.file);
+    read_back(&f, fd);
+    assert_int_equal(f.read->header.closed, 1);
+    close(fd);
+    remove_directory(&f);
+}
+
+/* Where a write would kill the process, nothing is written; that is said
+ * once. */
+static void a_limit_of_files_kills_nobody(void **state)
+{
+    struct rlimit limit, small;
+    struct file_fixture f;
+
+    (void)state;
+    make_file(&f);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = limit;
+    small.rlim_cur = 1000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    take_name(&f, 0, "a");
+    assert_int_equal(hf_metrics_file_write(&f.file, &f.error), HF_EFULL);
+    assert_int_equal(hf_metrics_file_write(&f.file, &f.error), HF_OK);
+    hf_metrics_file_close(&f.file);
+    assert_int_equal(hf_metrics_file_create(&f.file, f.directory, &f.error),
+                     HF_EFULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(count_files(&f), 1); /* nothing of the second one */
+    remove_directory(&f);
+}
+
+static void a_directory_of_all_must_be_sticky(void **state)
+{
+    struct file_fixture f;
+
+    (void)state;
+    make_directory(&f);
+    assert_int_equal(chmod(f.directory, 0777), 0);
+    assert_int_equal(hf_metrics_file_create(&f.file, f.directory, &f.error),
+                     HF_EDIR);
+    assert_int_equal(chmod(f.directory, 01777), 0);
+    assert_int_equal(hf_metrics_file_create(&f.file, f.directory, &f.error),
+                     HF_OK);
+    hf_metrics_file_close(&f.file);
+    remove_directory(&f);
+}
+
 TEST_FILE(openmetrics)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +475,10 @@ TEST_FILE(openmetrics)
         cmocka_unit_test(no_number_is_greater_than_a_sum_may_be),
         cmocka_unit_test(a_name_that_no_client_writes_is_none),
         cmocka_unit_test(a_bound_is_in_its_bucket),
+        cmocka_unit_test(a_file_that_was_truncated_has_all_again),
+        cmocka_unit_test(a_file_says_whose_it_is_and_when_it_was_closed),
+        cmocka_unit_test(a_limit_of_files_kills_nobody),
+        cmocka_unit_test(a_directory_of_all_must_be_sticky),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
