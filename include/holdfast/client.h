@@ -124,10 +124,12 @@ struct hf_reconnect {
      * retry, after ${retries} of them and ${elapsed_ms} since the first try
      * failed?  It may change ${pause_ms}, which is .pause_ms.
      *   Thread    whichever the engine runs on, with locks of the library held:
-     *             it must not call the library and must not block.  While it
-     *             runs, every call on the client waits, no lease is renewed,
-     *             and a loss is shown by nothing but safe-until, which
-     *             passes. */
+     *             the answer decides the next step of the engine, so nothing
+     *             goes on without it.  It must not call the library and must
+     *             not block: one that depends on something slow reads a
+     *             variable that another thread sets.  While it runs, every call
+     *             on the client waits, no lease is renewed, and a loss is shown
+     *             by nothing but safe-until, which passes. */
     bool (*fn)(void *arg, uint32_t retries, uint64_t elapsed_ms,
                uint64_t *pause_ms);
     void *arg; /* valid until hf_client_close() has returned */
@@ -170,9 +172,9 @@ enum hf_metrics_flag {
 /* What a lock called ${name} is called in metrics: ${name}, or a name that
  * several locks share; at most 255 bytes of it are kept.  NULL: it counts among
  * the others, and so does what is no UTF-8 or has control characters.  Called
- * once for each handle of a lock, when it is opened, with locks of the library
- * held: it must not call the library and must not block, as .fn of struct
- * hf_reconnect.  The text is copied when it has returned. */
+ * once for each handle of a lock, by the call that opens it, with no lock of
+ * the library held: while it blocks, that call alone waits.  The text is copied
+ * when it has returned. */
 struct hf_metrics_name {
     const char *(*fn)(void *arg, const char *name);
     void *arg; /* valid until hf_client_close() has returned */
@@ -204,12 +206,13 @@ struct hf_lock_event {
 };
 
 /* Called with each event that metrics count of locks: each acquire that is
- * granted or fails, each release, loss and request to release, none left out
- * and in their order.  Unlike other callbacks it runs on the thread on which it
- * happens, one call at a time, with locks of the library held: it must not call
- * the library and must not block, as .fn of struct hf_reconnect.  ${event} is
- * valid until it returns.  It is not called after the last callback of
- * hf_client_close(), and costs nothing where it is not set. */
+ * granted or fails, each release, loss and request to release, in their order,
+ * one call at a time.  It is a callback like the others, so it comes a moment
+ * after what it is about, which other calls and callbacks may show before, and
+ * while it blocks up to 65,536 events wait; what finds no room is left out, and
+ * the log says how many.  ${event} is valid until it returns.  It is not called
+ * after the last callback of hf_client_close(), and costs nothing where it is
+ * not set. */
 struct hf_on_event {
     void (*fn)(void *arg, const struct hf_lock_event *event);
     void *arg; /* valid until hf_client_close() has returned */

@@ -44,9 +44,9 @@
  *            hf_grant_loss_fd(), hf_grant_check() and safe-until.  On a
  *            borrowed uv loop it blocks the loop: then no lease is renewed, and
  *            only calls on other threads notice a loss, and safe-until, which
- *            passes.  A few functions of the user are no callbacks, because
- *            locks of the library are held while they run: their entries say
- *            so.
+ *            passes.  Two kinds of functions are no callbacks, because locks
+ *            of the library are held while they run: .fn of struct
+ *            hf_reconnect, and those of struct hf_allocator.
  * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
  *            clock decides anything; what is called _utc_ms is for people.

@@ -38,7 +38,7 @@ hf_status hf_client_metrics_open(struct hf_client *client,
 
     metrics->file.fd = -1;
     metrics->name = opts->metrics_name;
-    metrics->on_event = opts->on_event;
+    hf_lock_events_init(&metrics->events, &client->monitor, opts->on_event);
     if (dir != NULL &&
         hf_metrics_file_create(&metrics->file, dir, &why) != HF_OK)
         hf_log_write(&client->monitor.log, HF_LOG_WARNING,
@@ -52,7 +52,7 @@ hf_status hf_client_metrics_open(struct hf_client *client,
 
 void hf_client_metrics_close(struct hf_client *client)
 {
-    client->metrics.on_event.fn = NULL;
+    hf_lock_events_close(&client->metrics.events);
     hf_metrics_file_close(&client->metrics.file);
 }
 

@@ -10,6 +10,7 @@
 #define HF_HOST_CLIENT_METRICS_H
 
 #include "core/engine.h"
+#include "host/lock_events.h"
 #include "metrics/metrics_file.h"
 
 struct hf_client;
@@ -17,8 +18,8 @@ struct hf_client;
 struct hf_client_metrics {
     struct hf_metrics_file file; /* .block is NULL: nothing is counted */
     struct hf_metrics_name name; /* the user's */
-    struct hf_on_event on_event; /* the user's; .fn is NULL: none */
-    bool connected;              /* there was a connection */
+    struct hf_lock_events events;
+    bool connected; /* there was a connection */
     /* The request whose answer is timed, one at a time as BSD's TCP does it
      * (t_rtttime); NULL: none.  It is only compared. */
     const struct hf_request *timed;
@@ -31,13 +32,14 @@ hf_status hf_client_metrics_open(struct hf_client *client,
                                  const struct hf_client_opts *opts,
                                  struct hf_error *error);
 
-/* Count and report nothing from now on.  Idempotent. */
+/* Count and report nothing from now on, after what waits to be reported.
+ * Releases the lock meanwhile.  Idempotent. */
 void hf_client_metrics_close(struct hf_client *client);
 
 bool hf_client_metrics_on(const struct hf_client *client);
 
 /* Set ${ref} to the name in metrics of a lock called ${name}, which is written
- * to ${text}. */
+ * to ${text}.  Calls the user, so it is for where no lock is held. */
 void hf_client_metrics_name(const struct hf_client *client, const char *name,
                             char text[HF_METRICS_NAME_BYTES],
                             struct hf_metrics_name_ref *ref);

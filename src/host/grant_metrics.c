@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each event of a grant is counted for all, and for the name of each of its
- * locks; and then the user's function is called with it.
+ * locks; and then it waits for the user's function to be called with it.
  */
 #include "host/grant_metrics.h"
 
@@ -22,7 +22,7 @@ static bool is_measured(const struct hf_grant *grant)
 
     return grant->lock->kind != HF_TICKET_PARTICIPANT &&
            (hf_client_metrics_on(client) ||
-            client->metrics.on_event.fn != NULL);
+            client->metrics.events.on_event.fn != NULL);
 }
 
 static void add(struct hf_metrics_series *series,
@@ -80,13 +80,11 @@ static void count(struct hf_grant *grant, const struct addition *addition)
     hf_client_metrics_keep(grant->client);
 }
 
-/* Call the user's function with ${event}, for each lock of ${grant}. */
+/* Have the user's function called with ${event}, for each lock of ${grant}. */
 static void report(struct hf_grant *grant, struct hf_lock_event event)
 {
-    const struct hf_on_event *on_event = &grant->client->metrics.on_event;
+    struct hf_lock_events *events = &grant->client->metrics.events;
 
-    if (on_event->fn == NULL)
-        return;
     event.count = grant->item_count;
     for (size_t i = 0; i < grant->item_count; i++) {
         event.index = i;
@@ -94,7 +92,7 @@ static void report(struct hf_grant *grant, struct hf_lock_event event)
         event.token = event.kind == HF_LOCK_EVENT_FAILED
                           ? 0
                           : grant->items[i].acquisition->token;
-        on_event->fn(on_event->arg, &event);
+        hf_lock_events_add(events, &event);
     }
 }
 

@@ -80,11 +80,15 @@ struct hf_metrics_name_ref *hf_lock_metrics_name(struct hf_lock *lock)
                     (rest != 0 ? sizeof(uint64_t) - rest : 0));
 }
 
+/* Ask the user for it.  Without the lock, because that may wait; only the
+ * caller knows the lock so far. */
 static void set_metrics_name(struct hf_lock *lock)
 {
     struct metrics_name *name = (void *)hf_lock_metrics_name(lock);
 
-    hf_client_metrics_name(lock->client, lock->name, name->text, &name->ref);
+    if (hf_client_metrics_on(lock->client))
+        hf_client_metrics_name(lock->client, lock->name, name->text,
+                               &name->ref);
 }
 
 /* The names of a semaphore's two queues are in the same allocation, and the
@@ -114,7 +118,8 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
     lock->client_cohort = NULL;
     lock->client = client;
     if (counts)
-        set_metrics_name(lock);
+        *hf_lock_metrics_name(lock) =
+            (struct hf_metrics_name_ref){.text = NULL};
     hf_monitor_reference(&client->monitor);
     return lock;
 }
@@ -137,6 +142,8 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
     if (status != HF_OK)
         hf_client_fail(client, call, &error);
     hf_monitor_leave(&client->monitor);
+    if (status == HF_OK)
+        set_metrics_name(*lock);
     return status;
 }
 

@@ -55,7 +55,8 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            struct hf_lock **lock);
 
 /* A lock with one reference for ${name}, which is canonical, with ${opts},
- * which were checked.  NULL if out of memory.  With the client's lock. */
+ * which were checked.  In metrics it counts among the others.  NULL if out of
+ * memory.  With the client's lock. */
 struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
                             const struct hf_lock_opts *opts);
 

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,9 @@
 #include "cmocka/runner.h"
 #include "host_fixture.h"
 #include "scripted_engine.h"
+
+/* The callback that blocks. */
+enum blocking { BLOCKS_LOG, BLOCKS_STATE, BLOCKS_EVENT };
 
 /* The session never ends by itself. */
 #define TIMEOUT_MS 600000
@@ -24,6 +28,7 @@
 
 struct blocked_fixture {
     struct host_fixture host;
+    enum blocking blocking;
     int pipe[2];
     struct hf_lock *lock;
     struct hf_grant *grant;
@@ -35,6 +40,7 @@ struct blocked_fixture {
     atomic_bool counted; /* a line says how many were lost */
     /* What the other thread has seen. */
     pthread_t observer;
+    hf_status cancelled;
     bool entered_in_time, shown_by_descriptor, shown_after_check;
     hf_status check;
     uint64_t safe_until_ms;
@@ -79,12 +85,28 @@ static void on_state(void *arg, enum hf_state state)
     block_once(arg);
 }
 
+static void on_event(void *arg, const struct hf_lock_event *event)
+{
+    (void)event;
+    block_once(arg);
+}
+
+static void ignore_end(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    if (result->grant != NULL &&
+        hf_grant_release_start(result->grant,
+                               (struct hf_done){NULL, NULL, NULL}) != HF_OK)
+        abort();
+}
+
 static void send_command(const struct blocked_fixture *f, char command)
 {
     assert_int_equal(write(f->pipe[1], &command, 1), 1);
 }
 
-static void fixture_open(struct blocked_fixture *f, enum way way, bool logs)
+static void fixture_open(struct blocked_fixture *f, enum way way,
+                         enum blocking blocking)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct outcome outcome;
@@ -96,10 +118,13 @@ static void fixture_open(struct blocked_fixture *f, enum way way, bool logs)
     assert_int_equal(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=%d", f->pipe[0],
              TIMEOUT_MS);
-    if (logs)
+    if (blocking == BLOCKS_LOG)
         opts.on_log = (struct hf_on_log){on_log, f, HF_LOG_INFO};
-    else
+    else if (blocking == BLOCKS_STATE)
         opts.on_state = (struct hf_on_state){on_state, f, NULL};
+    else
+        opts.on_event = (struct hf_on_event){on_event, f};
+    f->blocking = blocking;
     host_open_with(&f->host, way, url, &opts);
     f->lock = host_open_lock(&f->host, "nightly");
     host_acquire(&f->host, f->lock, NULL, &outcome);
@@ -128,14 +153,32 @@ static bool is_readable(int fd, int timeout_ms)
     return poll(&polled, 1, timeout_ms) == 1;
 }
 
-/* Suspend the session, of which a callback is notified that then blocks; end
- * the session, and look.  On a borrowed loop no thread polls while a callback
- * blocks it, so a call notices the loss. */
+/* Cause what a callback is called with that then blocks. */
+static void cause_callback(struct blocked_fixture *f)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_op *op;
+
+    if (f->blocking != BLOCKS_EVENT) {
+        send_command(f, SCRIPTED_SUSPEND);
+        return;
+    }
+    opts.wait_ms = HF_FOREVER;
+    f->cancelled = hf_lock_acquire_start(
+        f->lock, &opts, (struct hf_done){ignore_end, NULL, NULL}, &op);
+    if (f->cancelled != HF_OK)
+        return;
+    hf_op_cancel(op);
+    hf_op_free(op);
+}
+
+/* Cause the callback, end the session, and look.  On a borrowed loop no thread
+ * polls while a callback blocks it, so a call notices the loss. */
 static void *observe(void *arg)
 {
     struct blocked_fixture *f = arg;
 
-    send_command(f, SCRIPTED_SUSPEND);
+    cause_callback(f);
     f->entered_in_time = wait_for(&f->entered);
     send_command(f, SCRIPTED_LOSE);
     if (f->host.way != WAY_UV)
@@ -153,11 +196,11 @@ static bool is_observed(void *arg)
     return atomic_load(&((struct blocked_fixture *)arg)->observed);
 }
 
-static void a_loss_is_shown(enum way way, bool logs)
+static void a_loss_is_shown(enum way way, enum blocking blocking)
 {
     struct blocked_fixture f;
 
-    fixture_open(&f, way, logs);
+    fixture_open(&f, way, blocking);
     atomic_store(&f.armed, true);
     assert_int_equal(pthread_create(&f.observer, NULL, observe, &f), 0);
     host_wait_until(&f.host, is_observed, &f);
@@ -172,12 +215,17 @@ static void a_loss_is_shown(enum way way, bool logs)
 
 static void a_log_that_blocks_hides_no_loss(enum way way)
 {
-    a_loss_is_shown(way, true);
+    a_loss_is_shown(way, BLOCKS_LOG);
+}
+
+static void an_event_that_blocks_hides_no_loss(enum way way)
+{
+    a_loss_is_shown(way, BLOCKS_EVENT);
 }
 
 static void a_listener_that_blocks_hides_no_loss(enum way way)
 {
-    a_loss_is_shown(way, false);
+    a_loss_is_shown(way, BLOCKS_STATE);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -206,7 +254,7 @@ static void lines_beyond_the_bound_are_counted(enum way way)
     struct blocked_fixture f;
     int before;
 
-    fixture_open(&f, way, true);
+    fixture_open(&f, way, BLOCKS_LOG);
     before = atomic_load(&f.lines);
     atomic_store(&f.armed, true);
     assert_int_equal(pthread_create(&f.observer, NULL, log_too_much, &f), 0);
@@ -221,6 +269,7 @@ static void lines_beyond_the_bound_are_counted(enum way way)
 
 #define CASES(X)                                                               \
     X(a_log_that_blocks_hides_no_loss)                                         \
+    X(an_event_that_blocks_hides_no_loss)                                      \
     X(a_listener_that_blocks_hides_no_loss)                                    \
     X(lines_beyond_the_bound_are_counted)
 

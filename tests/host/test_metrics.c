@@ -385,7 +385,7 @@ static void a_program_says_what_a_lock_is_called(void **state)
 
 /* ---------------------------------------------------------- the events -- */
 
-/* The events of a client, whose lock is held when they are written. */
+/* The events of a client, which are reported in one callback at a time. */
 struct events {
     _Atomic unsigned count;
     struct hf_lock_event of[16];
@@ -453,7 +453,7 @@ static bool is_last_revoked(void *arg)
     struct events *events = arg;
     unsigned count = atomic_load(&events->count);
 
-    return events->of[count - 1].kind == HF_LOCK_EVENT_REVOKED;
+    return count > 0 && events->of[count - 1].kind == HF_LOCK_EVENT_REVOKED;
 }
 
 static bool is_last_lost(void *arg)
@@ -461,7 +461,17 @@ static bool is_last_lost(void *arg)
     struct events *events = arg;
     unsigned count = atomic_load(&events->count);
 
-    return events->of[count - 1].kind == HF_LOCK_EVENT_LOST;
+    return count > 0 && events->of[count - 1].kind == HF_LOCK_EVENT_LOST;
+}
+
+static bool has_two(void *arg)
+{
+    return atomic_load(&((struct events *)arg)->count) >= 2;
+}
+
+static bool has_four(void *arg)
+{
+    return atomic_load(&((struct events *)arg)->count) >= 4;
 }
 
 /* A grant of ${ours} that is asked to be released, and lost. */
@@ -536,6 +546,7 @@ static void several_locks_have_an_event_each(void **state)
     locks[0] = host_open_lock(&f.ours, "a");
     locks[1] = host_open_lock(&f.ours, "b");
     assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_OK);
+    wait_until(has_two, &events);
     assert_int_equal(atomic_load(&events.count), 2);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(events.of[i].kind, HF_LOCK_EVENT_ACQUIRED);
@@ -546,7 +557,7 @@ static void several_locks_have_an_event_each(void **state)
                          hf_grant_token_of(grant, locks[i]));
     }
     assert_int_equal(hf_grant_release(grant), HF_OK);
-    assert_int_equal(atomic_load(&events.count), 4);
+    wait_until(has_four, &events);
     hf_lock_free(locks[0]);
     hf_lock_free(locks[1]);
     fixture_close(&f);
@@ -569,9 +580,10 @@ static void elections_and_the_end_of_a_client_have_events(void **state)
     assert_int_equal(hf_election_campaign_start(election), HF_OK);
     assert_int_equal(hf_election_wait(election, 10000), HF_OK);
     token = hf_election_token(election);
+    assert_int_equal(hf_election_resign(election), HF_OK);
+    wait_until(has_two, &events);
     assert_event(&events, 0, HF_LOCK_EVENT_ACQUIRED, HF_OK, false, true);
     assert_int_equal(events.of[0].token, token);
-    assert_int_equal(hf_election_resign(election), HF_OK);
     assert_event(&events, 1, HF_LOCK_EVENT_RELEASED, HF_OK, false, true);
     hf_election_free(election);
     lock = host_open_lock(&f.ours, "a");
