@@ -86,7 +86,8 @@ static void set_why_of_handshake(struct hf_connection *connection)
 
 /* What errors of the system mean for a socket file.  A server that stops
  * removes the file, and systemd its directory, so a missing one is no mistake
- * of the URL: both come with the server.  Every other error, and every error of
+ * of the URL: both come with the server.  It makes the file before it sets the
+ * rights of it, so these may come, too.  Every other error, and every error of
  * an address, may pass, and is reported in the words of the system. */
 static const struct hf_connection_cause socket_file_causes[] = {
     {"ENOENT", ENOENT, HF_EUNREACHABLE,
@@ -104,7 +105,7 @@ static const struct hf_connection_cause socket_file_causes[] = {
     {"EPROTOTYPE", EPROTOTYPE, HF_EURL,
      "the socket file is not of a stream socket; expected the path of the "
      "server's; see its configuration"},
-    {"EACCES", EACCES, HF_EDENIED,
+    {"EACCES", EACCES, HF_EUNREACHABLE,
      "the socket file may not be used: permission denied; expected "
      "write permission on it, and search permission on its path"},
 };

@@ -31,10 +31,24 @@ USAGE, UNAVAILABLE, DENIED = 64, 69, 77
 WAITED = "see that it runs and that the URL is right"
 
 
+# Another user, whom the rights of a file concern.
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
 class Case(unittest.TestCase):
+    user = []  # the command that the tool is run by
+
+    def be_nobody(self):
+        if os.getuid() != 0 or subprocess.run(
+                [*NOBODY, HOLDFAST, "--version"],
+                capture_output=True).returncode != 0:
+            self.skipTest("another user cannot run the tool here")
+        self.user = NOBODY
+
     def tool(self, url):
         process = machine.popen(
-            [HOLDFAST, "run", "-v", "-c", url, "causes", "--", "echo", "held"],
+            [*self.user, HOLDFAST, "run", "-v", "-c", url, "causes", "--",
+             "echo", "held"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
@@ -85,6 +99,15 @@ class Redis(Case):
         self.assertTrue(os.path.exists(server.socket))
         self.assert_waits("redis:%s" % server.socket, "connection refused",
                           server.start)
+
+    def test_a_socket_file_that_gets_its_rights_late_is_waited_for(self):
+        """A server makes the file before it sets the rights of it."""
+        server = self.started()
+        self.be_nobody()
+        os.chmod(server.directory, 0o755)
+        os.chmod(server.socket, 0o700)
+        self.assert_waits("redis:%s" % server.socket, "permission denied",
+                          lambda: os.chmod(server.socket, 0o777))
 
     def test_a_directory_that_comes_with_the_server_is_waited_for(self):
         """systemd removes that of RuntimeDirectory= while a unit is stopped."""
@@ -180,6 +203,17 @@ class PostgreSql(Case):
         url = self.server.url(self.database())
         self.server.stop()
         self.assert_waits(url, "No such file or directory", self.server.start)
+
+    def test_a_socket_file_that_gets_its_rights_late_is_waited_for(self):
+        url = self.server.url(self.database())
+        self.be_nobody()
+        file = os.path.join(self.server.directory,
+                            ".s.PGSQL.%d" % self.server.port)
+        before = os.stat(file).st_mode & 0o777
+        self.addCleanup(os.chmod, file, before)
+        os.chmod(file, 0o700)
+        self.assert_waits(url, "Permission denied",
+                          lambda: os.chmod(file, before))
 
     def test_a_server_without_room_is_waited_for(self):
         url = self.server.url(self.database())

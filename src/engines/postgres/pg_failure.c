@@ -156,12 +156,12 @@ static const struct libpq_failure {
     {"alert certificate", HF_EDENIED,
      "; expected a certificate in sslcert= that the server accepts"},
     /* A server that stops removes its socket file, and systemd the directory:
-     * both come with the server. */
+     * both come with the server, and then the rights of the file. */
     {"No such file or directory", HF_EUNREACHABLE,
      "; expected the directory of the server's socket as host="},
     {"Not a directory", HF_EURL,
      "; expected the directory of the server's socket as host="},
-    {"Permission denied", HF_EDENIED,
+    {"Permission denied", HF_EUNREACHABLE,
      "; expected write permission on the socket file, and search permission on "
      "its path"},
     {"certificate verify failed", HF_EDENIED,
