@@ -31,8 +31,10 @@ These workloads have no deadlock:
 import asyncio
 import os
 import random
+import re
 import sys
 import unittest
+import urllib.parse
 
 import real_engines
 from deadlock_workloads import (ByTurns, Deadlock, FreePermit, Ordered, Script,
@@ -40,6 +42,7 @@ from deadlock_workloads import (ByTurns, Deadlock, FreePermit, Ordered, Script,
 from owners import Owners, Pool
 
 import testing
+from redis_server import Client
 
 OWNERS, THREADS, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:4])
 ENGINE = sys.argv[4]
@@ -85,6 +88,43 @@ class Deadlocks(unittest.TestCase):
             async with Pool(self.url, owners, HOLDFAST, THREADS) as pool:
                 await many_owners(pool, MANY)
         asyncio.run(run())
+
+    @testing.when(ENGINE == "redis")
+    def test_what_looks_cost(self):
+        """An owner for whose lock nobody waits lists the queue of that, and its
+        own; one that holds nothing makes no request."""
+        async def run():
+            owners = [Owners([OWNERS, self.url]) for _ in range(3)]
+            async with Pool(self.url, owners, HOLDFAST, THREADS):
+                await looks(*(one.owner() for one in owners))
+
+        async def looks(holder, bare, other):
+            held = await holder.hold("cost/x:m")
+            mine = await other.hold("cost/y:m")
+            with Client(urllib.parse.urlsplit(self.url).port) as client:
+                client.ask("MONITOR")
+                first = bare.acquire("cost/x:m", detects=True)
+                await first.queued()
+                second = other.acquire("cost/x:m", detects=True)
+                await second.queued()
+                lists = await asyncio.to_thread(read_lists, client, 4)
+            self.assertEqual(lists, ["cost/y", "cost/x"] * 2)
+            for wait in first, second:
+                wait.cancel()
+                await wait.end()
+            for grant in held, mine:
+                await grant.release()
+        asyncio.run(run())
+
+
+def read_lists(client, count):
+    """The next queues that are listed on the server of client, which shows
+    them by MONITOR."""
+    found = []
+    while len(found) < count:
+        found += re.findall(r'"evalsha" .*"list" "([^"]*)"',
+                            client.file.readline().decode(), re.IGNORECASE)
+    return found
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ enum {
     SCRIPTED_PROOFS_FAIL = 'd', /* refuse to prove the session */
     SCRIPTED_LAZY = 'z',        /* later sessions are lazy */
     SCRIPTED_TOO_MANY = 'C',    /* show more tickets to people, and to who looks
-                                for    a deadlock, than the latter reads */
+                                for a deadlock, than the latter reads */
     SCRIPTED_BLOCK =
         'b', /* add another client's ticket at the head of the queue */
     SCRIPTED_UNBLOCK = 'u', /* remove that ticket */
