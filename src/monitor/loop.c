@@ -105,7 +105,8 @@ uv_loop_t *hf_loop_get(struct hf_loop *loop)
 }
 
 /* One question about two descriptors: can the timer be added to the set that
- * the loop watches?  It cannot, because it is there. */
+ * the loop watches?  It cannot, because it is there.  Other failures than those
+ * of wrong descriptors say nothing. */
 bool hf_loop_is_intact(const struct hf_loop *loop)
 {
     struct epoll_event event = {.events = 0};
@@ -115,7 +116,7 @@ bool hf_loop_is_intact(const struct hf_loop *loop)
         return true;
     set = uv_backend_fd(&loop->uv);
     if (epoll_ctl(set, EPOLL_CTL_ADD, loop->timer_fd, &event) < 0)
-        return errno == EEXIST;
+        return errno != EBADF && errno != EINVAL && errno != EPERM;
     (void)epoll_ctl(set, EPOLL_CTL_DEL, loop->timer_fd, NULL);
     return false;
 }

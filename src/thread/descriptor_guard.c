@@ -36,13 +36,15 @@ bool hf_descriptor_guard_open(struct hf_descriptor_guard *guard)
     return true;
 }
 
-/* Both ends have one inode. */
+/* Both ends have one inode.  A question that the kernel cannot answer says
+ * nothing about the descriptor. */
 bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard)
 {
     struct stat stat;
 
-    return fstat(guard->ends[0], &stat) == 0 && stat.st_ino == guard->inode &&
-           stat.st_dev == guard->device;
+    if (fstat(guard->ends[0], &stat) < 0)
+        return errno != EBADF;
+    return stat.st_ino == guard->inode && stat.st_dev == guard->device;
 }
 
 void hf_descriptor_guard_close(const struct hf_descriptor_guard *guard)
