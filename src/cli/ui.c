@@ -70,11 +70,12 @@ static bool write_stderr(const char *text, size_t bytes)
 /* Write ${text} as a line of the log that the user has chosen. */
 static bool write_line(enum hf_log_level level, const char *text)
 {
-    char line[2 * HF_LINE_BYTES + HF_LOG_JSON_BYTES];
+    static const struct hf_log_origin nowhere; /* the library's lines know it */
+    char line[(size_t)2 * HF_LINE_BYTES + HF_LOG_JSON_BYTES];
     size_t bytes;
 
     if (hf_log_is_json())
-        bytes = hf_log_format_json(line, sizeof line, level, text);
+        bytes = hf_log_format_json(line, sizeof line, level, &nowhere, text);
     else
         bytes = (size_t)snprintf(line, sizeof line, "holdfast: %s\n", text);
     return write_stderr(line, bytes);

@@ -457,6 +457,14 @@ struct hf_engine_session {
     const struct hf_zk_url_config *config;
 };
 
+/* Where a client is, for its log: what the tools of the service call its
+ * session, and the server that it is connected to, as host:port.  "": none, or
+ * not known. */
+struct hf_origin {
+    char session[40];
+    char server[272];
+};
+
 /* The functions of an engine. */
 struct hf_engine_ops {
     unsigned abi;       /* HF_ENGINE_ABI; a module of another is refused */
@@ -481,6 +489,9 @@ struct hf_engine_ops {
                       const struct hf_ticket_id *ticket, int *fd);
     /* The URL without options and secrets: "file:/run/holdfast". */
     const char *(*describe)(const struct hf_engine *engine);
+    /* Set ${origin}, which is empty.  Asked when CONNECTED is reported.  NULL:
+     * the engine has neither sessions nor servers. */
+    void (*origin)(const struct hf_engine *engine, struct hf_origin *origin);
     /* Of an engine of ZooKeeper; others have NULL for both.  Set ${session} to
      * its session. */
     void (*session)(struct hf_engine *engine,

@@ -28,6 +28,16 @@
 #include "host/opts_compat.h"
 #include "host/queue_op.h"
 
+/* Have the lines of the log say where the client is from now on. */
+static void set_origin(struct hf_client *client)
+{
+    struct hf_origin origin = {.session = ""};
+
+    if (client->ops->origin != NULL && client->engine != NULL)
+        client->ops->origin(client->engine, &origin);
+    hf_log_set_origin(&client->monitor.log, origin.session, origin.server);
+}
+
 /* The .event of the host: an event of the engine goes to the core, with the
  * lock.  What a user wants of it is copied first, because the event owns
  * it. */
@@ -37,6 +47,8 @@ static void host_event(void *host, struct hf_event *event)
     struct hf_client *client = monitor->owner;
 
     hf_client_engine_sent(event);
+    if (event->kind == HF_EVENT_CONNECTED)
+        set_origin(client);
     hf_queue_op_save_list(event);
     hf_names_save(event);
     hf_examination_save(event);

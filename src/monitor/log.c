@@ -21,6 +21,16 @@ void hf_log_init(struct hf_log *log, struct hf_on_log on_log, bool waits,
     log->end = &log->first;
 }
 
+void hf_log_set_origin(struct hf_log *log, const char *session,
+                       const char *server)
+{
+    (void)snprintf(log->origin.session, sizeof(log->origin.session), "%s",
+                   session);
+    (void)snprintf(log->origin.server, sizeof(log->origin.server), "%s",
+                   server);
+    hf_utf8_make_printable(log->origin.server, false);
+}
+
 /* Append ${text}.  False if there is no room or no memory for it. */
 static bool append(struct hf_log *log, enum hf_log_level level,
                    const char *text)
@@ -67,7 +77,8 @@ bool hf_log_take(struct hf_log *log, struct hf_log_lines *taken)
 {
     if (log->count == 0 && log->lost == 0)
         return false;
-    *taken = (struct hf_log_lines){log->on_log, log->first, log->lost};
+    *taken = (struct hf_log_lines){log->origin, log->on_log, log->first,
+                                   log->lost, log->waits};
     log->first = NULL;
     log->end = &log->first;
     log->count = 0;
@@ -96,14 +107,15 @@ void hf_log_format_lost(unsigned lost, char text[HF_LOG_BYTES])
 void hf_log_emit(struct hf_log_lines *taken)
 {
     const struct hf_on_log *on_log = &taken->on_log;
+    void *arg = taken->waits ? on_log->arg : &taken->origin;
     char text[HF_LOG_BYTES];
 
     for (const struct hf_log_line *line = taken->first; line != NULL;
          line = line->next)
-        on_log->fn(on_log->arg, line->level, line->text);
+        on_log->fn(arg, line->level, line->text);
     if (taken->lost > 0) {
         hf_log_format_lost(taken->lost, text);
-        on_log->fn(on_log->arg, HF_LOG_WARNING, text);
+        on_log->fn(arg, HF_LOG_WARNING, text);
     }
     free_lines(taken->first);
 }

@@ -17,6 +17,12 @@
 #define HF_LOG_LINES 256
 #define HF_LOG_BYTES 512
 
+/* Where a client is, or was last, for people.  "": none, or not known. */
+struct hf_log_origin {
+    char session[40];
+    char server[272];
+};
+
 struct hf_log_line {
     struct hf_log_line *next;
     enum hf_log_level level;
@@ -28,25 +34,34 @@ struct hf_log_line {
 struct hf_log {
     /* Set once; .on_log.fn is NULL: the user wants no lines. */
     struct hf_on_log on_log;
-    bool waits;               /* .on_log.fn may wait */
-    void (*queue)(void *arg); /* have the lines emitted as a callback */
+    bool waits;                  /* .on_log.fn may wait: it is the user's */
+    struct hf_log_origin origin; /* of the lines that are not the user's */
+    void (*queue)(void *arg);    /* have the lines emitted as a callback */
     void *queue_arg;
     struct hf_log_line *first, **end;
     unsigned count; /* lines in the list */
     unsigned lost;  /* lines that found no room or no memory */
 };
 
-/* Lines that were taken out. */
+/* Lines that were taken out.  Unless .on_log.fn is the user's, it is called
+ * with &.origin as its argument (log_default.h). */
 struct hf_log_lines {
+    struct hf_log_origin origin;
     struct hf_on_log on_log;
     struct hf_log_line *first;
     unsigned lost;
+    bool waits; /* it is the user's */
 };
 
 /* Initialise ${log}.  ${queue} is called, with the lock, with each line of a
  * function that ${waits}. */
 void hf_log_init(struct hf_log *log, struct hf_on_log on_log, bool waits,
                  void (*queue)(void *arg), void *arg);
+
+/* The client has ${session} at ${server} from now on; "": none, or not known.
+ * Copied.  With the lock. */
+void hf_log_set_origin(struct hf_log *log, const char *session,
+                       const char *server);
 
 /* Write a line, if the user wants lines of ${level}.  With the lock. */
 void hf_log_write(struct hf_log *log, enum hf_log_level level,

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 
+import engines
 import harness
 from harness import waiting
 
@@ -188,6 +189,85 @@ class LogOfJson(harness.Case):
             self.environment["HOLDFAST_LOG"] = value
             err = self.run_tool("a", "--", "true")[2]
             self.assertIn("HOLDFAST_LOG is not as expected", err)
+
+
+class Origin:
+    """Each line of the library has the session, as the server calls it, and the
+    server."""
+
+    def lines_of(self, log):
+        """What it logs in one run, and the sessions that the server has
+        meanwhile."""
+        self.environment["HOLDFAST_LOG"] = log
+        holder = self.holder("-c", self.url(), name="a")
+        sessions = self.sessions()
+        err = self.finish(holder)[2]
+        return [line for line in err.splitlines() if "the session is " in line
+                or "is granted" in line], sessions
+
+    def test_fields_of_json(self):
+        lines, sessions = self.lines_of("debug,json")
+        self.assertGreater(len(lines), 2)
+        for line in map(json.loads, lines):
+            self.assertIn(line["session"], sessions)
+            self.assertEqual(line["server"],
+                             "127.0.0.1:%d" % self.server.port)
+
+    def test_words_of_a_text(self):
+        lines, sessions = self.lines_of("debug")
+        self.assertGreater(len(lines), 2)
+        for line in lines:
+            text, session, server = line.rsplit(" ", 2)
+            self.assertRegex(text, r"^holdfast\[\d+\]: ")
+            self.assertIn(session, ["session=" + one for one in sessions])
+            self.assertEqual(server, "server=127.0.0.1:%d" % self.server.port)
+
+
+class OnFiles(Origin, engines.File, harness.Case):
+    """It has neither."""
+
+    def sessions(self):
+        return []
+
+    def test_fields_of_json(self):
+        for line in map(json.loads, self.lines_of("debug,json")[0]):
+            self.assertEqual(set(line), {"time", "pid", "level", "text"})
+
+    def test_words_of_a_text(self):
+        for line in self.lines_of("debug")[0]:
+            self.assertNotIn("server=", line)
+
+
+class OnZooKeeper(Origin, engines.ZooKeeper, harness.Case):
+    def sessions(self):
+        from kazoo.client import KazooClient
+        client = KazooClient("127.0.0.1:%d" % self.server.port)
+        client.start(waiting.LIMIT_S)
+        owners = [client.get("/a/" + child)[1].ephemeralOwner
+                  for child in client.get_children("/a")]
+        client.stop()
+        client.close()
+        return ["0x%x" % owner for owner in owners]
+
+
+class OnRedis(Origin, engines.Redis, harness.Case):
+    def sessions(self):
+        """Each subscribes to a channel of its own."""
+        with self.server.client() as client:
+            channels = client.ask("PUBSUB", "CHANNELS")
+        return [re.sub(r".*[^0-9a-f]", "", channel)
+                for channel in channels]
+
+
+class OnPostgreSql(Origin, engines.PostgreSql, harness.Case):
+    def sessions(self):
+        import postgres
+        said = subprocess.run(
+            [os.path.join(postgres.programs(), "psql"), "-X", "-At", "-c",
+             "SELECT id FROM holdfast.session", "-d", self.url().split("?")[0]],
+            check=True, text=True, stdout=subprocess.PIPE,
+            timeout=waiting.LIMIT_S).stdout
+        return [line.replace("-", "") for line in said.split()]
 
 
 if __name__ == "__main__":

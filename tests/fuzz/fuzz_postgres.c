@@ -15,6 +15,7 @@ static const struct hf_engine_ops engine = {
     .request = hf_leased_engine_request,
     .unwatch = hf_leased_engine_forget,
     .describe = hf_leased_engine_describe,
+    .origin = hf_leased_engine_origin,
     .after_fork = hf_leased_engine_after_fork,
     .free = hf_leased_engine_free,
 };

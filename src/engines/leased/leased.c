@@ -141,6 +141,11 @@ void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
 
 /* --------------------------------------------------- called by the store -- */
 
+const char *hf_leased_session_name(const struct hf_leased *leased)
+{
+    return leased->session.name;
+}
+
 void hf_leased_up(struct hf_leased *leased, uint64_t server_ms, uint64_t now_ms)
 {
     leased->now_ms = now_ms;

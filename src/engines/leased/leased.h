@@ -97,6 +97,9 @@ uint64_t hf_leased_call_timeout_ms(uint64_t ttl_ms);
 void hf_leased_up(struct hf_leased *leased, uint64_t server_ms,
                   uint64_t now_ms);
 
+/* The name of the session, 32 hexadecimal digits, until it is lost. */
+const char *hf_leased_session_name(const struct hf_leased *leased);
+
 /* The server has sent something while the link is made: the attempt has its
  * time again.  Ignored at any other time. */
 void hf_leased_making_progress(struct hf_leased *leased, uint64_t now_ms);

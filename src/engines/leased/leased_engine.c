@@ -5,6 +5,7 @@
 #include "engines/leased/leased_engine.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "core/errno_text.h"
@@ -166,6 +167,16 @@ void hf_leased_engine_connect(struct hf_engine *engine)
 const char *hf_leased_engine_describe(const struct hf_engine *engine)
 {
     return engine->description;
+}
+
+void hf_leased_engine_origin(const struct hf_engine *engine,
+                             struct hf_origin *origin)
+{
+    (void)snprintf(origin->session, sizeof origin->session, "%s",
+                   hf_leased_session_name(engine->leased));
+    if (engine->ops.server != NULL)
+        engine->ops.server(engine->store, origin->server,
+                           sizeof origin->server);
 }
 
 void hf_leased_engine_after_fork(struct hf_engine *engine)

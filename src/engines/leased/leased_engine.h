@@ -70,6 +70,8 @@ void hf_leased_engine_forget(struct hf_engine *engine,
                              struct hf_request *watch);
 void hf_leased_engine_connect(struct hf_engine *engine);
 const char *hf_leased_engine_describe(const struct hf_engine *engine);
+void hf_leased_engine_origin(const struct hf_engine *engine,
+                             struct hf_origin *origin);
 void hf_leased_engine_after_fork(struct hf_engine *engine);
 void hf_leased_engine_free(struct hf_engine *engine);
 

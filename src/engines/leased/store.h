@@ -335,6 +335,9 @@ struct hf_store_ops {
 
     /* The rest is for leased_engine.h.  The leased client does not call it: */
 
+    /* Write the server of the link to the ${bytes} of ${text}, as host:port;
+     * leave it empty if there are several.  NULL: always several. */
+    void (*server)(const struct hf_store *store, char *text, size_t bytes);
     /* Send all calls that were made, in as few writes as possible. */
     void (*flush)(struct hf_store *store);
     /* When .tick wants to be called, by CLOCK_BOOTTIME in ms; HF_FOREVER: not

@@ -21,13 +21,12 @@ bool hf_pg_examine_send(PGconn *conn)
            PQpipelineSync(conn) == 1;
 }
 
-/* Write which server this is. */
-static void format_subject(const PGconn *conn, char subject[SUBJECT_BYTES])
+void hf_pg_server_format(const PGconn *conn, char *text, size_t bytes)
 {
     const char *host = PQhost(conn);
     const char *port = PQport(conn);
 
-    (void)snprintf(subject, SUBJECT_BYTES, "%.200s:%.16s",
+    (void)snprintf(text, bytes, "%.200s:%.16s",
                    host != NULL && host[0] != '\0' ? host : "localhost",
                    port != NULL ? port : "");
 }
@@ -141,7 +140,7 @@ void hf_pg_examine_begin(const struct hf_store *store,
 {
     char subject[SUBJECT_BYTES];
 
-    format_subject(store->conn, subject);
+    hf_pg_server_format(store->conn, subject, sizeof subject);
     add_connection(store, subject, list);
     add_others(store, subject, list);
     add_primaries(store, list);
@@ -159,7 +158,7 @@ void hf_pg_examine_add(const struct hf_store *store,
         list->failed = true;
         return;
     }
-    format_subject(store->conn, subject);
+    hf_pg_server_format(store->conn, subject, sizeof subject);
     add_row(list, subject, severity, copy);
     hf_free(copy);
 }

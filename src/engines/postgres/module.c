@@ -14,6 +14,7 @@ const struct hf_engine_ops hf_engine_module = {
     .unwatch = hf_leased_engine_forget,
     .connect = hf_leased_engine_connect,
     .describe = hf_leased_engine_describe,
+    .origin = hf_leased_engine_origin,
     .after_fork = hf_leased_engine_after_fork,
     .free = hf_leased_engine_free,
 };

@@ -240,6 +240,9 @@ bool hf_pg_answer_call(struct hf_store *store, struct hf_store_call *call,
 /* Send what an EXAMINE asks.  False as above. */
 bool hf_pg_examine_send(PGconn *conn);
 
+/* Write which server that is to the ${bytes} of ${text}, as host:port. */
+void hf_pg_server_format(const PGconn *conn, char *text, size_t bytes);
+
 /* Add to ${list} what the connection shows; and the finding ${text} of
  * sql/examine.sql. */
 void hf_pg_examine_begin(const struct hf_store *store,

@@ -239,11 +239,17 @@ static const char *store_awaited(const struct hf_store *store)
     }
 }
 
+static void store_server(const struct hf_store *store, char *text, size_t bytes)
+{
+    hf_pg_server_format(store->conn, text, bytes);
+}
+
 static const struct hf_store_ops ops = {
     .connect = hf_pg_connect,
     .disconnect = disconnect,
     .call = call,
     .awaited = store_awaited,
+    .server = store_server,
     .flush = flush,
     .wake_at_ms = hf_pg_successor_wake_at_ms,
     .tick = hf_pg_successor_tick,

@@ -18,6 +18,7 @@ hf_status hf_redis_open(const struct hf_url *url,
         .unwatch = hf_leased_engine_forget,                                    \
         .connect = hf_leased_engine_connect,                                   \
         .describe = hf_leased_engine_describe,                                 \
+        .origin = hf_leased_engine_origin,                                     \
         .after_fork = hf_leased_engine_after_fork,                             \
         .free = hf_leased_engine_free,                                         \
     }

@@ -118,11 +118,23 @@ static void store_free(struct hf_store *store)
     uv_close((uv_handle_t *)&store->later, on_closed);
 }
 
+/* Calls of a Redis Cluster are routed to several. */
+static void store_server(const struct hf_store *store, char *text, size_t bytes)
+{
+    char address[HF_REDIS_ADDRESS_BYTES];
+
+    if (store->clustered || store->default_node == NULL)
+        return;
+    hf_redis_config_address(&store->default_node->link->config, address);
+    (void)snprintf(text, bytes, "%.*s", (int)bytes - 1, address);
+}
+
 const struct hf_store_ops hf_redis_store_ops = {
     .connect = store_connect,
     .disconnect = store_disconnect,
     .call = store_call,
     .awaited = store_awaited,
+    .server = store_server,
     .flush = store_flush,
     .wake_at_ms = store_wake_at_ms,
     .tick = store_tick,

@@ -3,6 +3,10 @@
  * zookeeper_io/zk_io.c drives it, and requests go to zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "engines/zookeeper/examine_servers.h"
 #include "engines/zookeeper/zk_open.h"
 
@@ -41,6 +45,20 @@ static const char *describe(const struct hf_engine *engine)
     return engine->description;
 }
 
+/* As zkCli.sh and the four-letter words print it. */
+static void get_origin(const struct hf_engine *engine, struct hf_origin *origin)
+{
+    const struct hf_zk_session *session = hf_zk_session(engine->zk);
+    const struct hf_zk_server *server =
+        &session->config->servers[session->server];
+
+    (void)snprintf(origin->session, sizeof origin->session, "0x%" PRIx64,
+                   (uint64_t)session->id);
+    (void)snprintf(origin->server, sizeof origin->server,
+                   strchr(server->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+                   server->host, (unsigned)server->port);
+}
+
 /* For a handle of the ZooKeeper client on the session of the locks. */
 static void get_session(struct hf_engine *engine,
                         struct hf_engine_session *session)
@@ -69,9 +87,9 @@ static void after_fork(struct hf_engine *engine)
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
         .open = hf_engine_open, .request = submit, .unwatch = forget,          \
-        .connect = reconnect, .describe = describe, .session = get_session,    \
-        .ticket_path = ticket_path, .after_fork = after_fork,                  \
-        .free = hf_engine_free,                                                \
+        .connect = reconnect, .describe = describe, .origin = get_origin,      \
+        .session = get_session, .ticket_path = ticket_path,                    \
+        .after_fork = after_fork, .free = hf_engine_free,                      \
     }
 
 const struct hf_engine_ops hf_engine_zookeeper = OPS("zk");
