@@ -36,7 +36,7 @@ class Closed:
                 ["run", "--try", "held", "--", "true"],
                 ["run", "free", "--", "true"],
                 ["elect", "--restart", "never", "free", "--", "true"],
-                ["torture", "--for", "100ms", "--count", "2", "free"],
+                ["torture", "--for", "1s", "--count", "2", "free"],
                 ["--version"], ["verify", "/dev/null"]]
 
     def started_with(self, closed, *words):
