@@ -397,7 +397,7 @@ static bool waits_by(const struct hf_acquisition *a,
     ticket = waiting->tickets.current;
     *wait = (struct hf_deadlock_wait){
         .queue = waiting->queue,
-        .is_entry = waiting->entry_mutex,
+        .kind = waiting->entry_mutex ? HF_TICKET_LEASE : waiting->kind,
         .ticket = &ticket->id,
         .text =
             hf_ticket_description_text(ticket->description, waiting->payload),

@@ -33,7 +33,7 @@ static void write_lock(const struct hf_deadlock_wait *wait, char *name)
 {
     size_t bytes = strlen(wait->queue);
 
-    if (wait->is_entry)
+    if (wait->kind == HF_TICKET_LEASE)
         bytes -= strlen(HF_QUEUE_LOCKS);
     memcpy(name, wait->queue, bytes);
     name[bytes] = '\0';
@@ -115,7 +115,7 @@ static void look(struct hf_core *core, struct hf_deadlock_detection *detection)
         (detection->search = hf_alloc(sizeof *detection->search)) == NULL)
         return;
     write_lock(&wait, name);
-    if (hf_deadlock_search_begin(detection->search, name, wait.is_entry,
+    if (hf_deadlock_search_begin(detection->search, name, wait.kind,
                                  wait.ticket, wait.text) == HF_OK)
         go_on(core, detection);
     else

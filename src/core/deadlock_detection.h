@@ -27,8 +27,9 @@ struct hf_schedule_entry;
 
 /* The ticket by which an acquisition waits. */
 struct hf_deadlock_wait {
-    const char *queue; /* that it is in */
-    bool is_entry;     /* it is in the entry queue of a semaphore */
+    const char *queue;        /* that it is in */
+    enum hf_ticket_kind kind; /* HF_TICKET_LEASE: it is in the entry queue of a
+                                 semaphore */
     const struct hf_ticket_id *ticket;
     const char *text; /* of the ticket */
 };

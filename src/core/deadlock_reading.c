@@ -656,7 +656,7 @@ void hf_deadlock_reading_listed(struct hf_deadlock_reading *reading,
 /* ----------------------------------------------------------------- begin -- */
 
 void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
-                               const char *name, bool is_semaphore,
+                               const char *name, enum hf_ticket_kind kind,
                                const struct hf_ticket_id *subject,
                                const char *text)
 {
@@ -674,8 +674,9 @@ void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
     (void)read_ticket(reading, start, &from, copy);
     read_holds(reading, start);
     follow(reading, start);
-    request_queue(reading, index, HF_DEADLOCK_LOCK);
-    if (is_semaphore)
+    if (kind == HF_TICKET_WRITE || kind == HF_TICKET_LEASE)
+        request_queue(reading, index, HF_DEADLOCK_LOCK);
+    if (kind == HF_TICKET_LEASE)
         request_semaphore(reading, index);
 }
 

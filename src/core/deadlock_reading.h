@@ -11,6 +11,9 @@
  *  - A ticket that waits stands itself in the way of others only if it is the
  *    first writer behind readers, or the first of an entry queue.  Who waits
  *    behind any other waits for somebody ahead of it too.
+ *  - The queue that the first ticket waits in is read at once only if that can
+ *    stand in the way of others so.  Else it is part of a circle only if an
+ *    owner is reached who holds that lock, and that leads there.
  *  - The text of a ticket is read once it was reached, a page at a time.
  *
  * It copies what it needs of each list.  All that it does costs the logarithm
@@ -69,10 +72,11 @@ struct hf_deadlock_reading {
     hf_status status; /* HF_EFULL: more than the bounds; HF_ENOMEM */
 };
 
-/* Begin with the ticket ${subject}, which waits for the lock called ${name},
- * which may be a semaphore, and that has the text ${text}. */
+/* Begin with the ticket ${subject} of ${kind}, which waits for the lock called
+ * ${name}, and that has the text ${text}.  HF_TICKET_LEASE: it is in the entry
+ * queue of a semaphore. */
 void hf_deadlock_reading_begin(struct hf_deadlock_reading *reading,
-                               const char *name, bool is_semaphore,
+                               const char *name, enum hf_ticket_kind kind,
                                const struct hf_ticket_id *subject,
                                const char *text);
 

@@ -15,9 +15,8 @@ static void begin_reading(struct hf_deadlock_search *search)
     struct hf_deadlock_reading *reading = &search->readings[search->current];
 
     if (search->text != NULL)
-        hf_deadlock_reading_begin(reading, search->names[0],
-                                  search->is_semaphore, &search->subject,
-                                  search->text);
+        hf_deadlock_reading_begin(reading, search->names[0], search->kind,
+                                  &search->subject, search->text);
     else
         hf_deadlock_reading_begin_locks(reading, search->names,
                                         search->name_count);
@@ -40,11 +39,11 @@ static bool copy_names(struct hf_deadlock_search *search,
 }
 
 hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
-                                   const char *name, bool is_semaphore,
+                                   const char *name, enum hf_ticket_kind kind,
                                    const struct hf_ticket_id *subject,
                                    const char *text)
 {
-    search->is_semaphore = is_semaphore;
+    search->kind = kind;
     search->subject = *subject;
     if (!copy_names(search, &name, 1) ||
         (search->text = hf_strdup(text)) == NULL)

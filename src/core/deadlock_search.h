@@ -23,7 +23,7 @@ struct hf_deadlock_search {
     unsigned current; /* the one that goes on */
     char **names;     /* of the locks to begin with */
     size_t name_count;
-    bool is_semaphore;           /* as far as is known */
+    enum hf_ticket_kind kind;    /* of the subject */
     char *text;                  /* of the subject; NULL: there is none */
     struct hf_ticket_id subject; /* the ticket that the cycle must have in it */
     /* The verdict; no waiters: there is no deadlock, or it is not certain. Its
@@ -37,10 +37,11 @@ struct hf_deadlock_search {
 };
 
 /* Begin a search: is there a cycle with the ticket ${subject}, which waits for
- * the lock called ${name} and has the text ${text}?  For a semaphore it is the
- * ticket in the entry queue.  HF_ENOMEM. */
+ * the lock called ${name} as a ticket of ${kind} and has the text ${text}?  For
+ * a semaphore ${kind} is HF_TICKET_LEASE, and it is the ticket in the entry
+ * queue.  HF_ENOMEM. */
 hf_status hf_deadlock_search_begin(struct hf_deadlock_search *search,
-                                   const char *name, bool is_semaphore,
+                                   const char *name, enum hf_ticket_kind kind,
                                    const struct hf_ticket_id *subject,
                                    const char *text);
 
