@@ -567,8 +567,7 @@ static void check_tickets(const struct hf_core *core,
     assert(a->state != STATE(HELD) || ticket->state == HF_OWN_TICKET_HELD);
     assert(!a->tickets.downgrading || a->state == STATE(HELD));
     assert(a->state != STATE(HELD) ||
-           (ticket->in.held.downgrade != HF_DOWNGRADE_NONE) ==
-               a->tickets.downgrading);
+           hf_own_ticket_is_downgrading(ticket) == a->tickets.downgrading);
     if (ticket != NULL) {
         assert(ticket->acquisition == a);
         assert((ticket->state < HF_OWN_TICKET_HELD) ==

@@ -281,7 +281,8 @@ static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
                      a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }
 
-/* The answer to the downgrade; NULL: the ticket is a reader's now. */
+/* The answer to the downgrade; NULL: the ticket is a reader's now.  If that is
+ * not known, the owner counts as a reader too. */
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
                        const struct hf_error *why)
 {
@@ -289,7 +290,8 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket,
 
     if (why != NULL)
         hf_acquisition_set_error(core, a, why);
-    a->kind = ticket->spec.kind;
+    if (why == NULL || why->status == HF_EUNSURE)
+        a->kind = HF_TICKET_READ;
     notify_downgrade(core, a, why != NULL ? why->status : HF_OK);
 }
 

@@ -123,6 +123,9 @@ enum hf_downgrade_state {
     HF_DOWNGRADE_REQUESTED,
     /* The answer to a DOWNGRADE was lost: the ticket may be a reader's. */
     HF_DOWNGRADE_UNSURE,
+    /* That, and then another DOWNGRADE was refused, so there is no further one:
+     * the ticket is a write ticket or a read ticket until it is removed. */
+    HF_DOWNGRADE_UNKNOWN,
 };
 
 struct hf_own_ticket_held {
@@ -364,6 +367,9 @@ bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* HELD, with a write ticket: request the DOWNGRADE until it is answered. */
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket);
+
+/* Is a downgrade of the ticket under way, or due? */
+bool hf_own_ticket_is_downgrading(const struct hf_own_ticket *ticket);
 
 /* A lease: the semaphore has ${limit} permits from now on. */
 void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,

@@ -77,11 +77,11 @@ static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
     send_request(core, ticket, HF_REQUEST_NEW_GENERATION);
 }
 
-/* Is a downgrade of the ticket under way, or due? */
-static bool is_downgrading(const struct hf_own_ticket *ticket)
+bool hf_own_ticket_is_downgrading(const struct hf_own_ticket *ticket)
 {
     return ticket->state == STATE(HELD) &&
-           ticket->in.held.downgrade != HF_DOWNGRADE_NONE;
+           ticket->in.held.downgrade != HF_DOWNGRADE_NONE &&
+           ticket->in.held.downgrade != HF_DOWNGRADE_UNKNOWN;
 }
 
 /* Should the ticket watch itself?  Not while a DOWNGRADE may be carried out,
@@ -94,7 +94,7 @@ static bool watches_itself(const struct hf_core *core,
         return true;
     if (ticket->state != STATE(HELD))
         return false;
-    return !is_downgrading(ticket) ||
+    return !hf_own_ticket_is_downgrading(ticket) ||
            (ticket->in.held.downgrade == HF_DOWNGRADE_DUE &&
             !hf_session_usable(&core->session));
 }
@@ -148,8 +148,9 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_ticket_description *description = ticket->description;
 
-    if (!is_downgrading(ticket) || !hf_session_usable(&core->session) ||
-        ticket->request.busy || hf_ticket_description_is_busy(description) ||
+    if (!hf_own_ticket_is_downgrading(ticket) ||
+        !hf_session_usable(&core->session) || ticket->request.busy ||
+        hf_ticket_description_is_busy(description) ||
         core->now_ms < ticket->in.held.downgrade_at_ms)
         return;
     if (ticket->in.held.downgrade == HF_DOWNGRADE_DUE)
@@ -163,8 +164,9 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
  * ticket. */
 static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    bool stays = ticket->state == STATE(QUEUED) ||
-                 (ticket->state == STATE(HELD) && !is_downgrading(ticket));
+    bool stays =
+        ticket->state == STATE(QUEUED) ||
+        (ticket->state == STATE(HELD) && !hf_own_ticket_is_downgrading(ticket));
 
     if (stays && hf_session_usable(&core->session))
         hf_ticket_description_pump(ticket->description, &core->effects,
@@ -272,10 +274,10 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     if (hf_own_ticket_wants_queue_watch(ticket) &&
         ticket->queue_watch->state == HF_QUEUE_WATCH_NONE)
         at_ms = hf_min_ms(at_ms, ticket->queue_watch->at_ms);
-    if (in_queue && !is_downgrading(ticket) &&
+    if (in_queue && !hf_own_ticket_is_downgrading(ticket) &&
         hf_ticket_description_is_due(ticket->description))
         at_ms = hf_min_ms(at_ms, ticket->description->at_ms);
-    if (is_downgrading(ticket) && !ticket->request.busy &&
+    if (hf_own_ticket_is_downgrading(ticket) && !ticket->request.busy &&
         !hf_ticket_description_is_busy(ticket->description))
         at_ms = hf_min_ms(at_ms, ticket->in.held.downgrade_at_ms);
     return at_ms;
@@ -371,6 +373,11 @@ static const char evicted_text[] =
     "where the engine keeps it";
 
 /* The same if a list lacks it that was requested after an outage. */
+static const char unknown_text[] =
+    "its ticket is not in the queue as a writer's any more: a downgrade that "
+    "was "
+    "not answered was done, or somebody removed it";
+
 static const char missing_text[] =
     "its ticket is not in the queue any more: somebody evicted it, or deleted "
     "it where the engine keeps it, or the engine forgot it, in a restart or a "
@@ -445,6 +452,17 @@ static bool may_leave_permits(const struct hf_own_ticket *ticket)
     return ticket->spec.kind == HF_TICKET_LEASE && ticket->spec.weight > 1;
 }
 
+/* HELD, and it is not in the queue as what it was.  A ticket whose kind is not
+ * known may be there as a read ticket: remove it. */
+static void hold_gone(struct hf_core *core, struct hf_own_ticket *ticket,
+                      const char *why)
+{
+    bool unknown = ticket->in.held.downgrade == HF_DOWNGRADE_UNKNOWN;
+
+    ticket->listener->lost(core, ticket, unknown || may_leave_permits(ticket),
+                           unknown ? unknown_text : why);
+}
+
 /* A watched ticket is gone: our own, or one that blocks ours.  ${why} is "" if
  * no more than that is known. */
 static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -456,8 +474,7 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
     if (!hf_ticket_watches_end(&ticket->watches, &core->effects, request))
         return;
     if (ticket->state == STATE(HELD) && itself) {
-        ticket->listener->lost(core, ticket, may_leave_permits(ticket),
-                               why[0] != '\0' ? why : evicted_text);
+        hold_gone(core, ticket, why[0] != '\0' ? why : evicted_text);
     } else if (ticket->state == STATE(QUEUED) && itself) {
         if (may_leave_permits(ticket))
             hf_own_ticket_remove_unlisted(core, ticket);
@@ -580,9 +597,9 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 
 /* The engine refuses the DOWNGRADE: the ticket stays a write ticket.  If the
  * answer to an earlier DOWNGRADE was lost, that may have been done and readers
- * may be in, so the owner must not count as a writer any more.  The ticket may
- * hold others up as a write ticket until it is removed: that is late, and lets
- * nobody in. */
+ * may be in, so the owner must not count as a writer any more.  The ticket is
+ * watched as a write ticket still, and may hold others up as one until it is
+ * removed: that is late, and lets nobody in. */
 static void downgrade_refused(struct hf_core *core,
                               struct hf_own_ticket *ticket,
                               const struct hf_event *event)
@@ -591,9 +608,8 @@ static void downgrade_refused(struct hf_core *core,
     bool unsure = held->downgrade == HF_DOWNGRADE_UNSURE;
     struct hf_error why;
 
-    held->downgrade = HF_DOWNGRADE_NONE;
+    held->downgrade = unsure ? HF_DOWNGRADE_UNKNOWN : HF_DOWNGRADE_NONE;
     if (unsure) {
-        ticket->spec.kind = HF_TICKET_READ;
         hf_error_set(&why, HF_EUNSURE,
                      "an answer was lost, and a further downgrade was refused: "
                      "%.300s; count as a reader, and release",

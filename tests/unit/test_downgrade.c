@@ -142,6 +142,24 @@ static void what_is_refused_after_a_lost_answer_may_be_a_reader(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
+/* It is watched as the write ticket that it was.  If that is gone it may be a
+ * read ticket, which nobody must leave in the queue. */
+static void one_of_unknown_kind_is_removed_when_it_is_lost(void **state)
+{
+    CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
+    begin_downgrade(f);
+    failed(f, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
+    wake(f);
+    expect(f, "a DOWNGRADE a1");
+    failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
+    expect(f, "a DOWNGRADED HF_EUNSURE; a WATCH a1");
+    gone(f, "a WATCH a1");
+    expect(f, "a LOST; a REMOVE a1");
+    release(f, &f->a);
+    removed(f, "a REMOVE a1", true);
+    expect(f, "a RELEASED HF_ELOST; a DONE");
+}
+
 /* The pending request ends first; no ticket of either name is left. */
 static void a_release_ends_it(void **state)
 {
@@ -248,6 +266,7 @@ TEST_FILE(downgrade)
         cmocka_unit_test(a_ticket_that_is_gone_is_a_loss),
         cmocka_unit_test(what_is_refused_leaves_a_writer),
         cmocka_unit_test(what_is_refused_after_a_lost_answer_may_be_a_reader),
+        cmocka_unit_test(one_of_unknown_kind_is_removed_when_it_is_lost),
         cmocka_unit_test(a_release_ends_it),
         cmocka_unit_test(a_release_takes_back_what_was_not_asked),
         cmocka_unit_test(a_lost_session_ends_it),
