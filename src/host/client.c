@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 
-#include "core/deadlock.h"
 #include "core/error.h"
 
 /* Carry out the effects of the core until there are none left.  An engine may
@@ -26,21 +25,6 @@ static void carry_out_effects(struct hf_client *client)
     client->pumping = false;
 }
 
-/* Looks for deadlocks were cut: they would have had to read too much.  Count
- * them, and log the first one. */
-static void note_cut_searches(struct hf_client *client)
-{
-    hf_client_metrics_searches_cut(client, client->core.deadlocks_cut -
-                                               client->deadlocks_cut);
-    if (client->deadlocks_cut == 0)
-        hf_log_write(&client->monitor.log, HF_LOG_WARNING,
-                     "a look for a deadlock was ended without a result, "
-                     "because it would take more than %d queues or %d tickets; "
-                     "this is not logged again",
-                     HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
-    client->deadlocks_cut = client->core.deadlocks_cut;
-}
-
 /* Each step counts as an event of the monitor, so that the loop is run once
  * more and sends what the step asked for. */
 void hf_client_step(struct hf_client *client, struct hf_event *event)
@@ -48,8 +32,6 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     event->now_ms = hf_now_ms();
     client->monitor.events++;
     hf_core_step(&client->core, event);
-    if (client->core.deadlocks_cut != client->deadlocks_cut)
-        note_cut_searches(client);
     carry_out_effects(client);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/deadlock.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/client.h"
@@ -171,12 +172,23 @@ void hf_client_metrics_event(struct hf_client *client,
     }
 }
 
-void hf_client_metrics_searches_cut(struct hf_client *client, uint64_t times)
+void hf_client_metrics_cut_searches(struct hf_client *client)
 {
-    if (client->metrics.file.block == NULL)
+    uint64_t cut = client->core.deadlocks_cut, before = client->deadlocks_cut;
+
+    if (cut == before)
         return;
-    client->metrics.file.block->deadlock_searches_cut += times;
-    hf_client_metrics_keep(client);
+    client->deadlocks_cut = cut;
+    if (client->metrics.file.block != NULL) {
+        client->metrics.file.block->deadlock_searches_cut += cut - before;
+        hf_client_metrics_keep(client);
+    }
+    if (before == 0)
+        hf_log_write(&client->monitor.log, HF_LOG_WARNING,
+                     "a look for a deadlock was ended without a result, "
+                     "because it would take more than %d queues or %d tickets; "
+                     "this is not logged again",
+                     HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
 }
 
 /* ----------------------------------------------------------- the numbers -- */

@@ -51,8 +51,9 @@ void hf_client_metrics_keep(struct hf_client *client);
 void hf_client_metrics_request(struct hf_client *client,
                                const struct hf_request *request);
 
-/* ${times} looks for deadlocks were cut. */
-void hf_client_metrics_searches_cut(struct hf_client *client, uint64_t times);
+/* The core has taken a step.  If looks for deadlocks were cut in it, because
+ * they would have had to read too much, count them, and log the first one. */
+void hf_client_metrics_cut_searches(struct hf_client *client);
 
 /* The engine reports ${event}, and the core has not seen it yet. */
 void hf_client_metrics_event(struct hf_client *client,

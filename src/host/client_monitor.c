@@ -35,6 +35,7 @@ static void run_due(void *owner)
     struct hf_session_user *next;
 
     hf_client_step(client, &tick);
+    hf_client_metrics_cut_searches(client);
     hf_election_waits_expire(client);
     for (struct hf_session_user *user = client->session_users; user != NULL;
          user = next) {

@@ -55,6 +55,7 @@ static void host_event(void *host, struct hf_event *event)
     hf_client_metrics_event(client, event);
     hf_grant_metrics_event(client, event);
     hf_client_step(client, event);
+    hf_client_metrics_cut_searches(client);
 }
 
 /* ----------------------------------------------------------------- open -- */
