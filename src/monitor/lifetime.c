@@ -61,4 +61,8 @@ void hf_monitor_try_close_loop(struct hf_monitor *m)
     m->ops->leave_loop(m->owner);
     hf_loop_close(&m->loop);
     m->loop_closed = true;
+    /* The user may keep handles, and so the monitor, for as long as he likes;
+     * they need no descriptors but these. */
+    if (m->interrupt_fd < 0 && m->callback_queue.fd < 0)
+        hf_descriptor_guard_end(&m->guard);
 }

@@ -42,6 +42,8 @@ bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard)
 {
     struct stat stat;
 
+    if (guard->ends[0] < 0)
+        return true;
     if (fstat(guard->ends[0], &stat) < 0)
         return errno != EBADF;
     return stat.st_ino == guard->inode && stat.st_dev == guard->device;
@@ -51,6 +53,12 @@ void hf_descriptor_guard_close(const struct hf_descriptor_guard *guard)
 {
     if (hf_descriptor_guard_is_intact(guard))
         close_ends(guard->ends);
+}
+
+void hf_descriptor_guard_end(struct hf_descriptor_guard *guard)
+{
+    hf_descriptor_guard_close(guard);
+    guard->ends[0] = guard->ends[1] = -1;
 }
 
 void hf_descriptor_guard_send(uv_async_t *async)

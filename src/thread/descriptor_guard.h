@@ -18,7 +18,7 @@
 
 /* Written by hf_descriptor_guard_open(); read by any thread. */
 struct hf_descriptor_guard {
-    int ends[2]; /* the reading one first */
+    int ends[2]; /* the reading one first; -1: nothing is left to guard */
     dev_t device;
     ino_t inode;
 };
@@ -31,6 +31,10 @@ bool hf_descriptor_guard_is_intact(const struct hf_descriptor_guard *guard);
 
 /* Close it, if it is intact.  Async-signal-safe. */
 void hf_descriptor_guard_close(const struct hf_descriptor_guard *guard);
+
+/* What it stood for was closed: close it, and take it for intact from now on.
+ * No other thread uses it. */
+void hf_descriptor_guard_end(struct hf_descriptor_guard *guard);
 
 /* uv_async_send(), from a thread that does not have the lock of the loop of
  * ${async}, whose .data is its guard, or NULL: it sends nothing if the program
