@@ -175,8 +175,10 @@ class NobodyFails(Waits):
         first.wait(waiting.LIMIT_S)
 
     def test_a_limit(self):
+        """The waiter for "a" looks a second after it has begun to wait, well
+        before the limit."""
         first, second = self.granted(
-            "read line; %s run -q -t 3s b -- true; exit 0" % TOOL)
+            "read line; %s run -q -t 8s b -- true; exit 0" % TOOL)
         self.assertEqual(self.finish(second)[0], 0)
         self.assertEqual(first.wait(waiting.LIMIT_S), 0)
 
