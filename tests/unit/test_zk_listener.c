@@ -775,6 +775,24 @@ static void expect_sent(struct listener_fixture *f, const char *expected)
         send_out(f);
 }
 
+/* Locks that wait get the room that there is; a handle on the session goes on
+ * beside them only where there is none. */
+static void locks_that_wait_get_the_room_before_a_handle(void **state)
+{
+    struct listener_fixture f;
+    struct hf_zk_window *window = &f.session.window;
+
+    (void)state;
+    begin(&f, 4);
+    assert_true(hf_zk_window_has_room_for(window, &f, 0, 0, f.now_ms));
+    assert_int_equal(hf_zk_window_enter(window, 4, HF_ZK_NORMAL, &f.worker,
+                                        (void *)(uintptr_t) "normal"),
+                     HF_EBUSY);
+    assert_false(hf_zk_window_has_room_for(window, &f, 3, 0, f.now_ms));
+    assert_true(hf_zk_window_has_room_for(window, &f, 4, 0, f.now_ms));
+    end(&f);
+}
+
 static void credentials_are_sent_on_each_connection(void **state)
 {
     struct listener_fixture f;
@@ -1093,6 +1111,7 @@ TEST_FILE(zk_listener)
         cmocka_unit_test(the_opcodes_that_write_prove),
         cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
         cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),
+        cmocka_unit_test(locks_that_wait_get_the_room_before_a_handle),
         cmocka_unit_test(credentials_are_sent_on_each_connection),
         cmocka_unit_test(a_credential_of_the_url_is_sent_first),
         cmocka_unit_test(an_answer_may_come_on_a_later_connection),
