@@ -90,16 +90,17 @@ def bound():
 class Program:
     """A program under test; one is a mutant if it has a name."""
 
-    def __init__(self, program, name=None):
+    def __init__(self, program, name=None, original=None):
         self.program = program
         self.name = name
+        self.original = original
 
     @contextlib.contextmanager
     def mutant(self, name):
         with tempfile.TemporaryDirectory(prefix="holdfast-mutant-") as scratch:
             made = os.path.join(scratch, name)
             mutants.build(name, self.program, made)
-            yield type(self)(made, name)
+            yield type(self)(made, name, type(self)(self.program))
 
     def run(self, *arguments, **environment):
         with tempfile.TemporaryFile("w+", errors="replace") as output:
@@ -123,6 +124,10 @@ class Simulator(Program):
         if status == 0 or not seeds:
             return None
         seed, message = min(seeds, key=lambda found: int(found[0]))
+        if self.original.run(*SEED_KINDS[kind], "--seed", seed)[0] != 0:
+            print("%s: %s %s breaks without the mutation, too" %
+                  (self.name, kind, seed), flush=True)
+            return None
         return caught("%s %s" % (kind, seed), message, output)
 
     def try_script(self, name):
