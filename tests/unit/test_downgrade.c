@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A writer becomes a reader: the requests of the core, and the effects. */
 #include <stdint.h>
+#include <string.h>
 
 #include "cmocka/runner.h"
 #include "core_fixture.h"
@@ -142,6 +143,18 @@ static void what_is_refused_after_a_lost_answer_may_be_a_reader(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
+/* As what the request that reads ${text} watches a ticket. */
+static enum hf_ticket_kind kind_in(const struct core_fixture *f,
+                                   const char *text)
+{
+    size_t i = 0;
+
+    while (i < CORE_PENDING - 1 && strcmp(f->pending[i].text, text) != 0)
+        i++;
+    assert_string_equal(f->pending[i].text, text);
+    return f->pending[i].request->ticket_kind;
+}
+
 /* It is watched as the write ticket that it was.  If that is gone it may be a
  * read ticket, which nobody must leave in the queue. */
 static void one_of_unknown_kind_is_removed_when_it_is_lost(void **state)
@@ -153,6 +166,7 @@ static void one_of_unknown_kind_is_removed_when_it_is_lost(void **state)
     expect(f, "a DOWNGRADE a1");
     failed_as(f, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
     expect(f, "a DOWNGRADED HF_EUNSURE; a WATCH a1");
+    assert_int_equal(kind_in(f, "a WATCH a1"), HF_TICKET_WRITE);
     gone(f, "a WATCH a1");
     expect(f, "a LOST; a REMOVE a1");
     release(f, &f->a);
