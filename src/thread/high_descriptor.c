@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See descriptor.h. */
+/* See high_descriptor.h. */
 #include "thread/high_descriptor.h"
 
 #include <errno.h>
