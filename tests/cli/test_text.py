@@ -93,8 +93,8 @@ class Text(harness.Case):
 
 
 class LogOfJson(harness.Case):
-    """With HOLDFAST_LOG=json every line of the tool is JSON, whoever of its
-    processes writes it."""
+    """With HOLDFAST_LOG=json every line of the tool is JSON, whichever of
+    its processes writes it."""
 
     LEVELS = {"error", "warning", "info", "debug"}
 

@@ -668,7 +668,7 @@ static void count_warning(void *arg, enum hf_log_level level, const char *line)
         atomic_fetch_add(warnings, 1);
 }
 
-/* C: whoever looks for a deadlock would have to read too much.  Each look
+/* C: an owner that looks for a deadlock would have to read too much.  Each look
  * counts, and the first one is logged. */
 static void looks_for_deadlocks_that_are_cut_are_counted(void **state)
 {

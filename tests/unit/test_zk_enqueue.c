@@ -663,7 +663,7 @@ static void a_parent_without_the_right_to_delete_is_refused(void **state)
     zk_fixture_close(&f);
 }
 
-/* Whoever may not delete any more must not put another ticket there. */
+/* A session that may not delete any more must not put another ticket there. */
 static void a_delete_that_is_denied_has_the_right_tried_again(void **state)
 {
     struct zk_fixture f;
