@@ -129,8 +129,8 @@ struct hf_wait {
     /* How often the ticket was lost, with the session or because it was
      * evicted, and replaced by one at the tail. */
     uint32_t displaced;
-    /* Of the lock in whose queue that is: several locks are acquired one after
-     * the other, and this is the one that is waited for now. */
+    /* The name of the lock that is waited for.  Several locks are acquired one
+     * after the other, so it is that of one of them. */
     const char *name;
 };
 

@@ -99,7 +99,7 @@ enum hf_descriptors {
     HF_DESCRIPTORS_GONE       /* that was done */
 };
 
-/* What is said of a client whose descriptors are gone. */
+/* The text of the error when the descriptors of a client are gone. */
 #define HF_DESCRIPTORS_GONE_TEXT                                               \
     "the program has closed descriptors of the library, as closefrom() and "   \
     "close_range() do, and has lost what it held; open a new client"

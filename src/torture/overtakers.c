@@ -7,7 +7,8 @@
 /* Attempts that conflict with the same others, but for permits. */
 enum group { READERS, EXCLUSIVE, SEMAPHORES, GROUPS };
 
-/* What is greatest, or least, of the attempts below. */
+/* A node of the tree: the greatest and least values of the attempts below
+ * it. */
 struct hf_overtakers_node {
     uint64_t want_us[GROUPS]; /* greatest; 0: there is none */
     uint32_t permits;         /* greatest, of semaphores */

@@ -815,7 +815,7 @@ static void too_many_holds_give_no_verdict(void **state)
     assert_int_equal(answer_with(most + 1, write_four_holds), HF_EFULL);
 }
 
-/* Of the 32 MiB that a reading may take. */
+/* A reading may take 32 MiB of texts. */
 static void too_many_bytes_give_no_verdict(void **state)
 {
     const size_t fit = ((size_t)1 << 25) / (HF_PAYLOAD_BYTES + 256);

@@ -73,7 +73,7 @@ bool zk_fixture_is_ticket(const char *name, struct hf_zk_node *node,
     return *whole || hf_zk_node_parse(text, strlen(text), node);
 }
 
-/* Of the node with which the engine tries the right to delete. */
+/* The engine tries the right to delete with a node whose name begins so. */
 #define TRIAL_PREFIX "holdfast-rights-"
 
 /* Write "/chroot/q/_c_78...-lock-0000000007" as "q/x#7". */

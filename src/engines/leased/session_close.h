@@ -24,14 +24,15 @@
 struct hf_leased;
 struct hf_leased_ticket_sets;
 
-/* What is to be removed at the server.  Only session_close.c writes. */
+/* The tickets that are to be removed at the server.  Only session_close.c
+ * writes. */
 struct hf_leased_session_close {
     /* Called when all pieces of the session's own close were answered, and
      * nothing is left of the session before.  Not if the link ends first. */
     void (*closed)(struct hf_leased *leased);
-    /* Of the session before this one; NULL: nothing. */
+    /* Those of the session before this one; NULL: there are none. */
     struct hf_leased_ticket_sets *old;
-    /* Of this session, while it is CLOSING; else NULL. */
+    /* Those of this session, while it is CLOSING; else NULL. */
     struct hf_leased_ticket_sets *own;
     size_t own_calls;  /* pieces of .own that are sent and not answered */
     uint64_t limit_ms; /* CLOSING: how long the server may be silent */
