@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check docs/known-failures-of-others.md: every test that it names exists, the
 first one of each row carries the number of the row, a row without one says
-why, and every number has a row.  Prints the errors and their number."""
+why, and every number has a row; a public report names a test, and its number,
+if it has one, is that of a row.  Prints the errors and their number."""
 
 import os
 import re
@@ -76,6 +77,13 @@ def complaints(document):
     for number in sorted(set(numbers)):
         if numbers.count(number) > 1 or number not in NUMBERS:
             yield "%d is there twice, or is no number of ours" % number
+    for link, here, number in re.findall(
+            r"^\| (\[.*?) \| .*? \| (.*) \| (\d+|–) \|$", document,
+            re.MULTILINE):
+        if not tests_in(here):
+            yield "%s names no test" % link
+        if number != "–" and int(number) not in NUMBERS:
+            yield "%s is a case of %s, which is not there" % (link, number)
     for pair in tests_in(document):
         if not exists(*pair):
             yield "names %s, which is not there" % ": ".join(pair)
