@@ -10,30 +10,9 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/ticket_text.h"
+#include "host/lock.h"
 
 /* ----------------------------------------------------------------- lists -- */
-
-/* The kind of the ticket that ${view} shows. */
-static enum hf_ticket_kind kind_of(const struct hf_ticket_view *view)
-{
-    switch (view->kind) {
-    case HF_KIND_READ:
-        return HF_TICKET_READ;
-    case HF_KIND_WRITE:
-        return HF_TICKET_WRITE;
-    case HF_KIND_SEMAPHORE:
-        return HF_TICKET_LEASE;
-    case HF_KIND_ELECTION:
-        return HF_TICKET_ELECTION;
-    case HF_KIND_EXCLUSIVE:
-        return HF_TICKET_EXCLUSIVE;
-    case HF_KIND_PARTICIPANT:
-        return HF_TICKET_PARTICIPANT;
-    case HF_KIND_MUTEX:
-        break;
-    }
-    return HF_TICKET_MUTEX;
-}
 
 /* The ticket that ${view} shows, at position ${index}. */
 static struct hf_ticket ticket_of(const struct hf_ticket_view *view,
@@ -42,7 +21,7 @@ static struct hf_ticket ticket_of(const struct hf_ticket_view *view,
     struct hf_ticket ticket = {
         .sequence = index,
         .token = view->token,
-        .kind = kind_of(view),
+        .kind = hf_kind_to_ticket(view->kind),
         .weight = view->permits,
         .payload = view->owner,
     };
@@ -164,22 +143,55 @@ bool hf_deadlock_survey_sees(struct hf_deadlock_survey *survey,
     if (view->holds || view->kind == HF_KIND_ELECTION ||
         view->kind == HF_KIND_PARTICIPANT)
         return false;
-    survey->silent += hf_ticket_is_silent(kind_of(view), view->owner);
+    survey->silent +=
+        hf_ticket_is_silent(hf_kind_to_ticket(view->kind), view->owner);
     return hf_ticket_text_list(view->owner, "holds").length > 0 ||
            hf_ticket_text_list(view->owner, "outer").length > 0;
 }
 
 /* -------------------------------------------------------------- searches -- */
 
-/* Is ${id} that of a waiter of a deadlock that was found? */
-static bool is_known(const struct hf_deadlock_survey *survey,
-                     const struct hf_ticket_id *id)
+/* A waiter of a deadlock that was found. */
+struct known_waiter {
+    struct hf_tree_node node; /* first */
+    struct hf_ticket_id id;
+};
+
+static int compare_waiters(const void *id, const struct hf_tree_node *node)
 {
-    for (size_t i = 0; i < survey->waiter_count; i++) {
-        if (hf_ticket_id_equal(&survey->waiters[i], id))
-            return true;
+    const struct known_waiter *waiter = (const void *)node;
+
+    return memcmp(id, &waiter->id, sizeof waiter->id);
+}
+
+/* Note that a deadlock with the waiter ${id} was found.  False: no memory. */
+static bool add_known(struct hf_deadlock_survey *survey,
+                      const struct hf_ticket_id *id)
+{
+    struct known_waiter *waiter;
+
+    if (hf_tree_find(&survey->waiters, id) != NULL)
+        return true;
+    if ((waiter = hf_alloc(sizeof *waiter)) == NULL)
+        return false;
+    waiter->id = *id;
+    hf_tree_add(&survey->waiters, &waiter->node, id);
+    return true;
+}
+
+static size_t count_known(const struct hf_deadlock_survey *survey)
+{
+    return survey->waiters.root != NULL ? survey->waiters.root->count : 0;
+}
+
+static void forget_known(struct hf_deadlock_survey *survey)
+{
+    while (survey->waiters.root != NULL) {
+        struct known_waiter *waiter = (void *)survey->waiters.root;
+
+        hf_tree_remove(&survey->waiters, &waiter->node, &waiter->id);
+        hf_free(waiter);
     }
-    return false;
 }
 
 /* ${search} has found a cycle: report it, unless it is known. */
@@ -188,21 +200,18 @@ static hf_status report(struct hf_deadlock_survey *survey,
                         struct hf_error *error)
 {
     const struct hf_deadlock_cycle *cycle = &search->cycle;
-    size_t count = survey->waiter_count + cycle->count;
-    struct hf_ticket_id *larger;
 
-    if (is_known(survey, &cycle->waiters[0]->id))
+    survey->waiters.compare = compare_waiters;
+    if (hf_tree_find(&survey->waiters, &cycle->waiters[0]->id) != NULL)
         return HF_OK;
-    if (count > HF_SURVEY_WAITERS_MAX) {
+    if (count_known(survey) + cycle->count > HF_SURVEY_WAITERS_MAX) {
         survey->cut = true;
         return HF_OK;
     }
-    larger = hf_realloc(survey->waiters, count * sizeof *larger);
-    if (larger == NULL)
-        return hf_error_set(error, HF_ENOMEM, "out of memory");
-    survey->waiters = larger;
-    for (size_t i = 0; i < cycle->count; i++)
-        larger[survey->waiter_count++] = cycle->waiters[i]->id;
+    for (size_t i = 0; i < cycle->count; i++) {
+        if (!add_known(survey, &cycle->waiters[i]->id))
+            return hf_error_set(error, HF_ENOMEM, "out of memory");
+    }
     if (search->possible)
         survey->possible++;
     else
@@ -290,5 +299,5 @@ hf_status hf_deadlock_survey_finish(struct hf_deadlock_survey *survey,
 void hf_deadlock_survey_free(struct hf_deadlock_survey *survey)
 {
     forget_names(survey);
-    hf_free(survey->waiters);
+    forget_known(survey);
 }

@@ -14,6 +14,7 @@
 #include <holdfast/holdfast.h>
 
 #include "core/deadlock_search.h"
+#include "core/tree.h"
 
 /* How many names a search begins with. */
 #define HF_SURVEY_NAMES 256
@@ -43,11 +44,10 @@ struct hf_deadlock_survey {
     uint64_t unreadable; /* queues that may not be read */
     bool cut;            /* not all could be looked at */
 
-    /* Those names that are still to be searched from, and the waiters. */
+    /* Those names that are still to be searched from. */
     char *names[HF_SURVEY_NAMES];
     size_t name_count;
-    struct hf_ticket_id *waiters;
-    size_t waiter_count;
+    struct hf_tree waiters; /* of those deadlocks that were found, by id */
 };
 
 /* Does the ticket with ${text} not say what its owner holds, or not all of it?

@@ -14,14 +14,38 @@
 #include "core/memory.h"
 #include "host/opts_compat.h"
 
-/* The kind of ticket that each kind of lock makes. */
-static const enum hf_ticket_kind ticket_kinds[] = {
-    [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
-    [HF_KIND_READ] = HF_TICKET_READ,
-    [HF_KIND_WRITE] = HF_TICKET_WRITE,
-    [HF_KIND_SEMAPHORE] = HF_TICKET_LEASE,
-    [HF_KIND_ELECTION] = HF_TICKET_ELECTION,
+/* Each kind of lock, and the kind of its tickets.  The last two are only shown:
+ * no lock is opened as one of them. */
+static const struct {
+    enum hf_kind kind;
+    enum hf_ticket_kind ticket;
+} kinds[] = {
+    {HF_KIND_MUTEX, HF_TICKET_MUTEX},
+    {HF_KIND_READ, HF_TICKET_READ},
+    {HF_KIND_WRITE, HF_TICKET_WRITE},
+    {HF_KIND_SEMAPHORE, HF_TICKET_LEASE},
+    {HF_KIND_ELECTION, HF_TICKET_ELECTION},
+    {HF_KIND_EXCLUSIVE, HF_TICKET_EXCLUSIVE},
+    {HF_KIND_PARTICIPANT, HF_TICKET_PARTICIPANT},
 };
+
+enum hf_ticket_kind hf_kind_to_ticket(enum hf_kind kind)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].kind == kind)
+            return kinds[i].ticket;
+    }
+    return HF_TICKET_MUTEX;
+}
+
+enum hf_kind hf_kind_of_ticket(enum hf_ticket_kind ticket)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].ticket == ticket)
+            return kinds[i].kind;
+    }
+    return HF_KIND_MUTEX;
+}
 
 /* Set ${opts} to what ${given} says, check it, and set ${canonical} to the name
  * in its canonical form. */
@@ -111,7 +135,7 @@ struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
         write_queue_name(lock, lock->name + bytes, HF_QUEUE_LOCKS);
     lock->lease_queue = write_queue_name(lock, lock->name + bytes + locks_bytes,
                                          HF_QUEUE_LEASES);
-    lock->kind = ticket_kinds[opts->kind];
+    lock->kind = hf_kind_to_ticket(opts->kind);
     lock->permits = opts->permits;
     lock->limit = opts->limit;
     lock->references = 1;

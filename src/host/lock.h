@@ -13,6 +13,11 @@
 
 struct hf_grant_item;
 
+/* The kind of the tickets of a lock of ${kind}; the kind of lock that a user
+ * sees ${ticket} as. */
+enum hf_ticket_kind hf_kind_to_ticket(enum hf_kind kind);
+enum hf_kind hf_kind_of_ticket(enum hf_ticket_kind ticket);
+
 /* Set once, where nothing else is said. */
 struct hf_lock {
     struct hf_client *client;

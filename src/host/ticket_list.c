@@ -45,30 +45,6 @@ struct builder {
     char *text; /* the next free byte */
 };
 
-/* The kind that the user knows. */
-static enum hf_kind kind_of(const struct hf_ticket *ticket)
-{
-    switch (ticket->kind) {
-    case HF_TICKET_READ:
-        return HF_KIND_READ;
-    case HF_TICKET_WRITE:
-        return HF_KIND_WRITE;
-    case HF_TICKET_EXCLUSIVE:
-        return HF_KIND_EXCLUSIVE;
-    case HF_TICKET_LEASE:
-        return HF_KIND_SEMAPHORE;
-    case HF_TICKET_ELECTION:
-        return HF_KIND_ELECTION;
-    case HF_TICKET_PARTICIPANT:
-        return HF_KIND_PARTICIPANT;
-    case HF_TICKET_MUTEX:
-    case HF_TICKET_BARRIER: /* these two are never shown */
-    case HF_TICKET_READY:
-        break;
-    }
-    return HF_KIND_MUTEX;
-}
-
 /* Copy ${text} to the memory for texts. */
 static const char *copy_text(struct builder *builder, const char *text)
 {
@@ -117,7 +93,8 @@ static void add_ticket(struct builder *builder, size_t index,
     hf_ticket_id_format(&ticket->id, id);
     view->id = copy_text(builder, id);
     builder->tickets->sequences[builder->tickets->count - 1] = ticket->sequence;
-    view->kind = builder->is_entry_queue ? HF_KIND_SEMAPHORE : kind_of(ticket);
+    view->kind = builder->is_entry_queue ? HF_KIND_SEMAPHORE
+                                         : hf_kind_of_ticket(ticket->kind);
     view->permits = builder->is_entry_queue ? 0 : ticket->weight;
     view->holds = builder->holds[index];
     view->own = builder->own[index];
