@@ -6,6 +6,7 @@
 #include "simulator/random/deadlock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "simulator/random/deadlock_private.h"
@@ -13,6 +14,9 @@
 #define RUN_MS 60000
 /* A look may come a minute after the one before. */
 #define END_MS 70000
+/* Of this many seeds the last one has hundreds of owners, which costs as much
+ * as some forty others. */
+#define MANY_OF 64
 /* In the end deadlocks may be behind each other. */
 #define ENDS_MAX 10
 
@@ -44,6 +48,13 @@ void deadlock_later_us(uint64_t us, void (*fn)(void *arg), void *arg)
 /* -------------------------------------------------- what is for each kind --
  */
 
+/* Is a deadlock made, or something that is as large? */
+static bool has_circle(void)
+{
+    return deadlock_run.kind == DEADLOCK_CIRCLE ||
+           deadlock_run.kind == DEADLOCK_MANY;
+}
+
 static bool is_workload(void)
 {
     return deadlock_run.kind == DEADLOCK_ORDERED ||
@@ -55,6 +66,8 @@ void deadlock_continue(struct deadlock_owner *owner, struct deadlock_want *want,
 {
     if (deadlock_run.kind == DEADLOCK_CIRCLE)
         deadlock_circle_continue(owner, want, status);
+    else if (deadlock_run.kind == DEADLOCK_MANY)
+        deadlock_many_continue(owner, want, status);
     else if (deadlock_number(owner) >= deadlock_run.circle)
         deadlock_workload_continue(owner, want, status);
     else
@@ -72,6 +85,8 @@ static void start(uint64_t seed)
 {
     if (deadlock_run.kind == DEADLOCK_CIRCLE)
         deadlock_circle_start(seed);
+    else if (deadlock_run.kind == DEADLOCK_MANY)
+        deadlock_many_start(seed);
     else if (is_workload())
         deadlock_workload_start(seed);
     else
@@ -82,6 +97,8 @@ static void check_end(void)
 {
     if (deadlock_run.kind == DEADLOCK_CIRCLE)
         deadlock_circle_check_end();
+    else if (deadlock_run.kind == DEADLOCK_MANY)
+        deadlock_many_check_end();
     else if (is_workload())
         deadlock_workload_check_end();
     else
@@ -111,13 +128,13 @@ static void connect_link(void *arg)
     hf_sim_set_link(client->engine, true, true);
 }
 
-/* One fault of a random client or owner, and the next one later.  A circle must
- * stay, so it has only faults that end no session. */
+/* One fault of a random client or owner, and the next one later.  A circle is
+ * to stay, so it has only faults that end no session by themselves. */
 static void fault(void *arg)
 {
     struct deadlock_client *client =
         &deadlock_run.clients[deadlock_below(deadlock_run.client_count)];
-    bool keeps_sessions = deadlock_run.kind == DEADLOCK_CIRCLE;
+    bool keeps_sessions = has_circle();
 
     (void)arg;
     if (deadlock_run.stopping)
@@ -206,8 +223,7 @@ static struct hf_sim_config choose_config(uint64_t seed,
         config.ensemble.lag_max_us =
             (uint32_t)(1 +
                        deadlock_below(deadlock_below(2) == 0 ? 500 : 80000));
-    if (deadlock_run.faults && deadlock_run.kind != DEADLOCK_CIRCLE &&
-        engine == ENGINE_PLAIN)
+    if (deadlock_run.faults && !has_circle() && engine == ENGINE_PLAIN)
         config.timeout_ms = config.least_timeout_ms =
             1000 + deadlock_below(3000);
     if (deadlock_run.faults && deadlock_below(3) == 0)
@@ -222,7 +238,19 @@ static void choose_kind(uint64_t seed)
         DEADLOCK_UNORDERED, DEADLOCK_PERMITS, DEADLOCK_LOST,
         DEADLOCK_BY_TURNS,  DEADLOCK_ORDERED};
 
-    deadlock_run.kind = seed % 2 == 1 ? DEADLOCK_CIRCLE : kinds[seed / 2 % 8];
+    deadlock_run.kind = seed % MANY_OF == MANY_OF - 1 ? DEADLOCK_MANY
+                        : seed % 2 == 1               ? DEADLOCK_CIRCLE
+                                                      : kinds[seed / 2 % 8];
+    deadlock_run.owner_room = DEADLOCK_OWNERS_MAX;
+    deadlock_run.lock_room = DEADLOCK_LOCKS;
+    if (deadlock_run.kind == DEADLOCK_MANY) {
+        deadlock_many_choose();
+        deadlock_run.owner_room = deadlock_run.lock_room =
+            deadlock_run.circle + deadlock_run.waiters;
+        deadlock_run.lock_count = deadlock_run.circle;
+        deadlock_run.faults = deadlock_below(4) == 0;
+        return;
+    }
     deadlock_run.faults =
         (is_workload() && seed / 2 % 2 == 0) ||
         (deadlock_run.kind == DEADLOCK_CIRCLE && seed / 2 % 4 == 0);
@@ -236,11 +264,9 @@ static void choose_kind(uint64_t seed)
 
 static void choose_locks(void)
 {
-    for (size_t i = 0; i < DEADLOCK_LOCKS; i++) {
+    for (size_t i = 0; i < deadlock_run.lock_room; i++) {
         struct deadlock_lock *lock = &deadlock_run.locks[i];
-        uint64_t kind = deadlock_run.kind == DEADLOCK_CIRCLE || is_workload()
-                            ? deadlock_below(4)
-                            : 3;
+        uint64_t kind = has_circle() || is_workload() ? deadlock_below(4) : 3;
 
         (void)snprintf(lock->name, sizeof lock->name, "n%zu", i);
         (void)snprintf(lock->entry, sizeof lock->entry, "n%zu/locks", i);
@@ -254,12 +280,26 @@ static void choose_locks(void)
     }
 }
 
+static void allocate(void)
+{
+    deadlock_run.clients =
+        calloc(deadlock_run.owner_room, sizeof *deadlock_run.clients);
+    deadlock_run.owners =
+        calloc(deadlock_run.owner_room, sizeof *deadlock_run.owners);
+    deadlock_run.locks =
+        calloc(deadlock_run.lock_room, sizeof *deadlock_run.locks);
+    if (deadlock_run.clients == NULL || deadlock_run.owners == NULL ||
+        deadlock_run.locks == NULL)
+        abort();
+}
+
 static void begin(uint64_t seed, enum engine_kind engine)
 {
     struct hf_sim_config config;
 
     hf_random_seed(&deadlock_run.random, seed);
     choose_kind(seed);
+    allocate();
     choose_locks();
     config = choose_config(seed, engine);
     deadlock_run.sim = hf_sim_new(&config);
@@ -268,7 +308,7 @@ static void begin(uint64_t seed, enum engine_kind engine)
         deadlock_walk_start(seed);
     if (deadlock_run.faults)
         deadlock_later_us(1000000, fault, NULL);
-    if (is_workload() || deadlock_run.kind == DEADLOCK_CIRCLE)
+    if (is_workload() || has_circle())
         start_other_programs();
 }
 
@@ -327,5 +367,8 @@ bool deadlock_run_seed(uint64_t seed, enum engine_kind engine,
         check_end();
     hf_sim_free(deadlock_run.sim);
     deadlock_free_clients();
+    free(deadlock_run.clients);
+    free(deadlock_run.owners);
+    free(deadlock_run.locks);
     return end->broken == 0;
 }

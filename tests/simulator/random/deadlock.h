@@ -5,6 +5,9 @@
  *
  *   circle     2 to 6 owners hold a lock each and then wait for each other in a
  *              circle; others wait in the same queues for a while
+ *   many       the same among hundreds: up to 100 owners in the circle, or up
+ *              to 300 that wait for a lock of it; in a third of these runs the
+ *              circle stays open
  *   ordered    owners take locks in one order, so that there is no deadlock;
  *              waits time out, and in some of the runs there are faults; a
  *              client walks over all names again and again
@@ -23,12 +26,13 @@
  *
  * What must hold:
  *
- *   1  an acquire fails with HF_EDEADLK only in a run with a circle, or in an
- *      unordered run, if it was in a deadlock at an instant of the look that
+ *   1  an acquire fails with HF_EDEADLK only in a circle that is closed, or in
+ *      an unordered run, if it was in a deadlock at an instant of the look that
  *      has found it.  With faults an owner that has given up counts as waiting
  *      as long as its ticket is there;
- *   2  in a run with a circle exactly one does, it is one that looks, and all
- *      others are granted; in an ordered run all are;
+ *   2  in a run with such a circle exactly one does, it is one that looks, and
+ *      all others are granted; if faults take a lock of the circle, at most one
+ *      does.  In an ordered run all are granted;
  *   3  at the end of an unordered run no deadlock is left in which somebody
  *      looks, as far as it follows from what tickets say;
  *   4  a name that has tickets during all of a walk is listed exactly once.

@@ -215,7 +215,7 @@ static void carry_out_for(struct deadlock_want *want, enum hf_effect_kind kind)
     case HF_EFFECT_LOST:
         deadlock_trace(want->owner, "LOST %s",
                        deadlock_run.locks[want->lock].name);
-        want->lost = true;
+        want->lost = deadlock_run.has_lost = true;
         break;
     case HF_EFFECT_REVOKED:
         deadlock_trace(want->owner, "is asked for %s",

@@ -10,6 +10,7 @@
  *     deadlock_truth.c     who waits for whom in truth
  *     deadlock_workload.c  owners that take locks at random
  *     deadlock_circle.c    owners that wait for each other in a circle
+ *     deadlock_many.c     a circle of many, or one that many wait behind
  *     deadlock_near.c      runs that only look like a deadlock
  *     deadlock_walk.c      a client that walks over the names
  */
@@ -21,8 +22,8 @@
 #include "simulator/model/sim.h"
 #include "simulator/random/deadlock.h"
 
-#define DEADLOCK_OWNERS_MAX 16
-#define DEADLOCK_LOCKS 10
+#define DEADLOCK_OWNERS_MAX 16 /* if they are not DEADLOCK_MANY */
+#define DEADLOCK_LOCKS 10      /* the same */
 #define DEADLOCK_PERMITS_MAX 3
 #define DEADLOCK_CIRCLE_MAX 6
 #define DEADLOCK_HOLDS_MAX 32
@@ -30,6 +31,7 @@
 
 enum deadlock_kind {
     DEADLOCK_CIRCLE,
+    DEADLOCK_MANY,
     DEADLOCK_ORDERED,
     DEADLOCK_UNORDERED,
     DEADLOCK_PERMITS,
@@ -39,9 +41,9 @@ enum deadlock_kind {
 
 /* A mutex, a read/write lock or a semaphore. */
 struct deadlock_lock {
-    char name[8];
-    char entry[16];
-    char leases[16];
+    char name[24];
+    char entry[32];
+    char leases[32];
     bool read_write;
     uint32_t limit; /* of a semaphore; else 0 */
 };
@@ -138,17 +140,28 @@ struct deadlock_run {
     struct hf_sim *sim;
     struct hf_random random;
     enum deadlock_kind kind;
-    struct deadlock_client clients[DEADLOCK_OWNERS_MAX];
+    struct deadlock_client *clients; /* .owner_room; as many owners fit */
     size_t client_count;
-    struct deadlock_owner owners[DEADLOCK_OWNERS_MAX];
+    struct deadlock_owner *owners;
     size_t count;
+    size_t owner_room;
     size_t circle; /* the first owners and locks have a part of their own */
     size_t joined; /* of these, how many hold their lock */
+    /* The owners behind those of the circle that wait for its first lock, how
+     * many of them, the first ones, hold one of their own; and whether the
+     * circle has a gap. */
+    size_t waiters;
+    size_t waiters_holding;
+    bool is_open;
+    /* Faults have kept a client from its server until a lock of it was lost, so
+     * that a circle may be none any more. */
+    bool has_lost;
     /* Waits that no core knows any more, although their ticket may still be in
      * the queue, with the session of a client that is cut off; linked by .next.
      */
     struct deadlock_want *remains;
-    struct deadlock_lock locks[DEADLOCK_LOCKS];
+    struct deadlock_lock *locks;
+    size_t lock_room;
     size_t lock_count; /* that are used at random */
     struct deadlock_other others[DEADLOCK_OTHERS];
     bool faults;
@@ -283,6 +296,15 @@ void deadlock_circle_continue(struct deadlock_owner *owner,
                               const struct deadlock_want *want,
                               hf_status status);
 void deadlock_circle_check_end(void);
+
+/* -------------------------------------------------------- deadlock_many.c */
+
+/* Choose how many owners there are. */
+void deadlock_many_choose(void);
+void deadlock_many_start(uint64_t seed);
+void deadlock_many_continue(struct deadlock_owner *owner,
+                            const struct deadlock_want *want, hf_status status);
+void deadlock_many_check_end(void);
 
 /* --------------------------------------------------------- deadlock_near.c */
 
