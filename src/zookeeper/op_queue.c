@@ -43,8 +43,16 @@ static bool is_refused(const struct hf_zk_op_queue *queue,
            (is_write(op) || op->opcode == HF_ZK_SYNC);
 }
 
+/* Free the record of ${op}, which is not read any more. */
+static void free_record(struct hf_zk_op *op)
+{
+    if (!op->keeps_record)
+        hf_jute_free(&op->record);
+}
+
 /* ${op} ends now with ${status}, and its .reserved is what the user gets.  If
- * it is in flight, its answer will be dropped. */
+ * it is in flight, its answer will be dropped; but that to an AddWatch changes
+ * the mode of the path in its record. */
 static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
                      hf_status status)
 {
@@ -53,8 +61,8 @@ static void end_with(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
 
     hf_zk_op_waiting_remove(&queue->waiting, op);
     hf_heap_remove(&op->wake);
-    if (!op->keeps_record)
-        hf_jute_free(&op->record);
+    if (!sent || op->opcode != HF_ZK_ADD_WATCH)
+        free_record(op);
     op->reserved = NULL;
     op->state = sent ? HF_ZK_OP_ABANDONED : HF_ZK_OP_ENDED;
     op->callbacks->ended(op, status, result);
@@ -262,6 +270,22 @@ static void send_waiting(struct hf_zk_op_queue *queue)
 
 /* ---------------------------------------------------------------- answer -- */
 
+/* The AddWatch ${op} was answered without an error: the events that come now
+ * are those of its mode. */
+static void put_answered_mode(struct hf_zk_op_queue *queue,
+                              const struct hf_zk_op *op)
+{
+    struct hf_jute_reader record = {.bytes = op->record.bytes,
+                                    .left = op->record.used};
+    struct hf_jute_piece path = hf_jute_get_buffer(&record);
+    bool recursive = hf_jute_get_int(&record) != 0;
+
+    assert(!record.failed);
+    hf_zk_watch_set_mode_answered(
+        &queue->session->watches, path.bytes, path.count,
+        recursive ? HF_ZK_SERVER_RECURSIVE : HF_ZK_SERVER_PERSISTENT);
+}
+
 /* The watch of ${op} was set, if the answer says so. */
 static bool watch_answered(struct hf_zk_op *op, enum hf_zk_error error)
 {
@@ -358,8 +382,11 @@ static void take_answer(struct hf_zk_op_queue *queue, struct hf_zk_op *op,
      * include the event. */
     if (!cut_off && reply->error != HF_ZK_UNIMPLEMENTED)
         queue->event_unanswered = false;
+    if (op->opcode == HF_ZK_ADD_WATCH && reply->error == HF_ZK_OK)
+        put_answered_mode(queue, op);
     if (op->state == HF_ZK_OP_ABANDONED) {
         op->state = HF_ZK_OP_ENDED;
+        free_record(op);
         op->callbacks->released(op);
     } else if (cut_off) {
         cut(queue, op);

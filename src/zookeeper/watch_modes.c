@@ -29,14 +29,6 @@ void hf_zk_watch_set_read_answered(struct hf_zk_watcher *watcher)
         watcher->asked--;
 }
 
-/* The state of a path at which the server has ${from} and is asked for a
- * persistent watch. */
-static enum hf_zk_server_mode persistent_after(enum hf_zk_server_mode from)
-{
-    return from >= HF_ZK_SERVER_WAS_RECURSIVE ? HF_ZK_SERVER_WAS_RECURSIVE
-                                              : HF_ZK_SERVER_PERSISTENT;
-}
-
 enum hf_zk_watch_mode
 hf_zk_watch_set_add_mode(struct hf_zk_watch_set *set,
                          const struct hf_zk_watcher *watcher)
@@ -45,10 +37,9 @@ hf_zk_watch_set_add_mode(struct hf_zk_watch_set *set,
 
     assert(watcher->in_set && (watcher->mode == HF_ZK_WATCH_PERSISTENT ||
                                watcher->mode == HF_ZK_WATCH_RECURSIVE));
-    hf_zk_watch_set_put_server_mode(
-        set, watcher,
-        recursive ? HF_ZK_SERVER_RECURSIVE
-                  : persistent_after(watcher->server_mode));
+    hf_zk_watch_set_put_server_mode(set, watcher,
+                                    recursive ? HF_ZK_SERVER_RECURSIVE
+                                              : HF_ZK_SERVER_PERSISTENT);
     return recursive ? HF_ZK_WATCH_RECURSIVE : HF_ZK_WATCH_PERSISTENT;
 }
 
@@ -91,7 +82,9 @@ after_one_shot_removal(const struct hf_zk_watch_set *set,
                                                  : HF_ZK_UNWATCH_NOTHING;
 }
 
-/* Where AddWatch was sent, its watch serves everybody at the path. */
+/* Where AddWatch was sent, its watch serves everybody at the path.  Nobody is
+ * armed where it is taken back, and a one-shot watcher is notified once of a
+ * change, so .answered_mode needs no answer to a RemoveWatches. */
 enum hf_zk_unwatch
 hf_zk_watch_set_after_removal(struct hf_zk_watch_set *set,
                               const struct hf_zk_watcher *watcher)
@@ -104,8 +97,7 @@ hf_zk_watch_set_after_removal(struct hf_zk_watch_set *set,
     if (has_mode(set, HF_ZK_WATCH_RECURSIVE, watcher))
         return HF_ZK_UNWATCH_NOTHING;
     if (has_mode(set, HF_ZK_WATCH_PERSISTENT, watcher)) {
-        hf_zk_watch_set_put_server_mode(set, watcher,
-                                        persistent_after(server_mode));
+        hf_zk_watch_set_put_server_mode(set, watcher, HF_ZK_SERVER_PERSISTENT);
         return server_mode == HF_ZK_SERVER_RECURSIVE ? HF_ZK_UNWATCH_LOWER
                                                      : HF_ZK_UNWATCH_NOTHING;
     }

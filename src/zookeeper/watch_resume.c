@@ -144,7 +144,7 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
         watcher->missing &= watcher->armed;
         watcher->asked = 0;
         watcher->kept = watcher->kept_read = false;
-        watcher->server_mode = HF_ZK_SERVER_ONE_SHOT;
+        watcher->server_mode = watcher->answered_mode = HF_ZK_SERVER_ONE_SHOT;
         watcher->resync_due = watcher->armed && list_of(watcher) >= PERSISTENT;
         if (watcher->resync_due)
             last = RECURSIVE;
@@ -153,7 +153,8 @@ static enum list begin_resume(struct hf_zk_watch_set *set)
 }
 
 /* Put all paths of ${list} into packets.  From now on the server has the mode
- * of that list there. */
+ * of that list there.  It had no watch before, so it sends no event of another
+ * mode before the answer. */
 static void put_list(struct hf_zk_watch_set *set, struct packet *packet,
                      enum list list)
 {
@@ -167,8 +168,11 @@ static void put_list(struct hf_zk_watch_set *set, struct packet *packet,
         if (!is_listed(set, list, watcher))
             continue;
         put_path(packet, list, watcher);
-        if (server_modes[list] != HF_ZK_SERVER_ONE_SHOT)
-            hf_zk_watch_set_put_server_mode(set, watcher, server_modes[list]);
+        if (server_modes[list] == HF_ZK_SERVER_ONE_SHOT)
+            continue;
+        hf_zk_watch_set_put_server_mode(set, watcher, server_modes[list]);
+        hf_zk_watch_set_mode_answered(set, watcher->path, watcher->bytes,
+                                      server_modes[list]);
     }
 }
 
@@ -227,7 +231,7 @@ void hf_zk_watch_set_session_lost(struct hf_zk_watch_set *set)
         watcher->armed = watcher->missing = false;
         watcher->asked = 0;
         watcher->kept = watcher->kept_read = false;
-        watcher->server_mode = HF_ZK_SERVER_ONE_SHOT;
+        watcher->server_mode = watcher->answered_mode = HF_ZK_SERVER_ONE_SHOT;
     }
     notify_resync(set);
 }

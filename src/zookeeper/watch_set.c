@@ -55,8 +55,9 @@ struct hf_zk_watcher *hf_zk_watch_set_find(const struct hf_zk_watch_set *set,
     return watcher_of(hf_tree_find(&set->paths, &key));
 }
 
-/* What the server has at ${path}, as the watchers there know it. */
-static enum hf_zk_server_mode server_mode_at(const struct hf_zk_watch_set *set,
+/* A watcher at ${path}, which knows what the server has there; NULL: none, or
+ * the server has no AddWatch. */
+static const struct hf_zk_watcher *who_knows(const struct hf_zk_watch_set *set,
                                              const char *path, size_t bytes)
 {
     const struct hf_zk_watcher *watcher = NULL;
@@ -64,7 +65,7 @@ static enum hf_zk_server_mode server_mode_at(const struct hf_zk_watch_set *set,
     for (enum hf_zk_watch_mode mode = 0;
          set->added && watcher == NULL && mode < HF_ZK_WATCH_MODES; mode++)
         watcher = hf_zk_watch_set_find(set, mode, path, bytes);
-    return watcher != NULL ? watcher->server_mode : HF_ZK_SERVER_ONE_SHOT;
+    return watcher;
 }
 
 /* Link ${watcher} behind the first one of ${key}, or make it the first. */
@@ -89,13 +90,17 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
 {
     const struct watch_key key = {watcher->mode, watcher->path,
                                   strlen(watcher->path)};
+    const struct hf_zk_watcher *other = who_knows(set, key.path, key.bytes);
 
     assert(!watcher->in_set);
     watcher->in_set = true;
     watcher->to_notify = watcher->resync_due = watcher->lost = false;
     watcher->asked = 0;
     watcher->kept = watcher->kept_read = watcher->only_armed = false;
-    watcher->server_mode = server_mode_at(set, key.path, key.bytes);
+    watcher->server_mode =
+        other != NULL ? other->server_mode : HF_ZK_SERVER_ONE_SHOT;
+    watcher->answered_mode =
+        other != NULL ? other->answered_mode : HF_ZK_SERVER_ONE_SHOT;
     watcher->bytes = key.bytes;
     add_at_path(set, watcher, &key);
     watcher->next = set->first;
@@ -161,6 +166,19 @@ void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
     }
 }
 
+void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
+                                   const char *path, size_t bytes,
+                                   enum hf_zk_server_mode server_mode)
+{
+    struct hf_zk_watcher *at;
+
+    for (enum hf_zk_watch_mode mode = 0; mode < HF_ZK_WATCH_MODES; mode++) {
+        at = hf_zk_watch_set_find(set, mode, path, bytes);
+        for (; at != NULL; at = at->next_at_path)
+            at->answered_mode = server_mode;
+    }
+}
+
 /* ---------------------------------------------------------------- events -- */
 
 /* The watchers of one mode and path that an event concerns. */
@@ -185,7 +203,7 @@ static bool is_one_shot(enum hf_zk_watch_mode mode)
 /* Is ${watcher} notified of what happens at its path now? */
 static bool is_concerned(const struct hf_zk_watcher *watcher, bool derived)
 {
-    if (derived && watcher->server_mode < HF_ZK_SERVER_WAS_RECURSIVE)
+    if (derived && watcher->answered_mode != HF_ZK_SERVER_RECURSIVE)
         return false;
     if (is_one_shot(watcher->mode) && !watcher->only_armed)
         return true;

@@ -40,19 +40,15 @@ enum hf_zk_watch_mode {
     HF_ZK_WATCH_MODES,
 };
 
-/* What AddWatch has made of a path on this connection.  Servers before 3.9 keep
+/* What AddWatch makes of a path on this connection.  Servers before 3.9 keep
  * one mode for each path and connection: a read that sets a one-shot watch
  * takes the place of a persistent watch, and AddWatch that of a one-shot one.
- */
+ * Servers from 3.9 on keep both modes; then the last AddWatch counts here. */
 enum hf_zk_server_mode {
-    HF_ZK_SERVER_ONE_SHOT, /* no AddWatch was sent for the path */
+    HF_ZK_SERVER_ONE_SHOT, /* no AddWatch */
     HF_ZK_SERVER_PERSISTENT,
-    /* Persistent after recursive.  The server may have sent events of the
-     * recursive watch before it changed the mode, and servers from 3.9 on keep
-     * both modes. */
-    HF_ZK_SERVER_WAS_RECURSIVE,
-    HF_ZK_SERVER_RECURSIVE, /* such a server does not report that the children
-                               of the path have changed */
+    HF_ZK_SERVER_RECURSIVE, /* a server before 3.9 does not report that the
+                               children of the path have changed */
 };
 
 /* What a watcher is notified of; valid during the callback. */
@@ -97,8 +93,14 @@ struct hf_zk_watcher {
     bool kept_read; /* a read of the removed one was in flight, and may set the
                        watch again after an event */
     bool only_armed; /* it is notified of nothing while it is not armed */
-    enum hf_zk_server_mode server_mode; /* the same for all at its path */
-    size_t bytes;                       /* length of .path */
+    /* These two are the same for all at its path.  The first is that of the
+     * last AddWatch that was sent, so the next request counts on it.  The
+     * second is that of the last one that was answered, so the events that
+     * come now are those of it: a server carries out and answers the requests
+     * of a connection in order, and its events are in that order too. */
+    enum hf_zk_server_mode server_mode;
+    enum hf_zk_server_mode answered_mode;
+    size_t bytes;                /* length of .path */
     struct hf_tree_node by_path; /* used by the first watcher at its path */
     /* The next watcher with the same mode and path. */
     struct hf_zk_watcher *next_at_path;
@@ -142,6 +144,13 @@ bool hf_zk_watch_set_has_persistent(const struct hf_zk_watch_set *set);
 void hf_zk_watch_set_put_server_mode(struct hf_zk_watch_set *set,
                                      const struct hf_zk_watcher *watcher,
                                      enum hf_zk_server_mode server_mode);
+
+/* The server has answered, without an error, the AddWatch of ${server_mode} for
+ * the ${bytes} of ${path}.  To be called for each AddWatch, also if its watcher
+ * was removed since, and before hf_zk_watch_set_added(). */
+void hf_zk_watch_set_mode_answered(const struct hf_zk_watch_set *set,
+                                   const char *path, size_t bytes,
+                                   enum hf_zk_server_mode server_mode);
 
 /* The server has reported an event of ${path}: clear .armed of the one-shot
  * watchers that it concerns, and call .fired of all that it concerns.  A

@@ -261,37 +261,137 @@ static void a_refused_add_watch_ends_the_connection(void **state)
     op_fixture_end(&f);
 }
 
+/* A persistent and a recursive watcher of "/w". */
+struct both {
+    struct hf_zk_watcher persistent, recursive;
+};
+
+/* The AddWatch of the persistent watcher is answered, and ${o}, that of the
+ * recursive one, is sent. */
+static void add_both(struct zk_op_fixture *f, struct both *both,
+                     struct test_op o[2])
+{
+    op_fixture_begin_connected(f, HF_ZK_SENT_OPS_MAX);
+    both->persistent = op_fixture_watcher(f, HF_ZK_WATCH_PERSISTENT);
+    both->recursive = op_fixture_watcher(f, HF_ZK_WATCH_RECURSIVE);
+    op_fixture_start_watch(f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &both->persistent);
+    op_fixture_answer_all(f);
+    op_fixture_start_watch(f, &o[1], HF_ZOOKEEPER_ADD_WATCH, &both->recursive);
+    f->events[0] = '\0';
+}
+
+/* Remove the recursive watcher, and send ${o}, the AddWatch that lowers the
+ * mode. */
+static void lower(struct zk_op_fixture *f, struct both *both, struct test_op *o)
+{
+    hf_zk_watch_set_remove(&f->session.watches, &both->recursive);
+    assert_int_equal(
+        hf_zk_watch_set_after_removal(&f->session.watches, &both->recursive),
+        HF_ZK_UNWATCH_LOWER);
+    op_fixture_prepare(f, o, HF_ZOOKEEPER_ADD_WATCH, "/w");
+    o->op.kind = HF_ZOOKEEPER_SYNC; /* as the client sends it, */
+    hf_zookeeper_result_free(o->op.reserved);
+    o->op.reserved = NULL; /* which wants no result */
+    f->events[0] = '\0';
+    o->next = f->ops;
+    f->ops = o;
+    hf_zk_op_queue_send(&f->queue, &o->op, f->now_ms);
+}
+
+/* A child is created.  The server reports this because of a watch of the child
+ * or of a node above, and, while the mode of "/w" is persistent, that the
+ * children of "/w" have changed. */
+static void create_child(struct zk_op_fixture *f, bool reports_children,
+                         const char *expected)
+{
+    op_fixture_fire(f, HF_ZK_NODE_CREATED, "/w/c");
+    if (reports_children)
+        op_fixture_fire(f, HF_ZK_NODE_CHILDREN_CHANGED, "/w");
+    op_fixture_expect_events(f, expected);
+}
+
+/* Events before the answer to an AddWatch are those of the mode before it. */
+static void children_change_once_in_each_mode(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+    struct both both;
+
+    (void)state;
+    add_both(&f, &both, o);
+    create_child(&f, true, "event 4");
+    op_fixture_answer_all(&f);
+    f.events[0] = '\0';
+    create_child(&f, false, "event 1; event 4");
+    lower(&f, &both, &o[2]);
+    create_child(&f, false, "event 4");
+    op_fixture_answer_all(&f);
+    f.events[0] = '\0';
+    create_child(&f, true, "event 4");
+    hf_zk_watch_set_remove(&f.session.watches, &both.persistent);
+    op_fixture_end(&f);
+}
+
+/* The recursive watch is freed before its AddWatch is answered.  Its operation
+ * has ended then, and the server carries it out all the same. */
+static void the_answer_to_a_cancelled_add_watch_is_of_its_mode(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+    struct both both;
+
+    (void)state;
+    add_both(&f, &both, o);
+    o[1].op.watcher = NULL;
+    op_fixture_cancel(&f, &o[1]);
+    lower(&f, &both, &o[2]);
+    create_child(&f, true, "event 4");
+    op_fixture_answer(&f, HF_ZK_OK);
+    create_child(&f, false, "event 4");
+    op_fixture_answer(&f, HF_ZK_OK);
+    f.events[0] = '\0';
+    create_child(&f, true, "event 4");
+    hf_zk_watch_set_remove(&f.session.watches, &both.persistent);
+    op_fixture_end(&f);
+}
+
+/* The answer that would change the mode is lost with its connection, and the
+ * next one sets the persistent watch. */
+static void a_new_connection_has_the_mode_that_it_sets(void **state)
+{
+    struct zk_op_fixture f;
+    struct test_op o[3];
+    struct both both;
+
+    (void)state;
+    add_both(&f, &both, o);
+    op_fixture_answer_all(&f);
+    lower(&f, &both, &o[2]);
+    o[2].op.only_try = true; /* as the client sends it */
+    op_fixture_reconnect(&f);
+    op_fixture_answer_set_watches(&f);
+    f.events[0] = '\0';
+    create_child(&f, true, "event 4");
+    hf_zk_watch_set_remove(&f.session.watches, &both.persistent);
+    op_fixture_end(&f);
+}
+
 /* The AddWatch that lowers the mode, after a recursive watch was freed, is
  * refused. */
 static void a_refused_lower_mode_ends_the_connection(void **state)
 {
-    struct hf_zk_watcher persistent, recursive;
     struct zk_op_fixture f;
     struct test_op o[3];
+    struct both both;
 
     (void)state;
-    op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
-    persistent = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
-    recursive = op_fixture_watcher(&f, HF_ZK_WATCH_RECURSIVE);
-    op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &persistent);
-    op_fixture_start_watch(&f, &o[1], HF_ZOOKEEPER_ADD_WATCH, &recursive);
+    add_both(&f, &both, o);
     op_fixture_answer_all(&f);
-    hf_zk_watch_set_remove(&f.session.watches, &recursive);
-    assert_int_equal(
-        hf_zk_watch_set_after_removal(&f.session.watches, &recursive),
-        HF_ZK_UNWATCH_LOWER);
-    op_fixture_prepare(&f, &o[2], HF_ZOOKEEPER_ADD_WATCH, "/w");
-    o[2].op.kind = HF_ZOOKEEPER_SYNC; /* as the client sends it, */
-    hf_zookeeper_result_free(o[2].op.reserved);
-    o[2].op.reserved = NULL; /* which wants no result */
-    f.events[0] = '\0';
-    o[2].next = f.ops;
-    f.ops = &o[2];
-    hf_zk_op_queue_send(&f.queue, &o[2].op, f.now_ms);
+    lower(&f, &both, &o[2]);
     op_fixture_answer(&f, HF_ZK_THROTTLED);
     op_fixture_expect_events(&f, "/w HF_EPROTOCOL");
     assert_false(hf_zk_session_usable(&f.session));
-    hf_zk_watch_set_remove(&f.session.watches, &persistent);
+    hf_zk_watch_set_remove(&f.session.watches, &both.persistent);
     op_fixture_end(&f);
 }
 
@@ -358,6 +458,9 @@ TEST_FILE(zk_op_watches)
         cmocka_unit_test(the_flag_is_that_of_the_connection),
         cmocka_unit_test(only_an_answer_that_sets_it_arms_a_watch),
         cmocka_unit_test(a_refused_add_watch_ends_the_connection),
+        cmocka_unit_test(children_change_once_in_each_mode),
+        cmocka_unit_test(the_answer_to_a_cancelled_add_watch_is_of_its_mode),
+        cmocka_unit_test(a_new_connection_has_the_mode_that_it_sets),
         cmocka_unit_test(a_refused_lower_mode_ends_the_connection),
         cmocka_unit_test(a_persistent_watch_is_resynced_once_per_connection),
         cmocka_unit_test(an_event_does_not_move_the_zxid_of_a_resume),

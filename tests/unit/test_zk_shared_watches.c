@@ -36,6 +36,8 @@ static void set_other(struct zk_fixture *f, struct other *other,
                                         .mode = HF_ZK_WATCH_PERSISTENT}};
     hf_zk_watch_set_add(set, &other->watcher);
     (void)hf_zk_watch_set_add_mode(set, &other->watcher);
+    hf_zk_watch_set_mode_answered(set, path, strlen(path),
+                                  HF_ZK_SERVER_PERSISTENT);
     hf_zk_watch_set_added(&other->watcher);
 }
 

@@ -114,6 +114,13 @@ static void read_answered(struct set_watcher *w)
     w->watcher.armed = true;
 }
 
+/* The server has answered the AddWatch of a path. */
+static void add_watch_answered(struct watch_set_fixture *f, const char *path,
+                               enum hf_zk_server_mode server_mode)
+{
+    hf_zk_watch_set_mode_answered(&f->set, path, strlen(path), server_mode);
+}
+
 /* The same, and the request is answered. */
 static const char *watch(struct watch_set_fixture *f, struct set_watcher *w,
                          const char *name, enum hf_zk_watch_mode mode,
@@ -121,10 +128,15 @@ static const char *watch(struct watch_set_fixture *f, struct set_watcher *w,
 {
     const char *asked = ask(f, w, name, mode, path);
 
-    if (mode == HF_ZK_WATCH_DATA || mode == HF_ZK_WATCH_CHILDREN)
+    if (mode == HF_ZK_WATCH_DATA || mode == HF_ZK_WATCH_CHILDREN) {
         read_answered(w);
-    else
+    } else {
+        add_watch_answered(f, path,
+                           strcmp(asked, "recursive") == 0
+                               ? HF_ZK_SERVER_RECURSIVE
+                               : HF_ZK_SERVER_PERSISTENT);
         hf_zk_watch_set_added(&w->watcher);
+    }
     return asked;
 }
 
@@ -710,11 +722,11 @@ static void the_last_recursive_watcher_lowers_the_mode(void **state)
     end(&f);
 }
 
-/* The server may have sent this before it was asked to lower the mode. */
-static void
-children_are_derived_although_the_mode_is_being_lowered(void **state)
+/* Until the answer the server sends what the recursive watch has; then it
+ * reports the children itself. */
+static void children_are_derived_until_the_lower_mode_is_answered(void **state)
 {
-    struct set_watcher p, c, r;
+    struct set_watcher p, c, late, r;
     struct watch_set_fixture f;
 
     (void)state;
@@ -725,6 +737,30 @@ children_are_derived_although_the_mode_is_being_lowered(void **state)
     remove_expecting(&f, &r, HF_ZK_UNWATCH_LOWER);
     created(&f, "/x/y");
     expect_events(&f, "c CHILDREN /x; p CHILDREN /x");
+    (void)watch_children(&f, &late, "late", "/x");
+    created(&f, "/x/y");
+    expect_events(&f, "late CHILDREN /x; p CHILDREN /x");
+    add_watch_answered(&f, "/x", HF_ZK_SERVER_PERSISTENT);
+    created(&f, "/x/y");
+    expect_events(&f, "");
+    end(&f);
+}
+
+/* Another watch may show the children before the answer. */
+static void children_are_derived_when_the_recursive_watch_is_set(void **state)
+{
+    struct set_watcher p, r;
+    struct watch_set_fixture f;
+
+    (void)state;
+    begin(&f);
+    (void)watch_persistent(&f, &p, "p", "/x");
+    (void)ask(&f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
+    created(&f, "/x/y");
+    expect_events(&f, "");
+    add_watch_answered(&f, "/x", HF_ZK_SERVER_RECURSIVE);
+    created(&f, "/x/y");
+    expect_events(&f, "p CHILDREN /x");
     end(&f);
 }
 
@@ -1217,8 +1253,8 @@ TEST_FILE(zk_watch_set)
         cmocka_unit_test(a_watch_that_has_fired_is_not_taken_back),
         cmocka_unit_test(a_watch_that_another_needs_is_not_taken_back),
         cmocka_unit_test(the_last_recursive_watcher_lowers_the_mode),
-        cmocka_unit_test(
-            children_are_derived_although_the_mode_is_being_lowered),
+        cmocka_unit_test(children_are_derived_until_the_lower_mode_is_answered),
+        cmocka_unit_test(children_are_derived_when_the_recursive_watch_is_set),
         cmocka_unit_test(a_watch_serves_reads_after_its_watcher_has_gone),
         cmocka_unit_test(an_event_before_the_answer_leaves_the_watch),
         cmocka_unit_test(without_armed_watchers_nothing_is_set_again),

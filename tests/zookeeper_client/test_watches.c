@@ -300,6 +300,40 @@ static void persistent_and_recursive_at_one_path(void **state)
     }
 }
 
+/* A recursive watch above shows each child too, also while the server itself
+ * reports that the children have changed: before the recursive watch of the
+ * path is set, and after it was freed. */
+static void children_change_once_below_a_recursive_watch(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name names[] = {
+        {&f->log, "top"}, {&f->log, "p"}, {&f->log, "r"}};
+    struct hf_zookeeper_watch *top, *p, *r;
+
+    zookeeper_make(f->zookeeper, "/a", "");
+    top =
+        open_watch(f->zookeeper, "/", HF_ZOOKEEPER_WATCH_RECURSIVE, &names[0]);
+    p = open_watch(f->zookeeper, "/a", HF_ZOOKEEPER_WATCH_PERSISTENT,
+                   &names[1]);
+    r = open_watch(f->zookeeper, "/a", HF_ZOOKEEPER_WATCH_RECURSIVE, &names[2]);
+    add_watch(f->zookeeper, top);
+    add_watch(f->zookeeper, p);
+    zookeeper_make(f->zookeeper, "/a/b", "");
+    expect_events(f,
+                  (const char *[]){"top CREATED /a/b", "p CHILDREN /a", NULL});
+    add_watch(f->zookeeper, r);
+    zookeeper_make(f->zookeeper, "/a/c", "");
+    expect_events(f, (const char *[]){"r CREATED /a/c", "top CREATED /a/c",
+                                      "p CHILDREN /a", NULL});
+    hf_zookeeper_watch_free(r);
+    expect_events(f, (const char *[]){"r dropped", NULL});
+    delete (f->zookeeper, "/a/b");
+    expect_events(f,
+                  (const char *[]){"top DELETED /a/b", "p CHILDREN /a", NULL});
+    hf_zookeeper_watch_free(p);
+    hf_zookeeper_watch_free(top);
+}
+
 /* Freed while another one of the same kind and path wants the watch. */
 static void the_other_watch_keeps_its_event(void **state)
 {
@@ -585,6 +619,7 @@ TEST_FILE(watches)
         TEST(the_chroot_is_watched_as_slash),
         TEST(data_and_persistent_in_each_order),
         TEST(persistent_and_recursive_at_one_path),
+        TEST(children_change_once_below_a_recursive_watch),
         TEST(the_other_watch_keeps_its_event),
         TEST(a_watch_is_freed_before_its_operation_is_answered),
         TEST(a_watch_is_freed_in_its_callback),

@@ -60,6 +60,7 @@ struct zookeeper_event {
     int32_t type;
     const char *path; /* lives as long as the run */
     bool optional;    /* of one that is due: it may have been kept back */
+    size_t times;     /* of children that change: how often in a row */
 };
 
 /* An event that a server has kept back, because the session may not read. */

@@ -158,10 +158,24 @@ static void receive(struct zookeeper_event *events, size_t *count,
 {
     struct zookeeper_event *last = *count == 0 ? NULL : &events[*count - 1];
 
-    if (is_repeated(last, event.type, event.path))
+    if (is_repeated(last, event.type, event.path)) {
         last->optional &= event.optional;
-    else if (*count < ZOOKEEPER_EVENTS_MAX)
-        events[(*count)++] = event;
+        last->times++;
+    } else if (*count < ZOOKEEPER_EVENTS_MAX) {
+        events[*count] = event;
+        events[(*count)++].times = 1;
+    }
+}
+
+/* How many of ${events} say that children have changed. */
+static size_t children_of(const struct zookeeper_event *events, size_t count)
+{
+    size_t children = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (events[i].type == HF_ZK_NODE_CHILDREN_CHANGED)
+            children += events[i].times;
+    return children;
 }
 
 static void trace_events(const struct zookeeper_watch *watch, const char *what,
@@ -211,6 +225,13 @@ static bool is_complete(const struct zookeeper_watch *watch,
     return reached[watch->event_count];
 }
 
+static void trace_both(const struct zookeeper_watch *watch,
+                       const struct zookeeper_event *due, size_t count)
+{
+    trace_events(watch, "due", due, count);
+    trace_events(watch, "came", watch->events, watch->event_count);
+}
+
 /* Compare what the watch was notified of since the last time with what has
  * happened. */
 static void check_persistent(struct zookeeper_watch *watch, int64_t zxid)
@@ -224,9 +245,16 @@ static void check_persistent(struct zookeeper_watch *watch, int64_t zxid)
         if (change->zxid > watch->base_zxid && change->zxid <= zxid)
             add_due(watch, change, due, &count);
     }
+    if (count < ZOOKEEPER_EVENTS_MAX &&
+        children_of(watch->events, watch->event_count) >
+            children_of(due, count)) {
+        trace_both(watch, due, count);
+        zookeeper_check(false, 3, "a child that changed once has two events",
+                        "%s, from %" PRIx64 " to %" PRIx64, watch->path,
+                        watch->base_zxid, zxid);
+    }
     if (!is_complete(watch, due, count) && count < ZOOKEEPER_EVENTS_MAX) {
-        trace_events(watch, "due", due, count);
-        trace_events(watch, "came", watch->events, watch->event_count);
+        trace_both(watch, due, count);
         zookeeper_check(false, 3,
                         "a persistent watch was not notified of what happened",
                         "%s, mode %d, from %" PRIx64 " to %" PRIx64,
