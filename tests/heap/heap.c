@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <holdfast/holdfast.h>
 
@@ -16,6 +17,8 @@ static struct {
     atomic_bool for_good;
     atomic_bool failed;
     atomic_bool exempt;
+    const char *_Atomic wanted; /* NULL: none */
+    atomic_ulong found;
 } heap;
 
 static bool fails_now(void)
@@ -61,10 +64,20 @@ static void *resize(void *memory, size_t bytes, void *arg)
     return resized;
 }
 
+static void look(void *memory)
+{
+    const char *wanted = heap.wanted;
+
+    if (wanted != NULL && memmem(memory, malloc_usable_size(memory), wanted,
+                                 strlen(wanted)) != NULL)
+        atomic_fetch_add(&heap.found, 1);
+}
+
 static void release(void *memory, void *arg)
 {
     assert(arg == &heap);
     assert(memory != NULL);
+    look(memory);
     atomic_fetch_sub(&heap.bytes, (long)malloc_usable_size(memory));
     free(memory);
     atomic_fetch_sub(&heap.live, 1);
@@ -109,6 +122,17 @@ unsigned long heap_calls(void)
 bool heap_failed(void)
 {
     return heap.failed;
+}
+
+void heap_look_for(const char *text)
+{
+    heap.wanted = text;
+    heap.found = 0;
+}
+
+unsigned long heap_found(void)
+{
+    return heap.found;
 }
 
 void heap_exempt(bool exempt)

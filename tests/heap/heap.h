@@ -28,6 +28,11 @@ void heap_fail(unsigned long nth, bool for_good);
 unsigned long heap_calls(void);
 bool heap_failed(void);
 
+/* Look at each block that is released from now on, and count those with ${text}
+ * in them; NULL: look no more. */
+void heap_look_for(const char *text);
+unsigned long heap_found(void);
+
 /* While ${exempt}, allocations do not fail and do not count for heap_fail():
  * the test itself calls the library. */
 void heap_exempt(bool exempt);

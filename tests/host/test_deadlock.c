@@ -190,6 +190,30 @@ static void an_owner_does_not_wait_for_itself(void **state)
     fixture_close(&f);
 }
 
+/* What it waits for is the second of the locks that it took at once. */
+static void an_owner_does_not_wait_for_one_of_several(void **state)
+{
+    struct hf_acquire_opts opts = opts_of(OURS, true);
+    struct deadlock_fixture f;
+    struct hf_lock *locks[2];
+    struct hf_grant *both, *grant;
+
+    (void)state;
+    fixture_open(&f);
+    locks[0] = host_open_lock(&f.ours, "c");
+    locks[1] = host_open_lock(&f.ours, "d");
+    assert_int_equal(hf_locks_acquire(locks, 2, &opts, &both), HF_OK);
+    opts.wait_ms = 1;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(hf_lock_acquire(locks[i], &opts, &grant), HF_EDEADLK);
+    assert_int_equal(hf_grant_release(both), HF_OK);
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    assert_int_equal(host_give(&f.ours, f.a), HF_OK);
+    assert_int_equal(host_give(&f.theirs, f.b), HF_OK);
+    fixture_close(&f);
+}
+
 static void the_owner_has_to_be_known(void **state)
 {
     struct hf_acquire_opts opts = opts_of(0, true);
@@ -281,6 +305,7 @@ TEST_FILE(deadlock)
         cmocka_unit_test(a_cancelled_wait_leaves_nothing),
         cmocka_unit_test(an_owner_that_holds_nothing_does_not_look),
         cmocka_unit_test(an_owner_does_not_wait_for_itself),
+        cmocka_unit_test(an_owner_does_not_wait_for_one_of_several),
         cmocka_unit_test(the_owner_has_to_be_known),
         cmocka_unit_test(permits_are_held_too),
         cmocka_unit_test(owners_of_a_mutex_queue_by_themselves),

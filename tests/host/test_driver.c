@@ -134,11 +134,13 @@ static void a_wait_that_nobody_would_drive_is_undone(void **state)
     fixture_open(&f);
     assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
+    opts.on_loss = (struct hf_on_loss){NULL, &dropped, count_drop};
+    opts.on_revoke = (struct hf_on_revoke){NULL, &dropped, count_drop};
     no_threads = true;
     assert_int_equal(hf_lock_acquire_start(f.lock, &opts, done, &op),
                      HF_ELIMIT);
     assert_null(op);
-    assert_int_equal(dropped, 2);
+    assert_int_equal(dropped, 4);
     hf_lock_error(f.lock, &error);
     assert_non_null(strstr(error.text, "no thread for callbacks"));
     assert_int_equal(hf_client_dispatch(f.host.client), HF_OK);

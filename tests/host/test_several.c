@@ -638,6 +638,29 @@ static void wrong_lists_are_refused(void **state)
     fixture_close(&f);
 }
 
+static void as_many_locks_as_there_may_be(void **state)
+{
+    struct several_fixture f;
+    struct hf_lock *locks[HF_LOCKS_MAX + 1];
+    struct hf_grant *grant;
+    char name[16];
+
+    (void)state;
+    fixture_open(&f, WAY_BLOCKING);
+    for (int i = 0; i <= HF_LOCKS_MAX; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        locks[i] = host_open_lock(&f.a, name);
+    }
+    assert_int_equal(hf_locks_acquire(locks, HF_LOCKS_MAX + 1, NULL, &grant),
+                     HF_EINVAL);
+    assert_int_equal(hf_locks_acquire(locks, HF_LOCKS_MAX, NULL, &grant),
+                     HF_OK);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    for (int i = 0; i <= HF_LOCKS_MAX; i++)
+        hf_lock_free(locks[i]);
+    fixture_close(&f);
+}
+
 static void wrong_permits_are_refused(void **state)
 {
     static const struct {
@@ -687,6 +710,7 @@ TEST_FILE(several)
         cmocka_unit_test(waiters_for_permits_are_listed_and_asked),
         cmocka_unit_test(a_holder_of_several_is_asked_for_one),
         cmocka_unit_test(wrong_lists_are_refused),
+        cmocka_unit_test(as_many_locks_as_there_may_be),
         cmocka_unit_test(wrong_permits_are_refused),
         cmocka_unit_test(fn63_opposite_orders_do_not_deadlock),
         cmocka_unit_test(fn62_two_that_take_all_permits_do_not_deadlock),

@@ -52,7 +52,10 @@ static struct hf_sasl *open_fake(const struct hf_sasl_memory *memory,
 
 static void close_fake(struct hf_sasl *sasl)
 {
-    sasl->memory.free(sasl);
+    void (*release)(void *memory) = sasl->memory.free;
+
+    explicit_bzero(sasl, sizeof *sasl);
+    release(sasl);
     pthread_mutex_lock(&mechanism.lock);
     mechanism.closed++;
     (void)pthread_cond_broadcast(&mechanism.changed);
@@ -214,6 +217,23 @@ static void each_step_is_reported(void **state)
     await_memory();
 }
 
+static void no_memory_is_freed_with_the_password(void **state)
+{
+    struct exchange_fixture f;
+
+    (void)state;
+    heap_look_for(settings.password);
+    assert_true(begin(&f));
+    assert_true(hf_sasl_exchange_begin(f.exchanges, &settings));
+    assert_int_equal(hf_sasl_exchange_step(f.exchanges, NULL, 0), HF_OK);
+    await_reports(&f, 1);
+    end(&f);
+    await_closed();
+    await_memory();
+    assert_int_equal(heap_found(), 0);
+    heap_look_for(NULL);
+}
+
 /* The thread frees the exchange, and the next one gets its own reports. */
 static void an_exchange_may_be_ended_during_a_step(void **state)
 {
@@ -324,6 +344,7 @@ TEST_FILE(sasl_exchange)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_is_reported),
+        cmocka_unit_test(no_memory_is_freed_with_the_password),
         cmocka_unit_test(an_exchange_may_be_ended_during_a_step),
         cmocka_unit_test(all_may_be_freed_during_a_step),
         cmocka_unit_test(few_steps_may_wait),

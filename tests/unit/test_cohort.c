@@ -473,6 +473,29 @@ static void closing_ends_all_who_wait(void **state)
     assert_true(hf_cohort_is_idle(&f->cohort));
 }
 
+/* The list failed on the old connection, so its backoff does not count. */
+static void a_ticket_is_looked_for_at_once_after_an_outage(void **state)
+{
+    HELD(f, 2);
+    hand_on_in_an_outage(f);
+    cohort_failed(f, "LIST", HF_FAILURE_RETRY, HF_EPROTOCOL);
+    cohort_session(f, HF_EVENT_SUSPENDED);
+    expect(f, "SUSPENDED");
+    cohort_connected(f, true);
+    expect(f, "CONNECTED; LIST");
+}
+
+static void giving_up_spares_the_one_that_holds(void **state)
+{
+    HELD(f, 3);
+    cohort_session(f, HF_EVENT_SUSPENDED);
+    expect(f, "SUSPENDED");
+    cohort_session(f, HF_EVENT_GAVE_UP);
+    expect(f, "w2 ENDED HF_EUNREACHABLE; w2 DONE; "
+              "w3 ENDED HF_EUNREACHABLE; w3 DONE");
+    assert_int_equal(safe_until_of(f, 1), COHORT_SAFE_MS);
+}
+
 /* ---------------------------------------------------------------- memory -- */
 
 static void without_memory_the_first_waiter_ends(void **state)
@@ -537,6 +560,8 @@ TEST_FILE(cohort)
         cmocka_unit_test(a_release_that_is_denied_says_so),
         cmocka_unit_test(a_ticket_that_was_removed_is_a_grant_that_was_lost),
         cmocka_unit_test(closing_ends_all_who_wait),
+        cmocka_unit_test(a_ticket_is_looked_for_at_once_after_an_outage),
+        cmocka_unit_test(giving_up_spares_the_one_that_holds),
         cmocka_unit_test(without_memory_the_first_waiter_ends),
         cmocka_unit_test(
             without_memory_the_next_ticket_waits_for_the_one_before),

@@ -196,6 +196,8 @@ static void read_lists(struct model *m, struct hf_deadlock_search *search)
 
     m->lists = 0;
     while (hf_deadlock_search_next(search, queue, &texts)) {
+        /* It decides when the subject is reached, and not at each list. */
+        assert_false(search->readings[search->current].closed);
         snapshot.count = m->flooded == 0 || m->lists < m->flooded
                              ? list(m, queue, tickets)
                              : HF_DEADLOCK_TICKETS_MAX + 1;

@@ -197,6 +197,27 @@ static void another_boot_starts_above_the_floor(void **state)
     assert_true(next_of_fresh() > reserved);
 }
 
+/* Another boot may count from a lower number, and a damaged page has any
+ * number: what it says of a head is about no ticket of now. */
+static void heads_of_another_boot_are_forgotten(void **state)
+{
+    struct hf_token_counter counter;
+    uint64_t number;
+
+    (void)state;
+    open_it(&counter);
+    number = next(&counter);
+    hf_token_counter_note_head(&counter, number);
+    hf_token_counter_close(&counter);
+    open_it(&counter);
+    assert_true(hf_token_counter_was_head(&counter, number));
+    counter.page->boot[0] ^= 1;
+    hf_token_counter_close(&counter);
+    open_it(&counter);
+    assert_false(hf_token_counter_was_head(&counter, number));
+    hf_token_counter_close(&counter);
+}
+
 static void a_used_up_block_is_followed_by_another(void **state)
 {
     struct hf_token_counter counter;
@@ -631,6 +652,7 @@ TEST_FILE(file_token_counter)
         TEST(a_lost_counter_starts_above_the_floor),
         TEST(with_all_lost_the_wall_clock_is_above),
         TEST(another_boot_starts_above_the_floor),
+        TEST(heads_of_another_boot_are_forgotten),
         TEST(a_used_up_block_is_followed_by_another),
         TEST(damaged_files_are_mended),
         TEST(a_damaged_floor_is_as_good_as_none),

@@ -50,6 +50,22 @@ static void it_waits_for_room_before_it_enters(void **state)
     assert_int_equal(f.a.token, 101);
 }
 
+/* The next failure after a list is the first of a new series. */
+static void a_list_ends_the_backoff_of_a_watch(void **state)
+{
+    struct core_fixture f;
+
+    (void)state;
+    look(&f, 2);
+    failed(&f, "a WATCH_QUEUE", HF_FAILURE_RETRY);
+    wake(&f);
+    expect(&f, "a WATCH_QUEUE");
+    assert_int_equal(f.a.tickets.current->queue_watch->retry.tries, 1);
+    listed(&f, "a WATCH_QUEUE", "x/l2");
+    expect(&f, "a WAITING 1");
+    assert_int_equal(f.a.tickets.current->queue_watch->retry.tries, 0);
+}
+
 /* A waiter in the other queue counts as ahead as well. */
 static void whoever_is_ahead_counts(void **state)
 {
@@ -218,6 +234,7 @@ TEST_FILE(lease)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_waits_for_room_before_it_enters),
+        cmocka_unit_test(a_list_ends_the_backoff_of_a_watch),
         cmocka_unit_test(whoever_is_ahead_counts),
         cmocka_unit_test(fn33_another_limit_is_looked_at),
         cmocka_unit_test(fn32_what_is_left_of_it_is_removed),

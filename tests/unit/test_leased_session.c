@@ -317,6 +317,23 @@ static void an_unsure_ticket_is_renewed(void **state)
     EXPECT_EVENTS(a, "LISTED a: a");
 }
 
+/* It never reached the server, as the renewal of the next link shows.  That is
+ * no loss, because nobody has counted on it. */
+static void an_unsure_ticket_that_is_missing_is_no_loss(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_cut(a, false);
+    EXPECT_EVENTS(a, "SUSPENDED; FAILED ENQUEUE a UNSURE");
+    (void)run_until_event(a, "RESUMED", 1000);
+    for (int i = 0; i < 2; i++) {
+        (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+        model_run(model, 20);
+        assert_non_null(strstr(model_events(a), "PROVEN"));
+    }
+    assert_int_equal(model_tickets(model, "q"), 0);
+}
+
 /* A list may show a ticket that the server can still lose.  Only a renewal
  * that was answered before shows that it is safe. */
 static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
@@ -484,6 +501,61 @@ static void an_end_without_a_link_is_reported_at_once(void **state)
     EXPECT_EVENTS(a, "SUSPENDED; CLOSED");
     model_run(model, 10 * MODEL_TTL_MS);
     EXPECT_EVENTS(a, "");
+}
+
+/* Asks for the end when it receives .in, and writes what it receives. */
+static struct {
+    struct hf_store *store; /* NULL: it has asked */
+    enum hf_event_kind in;
+    char received[64];
+} ending;
+
+static void on_event(void *arg, struct hf_event *event)
+{
+    static const char *const names[] = {
+        [HF_EVENT_CONNECTED] = "+",    [HF_EVENT_SUSPENDED] = "S",
+        [HF_EVENT_SESSION_LOST] = "L", [HF_EVENT_FAILED] = "F",
+        [HF_EVENT_CLOSED] = "X",
+    };
+    struct hf_store *store = ending.store;
+
+    (void)arg;
+    if (event->kind != HF_EVENT_CONNECTION_ERROR)
+        strcat(ending.received, names[event->kind]);
+    if (store == NULL || event->kind != ending.in)
+        return;
+    ending.store = NULL;
+    (void)model_ask(store, HF_REQUEST_END, NULL, '-');
+}
+
+/* Whoever receives it may free what the events before it were about. */
+static void the_end_comes_after_all_events(void **state)
+{
+    static const struct {
+        enum hf_event_kind in;
+        const char *received;
+    } rows[] = {{HF_EVENT_SUSPENDED, "+SFX"},
+                {HF_EVENT_FAILED, "+SFX"},
+                {HF_EVENT_SESSION_LOST, "+SFLX"}};
+    const struct hf_engine_host host = {.host = &ending, .event = on_event};
+
+    (void)state;
+    model_close(a);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct hf_store *c = model_open(model, &host);
+
+        ending.received[0] = '\0';
+        ending.store = c;
+        ending.in = rows[i].in;
+        model_run(model, 20);
+        (void)model_ask(c, HF_REQUEST_LIST, "q", 'x');
+        model_refuse(model, true);
+        model_cut(c, false);
+        model_run(model, 2 * MODEL_TTL_MS);
+        assert_string_equal(ending.received, rows[i].received);
+        model_refuse(model, false);
+        model_close(c);
+    }
 }
 
 /* ----------------------------------------------------------------- crowds --
@@ -777,6 +849,7 @@ TEST_FILE(leased_session)
         LEASED_TEST(a_close_takes_what_is_unsure),
         LEASED_TEST(a_close_is_not_waited_for_long),
         LEASED_TEST(an_end_without_a_link_is_reported_at_once),
+        LEASED_TEST(the_end_comes_after_all_events),
         LEASED_TEST(a_renewal_goes_past_many_calls),
         LEASED_TEST(a_downgrade_gives_no_safe_until_for_a_lost_ticket),
         LEASED_TEST(
@@ -786,6 +859,7 @@ TEST_FILE(leased_session)
             safe_until_does_not_count_on_what_only_the_next_one_watches),
         LEASED_TEST(what_went_unseen_does_not_keep_a_session_from_resuming),
         LEASED_TEST(what_went_is_no_more_when_its_owner_knows),
+        LEASED_TEST(an_unsure_ticket_that_is_missing_is_no_loss),
         LEASED_TEST(a_list_alone_is_no_proof_of_an_unsure_ticket),
         LEASED_TEST(what_was_taken_out_without_an_answer_is_no_loss),
         LEASED_TEST(many_calls_that_were_not_sent_are_sure),

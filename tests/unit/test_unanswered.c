@@ -413,6 +413,20 @@ static void a_wait_survives_lists_that_fail(void **state)
     expect(f, "a GRANTED");
 }
 
+/* The failure was of the old connection, so its backoff does not count. */
+static void a_new_connection_ends_the_backoff_of_a_list(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    queue_a_behind_x(f);
+    gone(f, "a WATCH x");
+    expect(f, "a LIST");
+    failed(f, "a LIST", HF_FAILURE_RETRY);
+    expect(f, "");
+    suspended(f);
+    connected(f, f->now_ms, true);
+    expect(f, "STATE CONNECTED; a LIST");
+}
+
 static void a_wait_survives_watches_that_fail(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -533,6 +547,7 @@ TEST_FILE(unanswered)
         cmocka_unit_test(a_cancelled_enqueue_that_failed_left_nothing),
         cmocka_unit_test(fn47_a_cancelled_enqueue_in_doubt_is_abandoned),
         cmocka_unit_test(a_wait_survives_lists_that_fail),
+        cmocka_unit_test(a_new_connection_ends_the_backoff_of_a_list),
         cmocka_unit_test(a_wait_survives_watches_that_fail),
         cmocka_unit_test(a_fatal_list_ends_the_wait),
         cmocka_unit_test(a_fatal_watch_ends_the_wait),
