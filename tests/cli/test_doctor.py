@@ -28,6 +28,7 @@ import postgres  # noqa: E402
 import redis_server  # noqa: E402
 from ensemble import Ensemble  # noqa: E402
 from postgres_pair import Pair  # noqa: E402
+from proxy import Proxy  # noqa: E402
 from redis_cluster import Cluster  # noqa: E402
 from zookeeper import Standalone, digest_section  # noqa: E402
 
@@ -520,6 +521,25 @@ class Leased(Doctor):
 DURABLE = ["appendonly yes", "appendfsync always"]
 
 
+class TwoServers(Proxy):
+    """One address that leads to two servers: what a client connects first to
+    the one, the rest to the other."""
+
+    CONNECTIONS = 2  # of a client
+
+    def __init__(self, first, later):
+        self.later = later
+        super().__init__(first)
+
+    @property
+    def target(self):
+        return self.first if self.accepted <= self.CONNECTIONS else self.later
+
+    @target.setter
+    def target(self, first):
+        self.first = first
+
+
 class Redis(Leased, harness.Case):
     @classmethod
     def setUpClass(cls):
@@ -554,7 +574,7 @@ class Redis(Leased, harness.Case):
     def test_all_is_looked_at(self):
         found = {finding["id"]: finding for finding in self.doctor()["findings"]}
         for wanted in ("version", "eviction", "memory", "clients", "disk",
-                       "replicas", "persistence", "rights"):
+                       "persistence", "primaries", "rights"):
             self.assertEqual(found["redis-" + wanted]["severity"], "ok")
             self.assertEqual(found["redis-" + wanted]["subject"],
                              self.server.address())
@@ -608,6 +628,80 @@ class Redis(Leased, harness.Case):
             self.assertIn("it is a replica", self.assert_severity(
                 "engine", "error", "-t", "3s",
                 url="redis://" + replica.address())["text"])
+
+    def replica(self):
+        """Of our server, until the test ends."""
+        replica = redis_server.Server(DURABLE)
+        self.addCleanup(replica.close)
+        replica.start()
+        with replica.client() as client:
+            client.ask("REPLICAOF", "127.0.0.1", self.server.port)
+            waiting.eventually("the replica", lambda: "master_link_status:up" in
+                               client.ask("INFO", "replication"))
+        return replica
+
+    def at_two(self, first, later):
+        """A URL for which a second connection leads elsewhere."""
+        proxy = TwoServers(first.port, later.port)
+        self.addCleanup(proxy.close)
+        return "redis://127.0.0.1:%d/0?ttl=60s" % proxy.port
+
+    def promoted(self):
+        """A replica that was promoted while ours lives."""
+        replica = self.replica()
+        with replica.client() as client:
+            client.ask("REPLICAOF", "NO", "ONE")
+        waiting.eventually("the replica to leave", lambda: (
+            "connected_slaves:0" in self.info(self.server)))
+        return replica
+
+    @staticmethod
+    def info(server):
+        with server.client() as client:
+            return client.ask("INFO", "replication")
+
+    def test_two_primaries_at_one_address(self):
+        other = self.promoted()
+        found = self.assert_severity("redis-primaries", "error",
+                                     url=self.at_two(self.server, other))
+        self.assertIn("was promoted in place of the first", found["text"])
+        self.assertIn("REPLICAOF", found["advice"])
+        found = self.assert_severity("redis-primaries", "error",
+                                     url=self.at_two(other, self.server))
+        self.assertIn("the first was promoted in its place", found["text"])
+        with redis_server.Server(DURABLE) as unrelated:
+            found = self.assert_severity("redis-primaries", "error",
+                                         url=self.at_two(self.server, unrelated))
+        self.assertIn("neither was promoted in place of the other",
+                      found["text"])
+
+    def test_two_primaries_as_each_shows_it(self):
+        """Without an address that leads to both."""
+        other = self.promoted()
+        self.assert_severity("redis-primaries", "ok")
+        found = self.assert_severity("redis-replicas", "notice")
+        self.assertIn("has none now", found["text"])
+        replication = re.search(r"master_replid:(\w+)", self.info(self.server))
+        self.assertIn(replication.group(1), found["advice"])
+        found = self.assert_severity("redis-primaries", "unknown",
+                                     url="redis://" + other.address())
+        self.assertIn("master_replid " + replication.group(1), found["text"])
+
+    def test_an_address_that_leads_to_a_replica_too(self):
+        found = self.assert_severity(
+            "redis-primaries", "unknown",
+            url=self.at_two(self.server, self.replica()))
+        self.assertIn("it is a replica", found["text"])
+
+    def test_an_address_that_does_not_answer_again(self):
+        proxy = TwoServers(self.server.port, 1)
+        self.addCleanup(proxy.close)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            proxy.later = silent.getsockname()[1]
+            found = self.assert_severity(
+                "redis-primaries", "unknown",
+                url="redis://127.0.0.1:%d/0" % proxy.port)
+        self.assertIn("no answer", found["text"])
 
     def test_rights(self):
         found = self.assert_severity("redis-rights", "error", secret=True,

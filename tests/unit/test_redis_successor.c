@@ -15,24 +15,33 @@ static struct hf_redis_node node;
 static struct hf_redis_link ours, look;
 static uint64_t now_ms;
 static unsigned opened, ended, freed;
+static struct hf_store_call examination, other_call;
+static const struct hf_store_call *sent;
 static char why[HF_CONNECTION_TEXT_BYTES];
 
 /* ------------------------------------------------- in place of the machine */
 
-uint64_t hf_redis_store_now_ms(const struct hf_store *of)
+uint64_t __wrap_hf_redis_store_now_ms(const struct hf_store *of);
+uint64_t __wrap_hf_redis_store_now_ms(const struct hf_store *of)
 {
     (void)of;
     return now_ms;
 }
 
-void hf_redis_store_wake_by(struct hf_store *of, uint64_t at_ms)
+void __wrap_hf_redis_store_wake_by(struct hf_store *of, uint64_t at_ms);
+void __wrap_hf_redis_store_wake_by(struct hf_store *of, uint64_t at_ms)
 {
     of->wake_at_ms = at_ms < of->wake_at_ms ? at_ms : of->wake_at_ms;
 }
 
-struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
-                                        const struct hf_redis_config *config,
-                                        const struct hf_redis_link_user *user)
+struct hf_redis_link *
+__wrap_hf_redis_link_new(struct hf_redis_link_shared *shared,
+                         const struct hf_redis_config *config,
+                         const struct hf_redis_link_user *user);
+struct hf_redis_link *
+__wrap_hf_redis_link_new(struct hf_redis_link_shared *shared,
+                         const struct hf_redis_config *config,
+                         const struct hf_redis_link_user *user)
 {
     assert_ptr_equal(shared, &store.shared);
     assert_ptr_equal(config, &ours.config);
@@ -40,7 +49,8 @@ struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
     return &look;
 }
 
-void hf_redis_link_open(struct hf_redis_link *link, const char *session)
+void __wrap_hf_redis_link_open(struct hf_redis_link *link, const char *session);
+void __wrap_hf_redis_link_open(struct hf_redis_link *link, const char *session)
 {
     assert_ptr_equal(link, &look);
     assert_false(link->open);
@@ -49,25 +59,38 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session)
     opened++;
 }
 
-void hf_redis_link_close(struct hf_redis_link *link)
+void __wrap_hf_redis_link_close(struct hf_redis_link *link);
+void __wrap_hf_redis_link_close(struct hf_redis_link *link)
 {
     assert_ptr_equal(link, &look);
     link->open = false;
 }
 
-void hf_redis_link_free(struct hf_redis_link *link)
+void __wrap_hf_redis_link_free(struct hf_redis_link *link);
+void __wrap_hf_redis_link_free(struct hf_redis_link *link)
 {
     assert_ptr_equal(link, &look);
     freed++;
 }
 
-void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
-                        const char *what, const char *text)
+void __wrap_hf_redis_link_down(struct hf_redis_link *link, hf_status status,
+                               const char *what, const char *text);
+void __wrap_hf_redis_link_down(struct hf_redis_link *link, hf_status status,
+                               const char *what, const char *text)
 {
     assert_ptr_equal(link, &ours);
     assert_int_equal(status, HF_EUNREACHABLE);
     (void)snprintf(why, sizeof why, "%s%s", what, text);
     ended++;
+}
+
+void __wrap_hf_redis_link_call(struct hf_redis_link *link,
+                               struct hf_store_call *call);
+void __wrap_hf_redis_link_call(struct hf_redis_link *link,
+                               struct hf_store_call *call)
+{
+    assert_ptr_equal(link, &ours);
+    sent = call;
 }
 
 /* ---------------------------------------------------------------- scripts --
@@ -97,6 +120,7 @@ static int set_up(void **state)
     set_ids(&ours, "run-1", "replication-1", "0000");
     now_ms = 1000;
     opened = ended = freed = 0;
+    sent = NULL;
     why[0] = '\0';
     return 0;
 }
@@ -224,6 +248,120 @@ static void a_link_that_ended_is_not_looked_at(void **state)
     assert_null(store.look);
 }
 
+/* ----------------------------------------------------------- examinations --
+ */
+
+/* An EXAMINE, whose look finds a server with these ids. */
+static void examine(const char *run_id, const char *replication_id,
+                    const char *earlier)
+{
+    hf_redis_successor_watch(&store);
+    hf_redis_successor_examine(&store, &examination);
+    assert_null(sent); /* it waits */
+    set_ids(&look, run_id, replication_id, earlier);
+    look.user.up(look.user.arg, &look, 0);
+    assert_ptr_equal(sent, &examination);
+    assert_false(look.open);
+    assert_int_equal(ended, 0); /* ours is examined, and not left */
+    assert_true(store.look_at_ms == now_ms + TTL_MS);
+    sent = NULL;
+}
+
+/* The one finding is so. */
+static void assert_found(enum hf_severity severity, const char *text)
+{
+    struct hf_finding_list findings;
+
+    hf_redis_successor_take_findings(&store, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings.items[0].id, "redis-primaries");
+    assert_int_equal(findings.items[0].severity, severity);
+    assert_non_null(strstr(findings.items[0].text, text));
+    hf_finding_list_free(&findings);
+    hf_redis_successor_take_findings(&store, &findings);
+    assert_int_equal(findings.count, 0);
+}
+
+static void an_examination_says_what_a_second_link_reaches(void **state)
+{
+    (void)state;
+    examine("run-1", "replication-1", "0000");
+    assert_found(HF_SEVERITY_OK, "the same server");
+    examine("run-2", "replication-2", "replication-1");
+    assert_found(HF_SEVERITY_ERROR, "promoted in place of the first");
+    examine("run-2", "replication-2", "0000");
+    assert_found(HF_SEVERITY_ERROR, "neither was promoted");
+    examine("", "", "");
+    assert_found(HF_SEVERITY_UNKNOWN, "without its INFO");
+    set_ids(&ours, "run-2", "replication-2", "replication-1");
+    examine("run-1", "replication-1", "0000");
+    assert_found(HF_SEVERITY_ERROR, "the first was promoted in its place");
+    examine("run-2", "replication-2", "replication-1");
+    assert_found(HF_SEVERITY_UNKNOWN, "replication-1");
+}
+
+static void an_examination_goes_on_without_a_second_link(void **state)
+{
+    uint64_t limit_ms;
+
+    (void)state;
+    hf_redis_successor_watch(&store);
+    hf_redis_successor_examine(&store, &examination);
+    look.open = false;
+    look.user.down(look.user.arg, &look, HF_EUNREACHABLE, "refused");
+    assert_ptr_equal(sent, &examination);
+    assert_found(HF_SEVERITY_UNKNOWN, "refused");
+    sent = NULL;
+    hf_redis_successor_examine(&store, &examination);
+    limit_ms = store.look_at_ms - now_ms;
+    assert_true(limit_ms < hf_redis_node_timeout_ms(&store));
+    now_ms += limit_ms;
+    hf_redis_successor_tick(&store);
+    assert_ptr_equal(sent, &examination);
+    assert_found(HF_SEVERITY_UNKNOWN, "no answer");
+    assert_true(store.look_at_ms == now_ms + TTL_MS);
+}
+
+/* Also a look that is under way, which has not the same purpose. */
+static void an_examination_begins_a_look_of_its_own(void **state)
+{
+    (void)state;
+    hf_redis_successor_watch(&store);
+    now_ms = store.look_at_ms;
+    hf_redis_successor_tick(&store);
+    hf_redis_successor_examine(&store, &examination);
+    assert_int_equal(opened, 2);
+    hf_redis_successor_examine(&store, &other_call); /* it waits for none */
+    assert_int_equal(opened, 2);
+    assert_ptr_equal(sent, &other_call);
+}
+
+/* What was under way belongs to the leased client again. */
+static void an_examination_ends_with_the_link(void **state)
+{
+    struct hf_finding_list findings;
+
+    (void)state;
+    examine("run-1", "replication-1", "0000");
+    hf_redis_successor_examine(&store, &examination);
+    hf_redis_successor_stop(&store);
+    hf_redis_successor_watch(&store);
+    now_ms = store.look_at_ms;
+    hf_redis_successor_tick(&store);
+    assert_null(sent);
+    hf_redis_successor_take_findings(&store, &findings);
+    assert_int_equal(findings.count, 0);
+}
+
+static void a_socket_file_is_examined_without_a_look(void **state)
+{
+    (void)state;
+    (void)snprintf(store.config.path, sizeof store.config.path, "/run/redis");
+    hf_redis_successor_watch(&store);
+    hf_redis_successor_examine(&store, &examination);
+    assert_ptr_equal(sent, &examination);
+}
+
 TEST_FILE(redis_successor)
 {
 #define LOOK(test) cmocka_unit_test_setup(test, set_up)
@@ -237,6 +375,11 @@ TEST_FILE(redis_successor)
         LOOK(a_look_that_fails_says_nothing),
         LOOK(a_socket_file_leads_nowhere_else),
         LOOK(a_link_that_ended_is_not_looked_at),
+        LOOK(an_examination_says_what_a_second_link_reaches),
+        LOOK(an_examination_goes_on_without_a_second_link),
+        LOOK(an_examination_begins_a_look_of_its_own),
+        LOOK(an_examination_ends_with_the_link),
+        LOOK(a_socket_file_is_examined_without_a_look),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

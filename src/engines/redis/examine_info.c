@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What INFO shows, as findings. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engines/redis/examine.h"
@@ -10,6 +11,9 @@
 
 /* The longest value that is looked at. */
 #define VALUE_BYTES 64
+
+/* Room for an advice that has a value in it. */
+#define ADVICE_BYTES 160
 
 /* Is ${used} near ${limit}?  0: there is no limit. */
 static bool is_near(uint64_t used, uint64_t limit)
@@ -127,7 +131,9 @@ static void add_replicas(const struct hf_redis_examination *examination,
     struct hf_finding_head head = {HF_SEVERITY_OK, "redis-replicas", subject,
                                    NULL};
     uint64_t replicas = hf_redis_info_number(info, "connected_slaves");
+    char advice[ADVICE_BYTES], id[VALUE_BYTES];
 
+    (void)hf_redis_info_value(info, "master_replid", id, sizeof id);
     if (wait > replicas) {
         head.severity = HF_SEVERITY_ERROR;
         head.advice = "bring the replicas back, or write a smaller wait= into "
@@ -152,6 +158,20 @@ static void add_replicas(const struct hf_redis_examination *examination,
                        "it has %" PRIu64 " replicas: one that is promoted may "
                        "lack the last tickets, and two hold one lock",
                        replicas);
+    } else if (replicas == 0 &&
+               hf_redis_info_number(info, "repl_backlog_active") == 1) {
+        /* A backlog is made for the first replica, and kept for
+         * repl-backlog-ttl after the last. */
+        (void)snprintf(advice, sizeof advice,
+                       "see whether one was promoted: its INFO replication has "
+                       "role:master and master_replid2:%s",
+                       id);
+        head.severity = HF_SEVERITY_NOTICE;
+        head.advice = advice;
+        hf_finding_add(list, &head,
+                       "it had a replica lately, or was one, and has none now: "
+                       "one that was promoted takes writes too, and locks of "
+                       "the one are none of the other");
     } else {
         hf_finding_add(list, &head,
                        replicas == 0 ? "it has no replicas: there is no "

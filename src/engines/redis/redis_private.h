@@ -14,6 +14,7 @@
 #ifndef HF_ENGINES_REDIS_REDIS_PRIVATE_H
 #define HF_ENGINES_REDIS_REDIS_PRIVATE_H
 
+#include "core/finding_list.h"
 #include "engines/redis/hash_slot.h"
 #include "engines/redis/redis_link.h"
 #include "engines/redis/redis_store.h"
@@ -130,10 +131,15 @@ struct hf_store {
         *slot_map_source; /* node that CLUSTER SLOTS was sent to, or NULL */
     uint64_t slot_map_deadline_ms; /* when that node is given up */
     /* The look for a server that was promoted in place of ours, and when the
-     * next one is; NULL and HF_FOREVER: there is none.  Only if it is not a
-     * Redis Cluster, whose nodes say so themselves. */
+     * next one is, or the one for .examination is over; NULL and HF_FOREVER:
+     * there is none.  Only if it is not a Redis Cluster, whose nodes say so
+     * themselves. */
     struct hf_redis_link *look;
     uint64_t look_at_ms;
+    /* An EXAMINE that waits for a look, or NULL; and what that has found, until
+     * the EXAMINE is answered. */
+    struct hf_store_call *examination;
+    struct hf_finding_list look_findings;
     uint64_t wake_at_ms; /* when a timeout of a node, or its next attempt, may
                             be due; HF_FOREVER: none */
     struct hf_redis_routed_calls
@@ -176,6 +182,14 @@ void hf_redis_successor_watch(struct hf_store *store);
 
 /* Look, if that is due. */
 void hf_redis_successor_tick(struct hf_store *store);
+
+/* Look now for ${call}, an EXAMINE, and carry it out then. */
+void hf_redis_successor_examine(struct hf_store *store,
+                                struct hf_store_call *call);
+
+/* Set ${findings} to what the look for an EXAMINE has found, once. */
+void hf_redis_successor_take_findings(struct hf_store *store,
+                                      struct hf_finding_list *findings);
 
 /* Do not look any more. */
 void hf_redis_successor_stop(struct hf_store *store);

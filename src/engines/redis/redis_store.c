@@ -52,7 +52,9 @@ static void store_disconnect(struct hf_store *store)
 static void store_call(struct hf_store *store, struct hf_store_call *call)
 {
     assert(store->up);
-    if (!store->clustered)
+    if (!store->clustered && call->kind == HF_STORE_EXAMINE)
+        hf_redis_successor_examine(store, call);
+    else if (!store->clustered)
         hf_redis_link_call(store->default_node->link, call);
     else if (call->queue == NULL && call->kind != HF_STORE_NAMES)
         hf_redis_routed_calls_begin(store, call);

@@ -158,6 +158,23 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     hf_redis_slot_map_refresh(store);
 }
 
+/* Report it, with the findings of the look if it answers an EXAMINE. */
+static void report_answer(struct hf_store *store, struct hf_store_call *call,
+                          const struct hf_store_answer *answer)
+{
+    struct hf_store_answer reported = *answer;
+    struct hf_finding_list findings = {0};
+
+    if (answer->findings != NULL) {
+        hf_redis_successor_take_findings(store, &findings);
+        hf_finding_list_append(&findings, answer->findings);
+        reported.findings = &findings;
+    }
+    hf_leased_answered(store->shared.engine->leased, call, &reported,
+                       hf_redis_store_now_ms(store));
+    hf_finding_list_free(&findings);
+}
+
 /* Only calls of a cluster are routed calls. */
 static void on_answered(void *arg, struct hf_redis_link *link,
                         struct hf_store_call *call,
@@ -168,8 +185,7 @@ static void on_answered(void *arg, struct hf_redis_link *link,
 
     (void)link;
     if (!store->clustered) {
-        hf_leased_answered(store->shared.engine->leased, call, answer,
-                           hf_redis_store_now_ms(store));
+        report_answer(store, call, answer);
         return;
     }
     set_server_clock(node, answer->server_ms);

@@ -14,11 +14,16 @@
  *
  * A server that cannot be reached by the address of the URL, or whose INFO we
  * may not read, is not seen.  docs/safety.md says what that means.
+ *
+ * An examination of the server looks in the same way, and then reports what it
+ * has met instead of leaving our server.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/time_math.h"
+#include "engines/redis/examine.h"
 #include "engines/redis/redis_private.h"
 
 /* A look takes a server two connections and the commands of a handshake. */
@@ -41,6 +46,110 @@ static bool is_successor(const struct hf_redis_link *ours,
            strcmp(found->run_id, ours->run_id) != 0;
 }
 
+/* ----------------------------------------------------------- examination -- */
+
+/* Was ${link}'s server promoted, or started again with what it had?  Both leave
+ * it an earlier id that is not all zeros. */
+static bool has_earlier_id(const struct hf_redis_link *link)
+{
+    const char *id = link->earlier_replication_id;
+
+    return id[strspn(id, "0")] != '\0';
+}
+
+/* The look has met ${found}, which can be used. */
+static void add_met(struct hf_store *store, const struct hf_redis_link *found)
+{
+    const struct hf_redis_link *ours = store->default_node->link;
+    char subject[HF_REDIS_SUBJECT_BYTES];
+    struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "redis-primaries",
+                                   subject, NULL};
+    struct hf_finding_list *list = &store->look_findings;
+
+    hf_redis_examine_subject(ours, subject);
+    if (ours->run_id[0] == '\0' || found->run_id[0] == '\0') {
+        hf_finding_add(list, &head,
+                       "whether a second connection reaches the same server "
+                       "cannot be seen without its INFO");
+    } else if (strcmp(ours->run_id, found->run_id) != 0) {
+        head.severity = HF_SEVERITY_ERROR;
+        head.advice = "stop the one that was replaced, or have it follow the "
+                      "other (REPLICAOF), and let the address lead to one "
+                      "server";
+        hf_finding_add(
+            list, &head,
+            "a second connection has reached another server that takes writes "
+            "too, and %s: locks of the one are none of the other",
+            is_successor(ours, found)   ? "was promoted in place of the first"
+            : is_successor(found, ours) ? "the first was promoted in its place"
+                                        : "neither was promoted in place of "
+                                          "the other");
+    } else if (has_earlier_id(ours)) {
+        hf_finding_add(list, &head,
+                       "it was promoted, or started again: whether the server "
+                       "that had master_replid %s before it still takes writes "
+                       "cannot be seen from here",
+                       ours->earlier_replication_id);
+    } else {
+        head.severity = HF_SEVERITY_OK;
+        hf_finding_add(list, &head,
+                       "a second connection has reached the same server");
+    }
+}
+
+/* The look has met none that can be used, because of ${why}. */
+static void add_unmet(struct hf_store *store, const char *why)
+{
+    char subject[HF_REDIS_SUBJECT_BYTES];
+    const struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "redis-primaries",
+                                         subject, NULL};
+
+    hf_redis_examine_subject(store->default_node->link, subject);
+    hf_finding_add(&store->look_findings, &head,
+                   "whether a second connection reaches the same server cannot "
+                   "be seen: %.300s",
+                   why);
+}
+
+/* The look is over: carry out the EXAMINE that waits for it. */
+static void continue_examination(struct hf_store *store)
+{
+    struct hf_store_call *call = store->examination;
+
+    store->examination = NULL;
+    hf_redis_link_close(store->look);
+    plan(store);
+    hf_redis_link_call(store->default_node->link, call);
+}
+
+void hf_redis_successor_examine(struct hf_store *store,
+                                struct hf_store_call *call)
+{
+    /* A look takes its time from the call. */
+    uint64_t limit_ms = hf_redis_node_timeout_ms(store) / 2;
+
+    if (store->look == NULL || store->examination != NULL) {
+        hf_redis_link_call(store->default_node->link, call);
+        return;
+    }
+    hf_finding_list_free(&store->look_findings);
+    store->examination = call;
+    store->look_at_ms = hf_after_ms(hf_redis_store_now_ms(store), limit_ms);
+    hf_redis_store_wake_by(store, store->look_at_ms);
+    hf_redis_link_close(store->look);
+    hf_redis_link_open(store->look, store->session);
+}
+
+void hf_redis_successor_take_findings(struct hf_store *store,
+                                      struct hf_finding_list *findings)
+{
+    *findings = store->look_findings;
+    store->look_findings = (struct hf_finding_list){0};
+}
+
+/* --------------------------------------------------------------- the look --
+ */
+
 /* The look has reached a server that can be used. */
 static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
 {
@@ -49,6 +158,11 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
     bool replaced = is_successor(ours, link);
 
     (void)server_ms;
+    if (store->examination != NULL) {
+        add_met(store, link);
+        continue_examination(store);
+        return;
+    }
     hf_redis_link_close(link);
     if (replaced)
         hf_redis_link_down(ours, HF_EUNREACHABLE, "",
@@ -61,10 +175,14 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
 static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
                     const char *why)
 {
-    (void)arg;
+    struct hf_store *store = arg;
+
     (void)link;
     (void)status;
-    (void)why;
+    if (store->examination == NULL)
+        return;
+    add_unmet(store, why);
+    continue_examination(store);
 }
 
 /* Our own link receives the same. */
@@ -98,6 +216,11 @@ void hf_redis_successor_tick(struct hf_store *store)
         hf_redis_store_wake_by(store, store->look_at_ms);
         return;
     }
+    if (store->examination != NULL) {
+        add_unmet(store, "no answer");
+        continue_examination(store);
+        return;
+    }
     hf_redis_link_close(store->look); /* the last one got no answer */
     hf_redis_link_open(store->look, store->session);
     plan(store);
@@ -106,6 +229,8 @@ void hf_redis_successor_tick(struct hf_store *store)
 void hf_redis_successor_stop(struct hf_store *store)
 {
     store->look_at_ms = HF_FOREVER;
+    store->examination = NULL;
+    hf_finding_list_free(&store->look_findings);
     if (store->look != NULL)
         hf_redis_link_close(store->look);
 }
