@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,20 +57,55 @@ static _Noreturn void report_exec_error(const char *command, int error)
     _exit(error == ENOENT ? HF_EXIT_NOT_FOUND : HF_EXIT_NOT_RUN);
 }
 
-/* In the child: sockets that a service manager has passed to the launcher
- * (sd_listen_fds(3)) are the command's. */
-static void take_sockets(char **environment, pid_t launcher)
+/* Does ${entry} ("NAME=VALUE") give ${name} the value ${number}? */
+static bool has_number(const char *entry, const char *name, pid_t number)
 {
-    static const char name[] = "LISTEN_PID=";
-    static char entry[sizeof name + 20];
+    size_t length = strlen(name);
 
+    return strncmp(entry, name, length) == 0 && entry[length] == '=' &&
+           strtol(entry + length + 1, NULL, 10) == (long)number;
+}
+
+/* In the child: name this process where a service manager has named the
+ * launcher.  False if it has not. */
+static bool take_pid(char **environment, const char *name, pid_t launcher,
+                     char entry[40])
+{
     for (; *environment; environment++) {
-        if (strncmp(*environment, name, sizeof name - 1) != 0 ||
-            strtol(*environment + sizeof name - 1, NULL, 10) != (long)launcher)
+        if (!has_number(*environment, name, launcher))
             continue;
-        snprintf(entry, sizeof entry, "%s%d", name, (int)getpid());
+        snprintf(entry, 40, "%s=%d", name, (int)getpid());
         *environment = entry;
+        return true;
     }
+    return false;
+}
+
+/* In the child: remove a variable. */
+static void unset(char **environment, const char *name)
+{
+    char **kept = environment;
+    size_t length = strlen(name);
+
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, length) != 0 ||
+            (*environment)[length] != '=')
+            *kept++ = *environment;
+    *kept = NULL;
+}
+
+/* In the child: sockets that a service manager has passed to the launcher
+ * (sd_listen_fds(3)) are the command's, and so is the watchdog
+ * (sd_watchdog_enabled(3)).  Since systemd 258 the launcher is named by its
+ * pidfd as well, and a program that finds another process there uses no
+ * socket. */
+static void take_over_from_launcher(char **environment, pid_t launcher)
+{
+    static char sockets[40], watchdog[40];
+
+    if (take_pid(environment, "LISTEN_PID", launcher, sockets))
+        unset(environment, "LISTEN_PIDFDID");
+    (void)take_pid(environment, "WATCHDOG_PID", launcher, watchdog);
 }
 
 /* In the child: join the launcher's group, restore signals, execute the
@@ -87,7 +123,7 @@ static _Noreturn void become_command(const struct hf_command_spawn *spawn,
         _exit(HF_EXIT_BUG);
     if (spawn->inherited_fd >= 0 && fcntl(spawn->inherited_fd, F_SETFD, 0) < 0)
         _exit(HF_EXIT_BUG);
-    take_sockets(spawn->environment, spawn->launcher);
+    take_over_from_launcher(spawn->environment, spawn->launcher);
     hf_signals_restore(spawn->signals);
     execvpe(spawn->argv[0], spawn->argv, spawn->environment);
     report_exec_error(spawn->argv[0], errno);

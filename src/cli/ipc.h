@@ -22,12 +22,13 @@
 enum hf_ipc_kind {
     /* Supervisor to launcher. */
     HF_IPC_TEXT,    /* .text: print it */
+    HF_IPC_STATUS,  /* elect, .text.line: what it does, for a service manager */
     HF_IPC_WAITING, /* .wait: how the wait goes; the launcher decides whether to
                        show it */
     HF_IPC_TICKET,  /* with a descriptor that keeps a ticket in its queue */
     HF_IPC_GRANTED, /* all locks are ours; the command is about to start */
-    HF_IPC_STARTED, /* .signal.instance: the command is in the launcher's group
-                     */
+    HF_IPC_STARTED, /* .signal.instance: the command is in the launcher's group;
+                       .signal.token */
     HF_IPC_ENDED,   /* elect: nothing of the command runs.  Which signals has it
                        got   that were not passed on yet? */
     HF_IPC_STOPPED, /* .signal: the command, .process, stopped */
@@ -70,6 +71,7 @@ struct hf_ipc_message {
             uint32_t epoch;
             pid_t process;
             uint32_t instance; /* of the command: how often it was started */
+            uint64_t token;    /* STARTED: of the grant */
             bool ends_wait;    /* SIGNAL: it ends a wait */
             bool delivered;    /* SIGNAL: .instance has got it already */
             /* CONTINUED: no shell controls jobs here, so nobody else continues

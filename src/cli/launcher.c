@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include "cli/format.h"
 #include "cli/guard.h"
 #include "cli/ipc.h"
+#include "cli/notify_socket.h"
 #include "cli/tree_termination.h"
 #include "cli/ui.h"
 #include "core/time_math.h"
@@ -57,7 +59,8 @@ struct hf_launcher {
                               never */
     int ending_signal; /* the signal that asked us to end the wait; 0: none */
     struct hf_signal_arrival arrivals[NSIG]; /* indexed by signal number */
-    char leader[HF_FORMAT_BYTES]; /* elect: who leads, as last printed */
+    char leader[HF_FORMAT_BYTES];   /* elect: who leads, as last printed */
+    struct hf_notify_socket notify; /* elect: what a service manager knows */
     uint64_t next_line_ms; /* without a terminal: print the next line once the
                               wait has lasted this long */
     uint32_t epoch; /* number of SIGCONTs received, see struct hf_ipc_message */
@@ -256,16 +259,55 @@ static void on_stopped(struct hf_launcher *launcher, int number, uint32_t epoch,
 }
 
 /* elect: print who leads, when that has changed. */
-static void print_leader(struct hf_launcher *launcher, const char *holder)
+static void print_leader(struct hf_launcher *launcher, const char *leader)
 {
-    char leader[HF_FORMAT_BYTES];
-
-    hf_format_owner(holder, leader);
-    if (strcmp(leader, launcher->leader) == 0)
+    if (launcher->run->options->verbosity == HF_QUIET ||
+        strcmp(leader, launcher->leader) == 0)
         return;
-    memcpy(launcher->leader, leader, sizeof leader);
+    strcpy(launcher->leader, leader);
     hf_ui_log(HF_LOG_INFO, "'%.200s' is led by %.700s",
               launcher->run->options->label, leader);
+}
+
+/* elect: this machine is a candidate, which is all that a service manager can
+ * wait for: it may lead at once or never. */
+static void report_candidacy(struct hf_launcher *launcher,
+                             const struct hf_ui_wait *wait)
+{
+    char leader[HF_FORMAT_BYTES], status[sizeof launcher->notify.status];
+
+    if (wait->ahead > 0 && wait->holder[0] != '\0') {
+        hf_format_owner(wait->holder, leader);
+        print_leader(launcher, leader);
+        (void)snprintf(status, sizeof status,
+                       "waiting, '%.200s' is led by %.700s", wait->name,
+                       leader);
+    } else {
+        (void)snprintf(status, sizeof status, "waiting for '%.200s'",
+                       wait->name);
+    }
+    hf_notify_socket_set_status(&launcher->notify, status);
+}
+
+/* elect: this machine leads, and the command runs. */
+static void report_leadership(struct hf_launcher *launcher, uint64_t token)
+{
+    char status[sizeof launcher->notify.status];
+
+    (void)snprintf(status, sizeof status, "leading '%.200s', token %" PRIu64,
+                   launcher->run->options->label, token);
+    hf_notify_socket_set_status(&launcher->notify, status);
+}
+
+/* The command runs, in our group. */
+static void on_started(struct hf_launcher *launcher,
+                       const struct hf_ipc_message *message)
+{
+    launcher->started = true;
+    launcher->ending_signal = 0; /* it ends no wait: the command gets it */
+    launcher->instance = message->as.signal.instance;
+    if (launcher->run->options->elect)
+        report_leadership(launcher, message->as.signal.token);
 }
 
 /* Show how the wait goes: on a terminal in one line that is redrawn, else in a
@@ -284,8 +326,7 @@ static void on_waiting(struct hf_launcher *launcher,
     if (launcher->ending_signal)
         return;
     if (launcher->run->options->elect) {
-        if (wait.ahead > 0 && wait.holder[0] != '\0')
-            print_leader(launcher, wait.holder);
+        report_candidacy(launcher, &wait);
     } else if (hf_run_shows_wait(launcher->run->options)) {
         hf_ui_show_wait(&wait);
     } else if (wait.waited_ms >= launcher->next_line_ms) {
@@ -362,6 +403,9 @@ static void on_message(struct hf_launcher *launcher,
         hf_ui_count_lost(message->as.text.lost);
         hf_ui_log(message->as.text.level, "%s", message->as.text.line);
         break;
+    case HF_IPC_STATUS:
+        hf_notify_socket_set_status(&launcher->notify, message->as.text.line);
+        break;
     case HF_IPC_WAITING:
         on_waiting(launcher, message);
         break;
@@ -372,9 +416,7 @@ static void on_message(struct hf_launcher *launcher,
         on_granted(launcher);
         break;
     case HF_IPC_STARTED:
-        launcher->started = true;
-        launcher->ending_signal = 0; /* it ends no wait: the command gets it */
-        launcher->instance = message->as.signal.instance;
+        on_started(launcher, message);
         break;
     case HF_IPC_ENDED:
         on_ended(launcher);
@@ -488,8 +530,11 @@ static void run_once(struct hf_launcher *launcher)
         {launcher->hung_up ? -1 : run->launcher_end, POLLIN, 0}};
 
     wait_until(launcher, polled, 3,
-               hf_wake_before_ms(hf_clock_now_ms(), enforce_at_ms(launcher)));
+               hf_min_ms(launcher->notify.retry_at_ms,
+                         hf_wake_before_ms(hf_clock_now_ms(),
+                                           enforce_at_ms(launcher))));
     enforce_deadline(launcher);
+    hf_notify_socket_retry(&launcher->notify, hf_clock_now_ms());
     launcher->hung_up = launcher->hung_up || (polled[1].revents & POLLHUP);
     read_messages(launcher);
     read_signals(launcher);
@@ -598,7 +643,8 @@ static int finish(struct hf_launcher *launcher)
 
 int hf_launcher_main(struct hf_run *run)
 {
-    struct hf_launcher launcher = {.run = run, .alarm = HF_ALARM_INIT};
+    struct hf_launcher launcher = {
+        .run = run, .alarm = HF_ALARM_INIT, .notify = HF_NOTIFY_SOCKET_INIT};
 
     hf_ui_begin_guarding();
     if (run->options->verbosity != HF_VERBOSE)

@@ -182,6 +182,7 @@ static bool start_command(struct hf_supervisor *supervisor)
     struct hf_environment environment;
 
     message.as.signal.instance = ++supervisor->instance;
+    message.as.signal.token = hf_grant_token(supervisor->grant);
     supervisor->started_at_ms = hf_clock_now_ms();
     supervisor->command = -1;
     if (hf_supervisor_environment(supervisor, &environment)) {
@@ -315,6 +316,7 @@ static void on_message(struct hf_supervisor *supervisor,
         supervisor->tickets_shared = false;
         break;
     case HF_IPC_TEXT:
+    case HF_IPC_STATUS:
     case HF_IPC_WAITING:
     case HF_IPC_TICKET:
     case HF_IPC_GRANTED:

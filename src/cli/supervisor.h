@@ -201,6 +201,11 @@ void hf_supervisor_set_unconfirmed(struct hf_supervisor *supervisor);
  * grant had been lost. */
 bool hf_supervisor_close(struct hf_supervisor *supervisor);
 
+/* elect: this process does what ${line} says, which the launcher hands to a
+ * service manager.  Dropped as a line to print is. */
+void hf_supervisor_set_status(struct hf_supervisor *supervisor,
+                              const char *line);
+
 /* Have the launcher print a line if the user's verbosity is ${at_least} or
  * more.  The line is dropped and counted if the launcher is far behind. */
 void hf_supervisor_print(struct hf_supervisor *supervisor,

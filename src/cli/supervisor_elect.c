@@ -11,6 +11,7 @@
 #include "cli/supervisor.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "cli/exit_status.h"
 #include "cli/ipc.h"
@@ -59,13 +60,21 @@ static void campaign_at(struct hf_supervisor *supervisor, uint64_t at_ms)
     supervisor->next_at_ms = at_ms;
 }
 
+/* Print ${text}, and have a service manager know it. */
+static void report(struct hf_supervisor *supervisor, enum hf_verbosity at_least,
+                   const char *text)
+{
+    hf_supervisor_print(supervisor, at_least, "%s", text);
+    hf_supervisor_set_status(supervisor, text);
+}
+
 static void decide_after_loss(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     char text[HF_ERROR_TEXT_BYTES];
     bool lasted = now_ms - supervisor->granted_at_ms >= HF_RESTART_WELL_MS;
 
     hf_supervisor_describe_loss(supervisor, text);
-    hf_supervisor_print(supervisor, HF_QUIET, "%s", text);
+    report(supervisor, HF_QUIET, text);
     campaign_at(supervisor, lasted ? now_ms : now_ms + HF_LOST_DELAY_MS);
 }
 
@@ -77,33 +86,37 @@ static void decide_after_request(struct hf_supervisor *supervisor,
     char text[HF_ERROR_TEXT_BYTES];
 
     hf_supervisor_describe_request(supervisor, text);
-    hf_supervisor_print(supervisor, HF_NORMAL, "%s", text);
+    report(supervisor, HF_NORMAL, text);
     campaign_at(supervisor, now_ms);
 }
 
-static void print_restart(struct hf_supervisor *supervisor, uint64_t delay_ms)
+static void report_restart(struct hf_supervisor *supervisor, uint64_t delay_ms)
 {
+    char text[HF_ERROR_TEXT_BYTES];
     char delay[HF_DURATION_BYTES];
 
     hf_duration_format_short(delay_ms, delay);
-    hf_supervisor_print(supervisor, HF_NORMAL,
-                        "the command ended with status %d; it is started again "
-                        "in %s",
-                        supervisor->exit_code, delay);
+    (void)snprintf(text, sizeof text,
+                   "the command ended with status %d; it is started again in "
+                   "%s",
+                   supervisor->exit_code, delay);
+    report(supervisor, HF_NORMAL, text);
 }
 
-static void print_resignation(struct hf_supervisor *supervisor,
-                              uint64_t delay_ms)
+static void report_resignation(struct hf_supervisor *supervisor,
+                               uint64_t delay_ms)
 {
     const struct hf_run_options *options = supervisor->run->options;
+    char text[HF_ERROR_TEXT_BYTES];
     char delay[HF_DURATION_BYTES];
 
     hf_duration_format_short(delay_ms, delay);
-    hf_supervisor_print(
-        supervisor, HF_QUIET,
+    (void)snprintf(
+        text, sizeof text,
         "the command failed %" PRIu64 " times in a row, at last with status "
         "%d; resigning '%.200s', and campaigning again in %s",
         options->restart.burst, supervisor->exit_code, options->label, delay);
+    report(supervisor, HF_QUIET, text);
 }
 
 /* The command has ended by itself. */
@@ -116,12 +129,12 @@ static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
         supervisor->ended_at_ms - supervisor->started_at_ms,
         supervisor->exit_code, &delay_ms)) {
     case HF_RESTART_AGAIN:
-        print_restart(supervisor, delay_ms);
+        report_restart(supervisor, delay_ms);
         supervisor->next = HF_SUPERVISOR_RESTART;
         supervisor->next_at_ms = hf_clock_add(now_ms, delay_ms);
         break;
     case HF_RESTART_RESIGN:
-        print_resignation(supervisor, delay_ms);
+        report_resignation(supervisor, delay_ms);
         campaign_at(supervisor, hf_clock_add(now_ms, delay_ms));
         break;
     case HF_RESTART_END:

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/ipc.h"
+#include "cli/notify_socket.h"
 #include "core/error.h"
 #include "core/time_math.h"
 #include "host/grant_check.h"
@@ -69,12 +70,30 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
                line);
 }
 
+void hf_supervisor_set_status(struct hf_supervisor *supervisor,
+                              const char *line)
+{
+    struct hf_ipc_message message = {.kind = HF_IPC_STATUS};
+
+    (void)snprintf(message.as.text.line, sizeof message.as.text.line, "%s",
+                   line);
+    (void)hf_ipc_send_droppable(supervisor->run->supervisor_end, &message);
+}
+
 /* ----------------------------------------------------------- callbacks -- */
 
 /* The library logs.  Runs in hf_client_dispatch(). */
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
     offer_line(arg, level, line);
+}
+
+/* Is somebody to know how the wait goes: the user, or the service manager of a
+ * candidate? */
+static bool reports_wait(const struct hf_run_options *options)
+{
+    return options->verbosity != HF_QUIET ||
+           (options->elect && hf_notify_socket_is_set());
 }
 
 /* The number of the lock called ${name} on the command line. */
@@ -99,7 +118,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     if (hf_supervisor_waits_for_itself(supervisor, wait))
         supervisor->held_outside =
             hf_lock_name(supervisor->locks[number_of(supervisor, wait->name)]);
-    if (supervisor->run->options->verbosity == HF_QUIET)
+    if (!reports_wait(supervisor->run->options))
         return;
     message.as.wait.ahead = wait->ahead;
     message.as.wait.waited_ms = wait->waited_ms;
@@ -184,7 +203,7 @@ bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
         opts.on_revoke.fn = on_revoke;
         opts.on_revoke.arg = supervisor;
     }
-    if (options->verbosity != HF_QUIET)
+    if (reports_wait(options))
         opts.on_wait_every_ms = on_wait_every_ms(options);
     if (hf_locks_acquire_start(supervisor->locks, supervisor->lock_count, &opts,
                                done, &supervisor->op) == HF_OK)

@@ -179,7 +179,8 @@ class Case(unittest.TestCase):
         self.beats_path = os.path.join(self.directory, "beats")
         self.environment = dict(os.environ, HOLDFAST_DIR=self.locks)
         for name in ("HOLDFAST_URL", "HOLDFAST_NAME", "HOLDFAST_NAMES",
-                     "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_HELD"):
+                     "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_HELD",
+                     "NOTIFY_SOCKET"):
             self.environment.pop(name, None)
         self.started = []
 

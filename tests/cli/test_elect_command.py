@@ -4,6 +4,8 @@ messages and a terminal.  test_elect.py has what holds on each engine."""
 
 import os
 import signal
+import socket
+import struct
 import subprocess
 
 import harness
@@ -218,6 +220,173 @@ class Elect(harness.Case):
                       self.refused("-b", "x", "name", "--", "true"))
         self.assertIn("-t: no such option; see 'holdfast elect --help'",
                       self.refused("-t", "5s", "name", "--", "true"))
+
+
+class Notifications(harness.Case):
+    """What a service manager gets at NOTIFY_SOCKET, which the test plays: each
+    datagram with the process that sent it."""
+
+    READY = "READY=1\nSTATUS="
+    # A command that notifies the service manager, and then serves.
+    NOTIFIES = ("import os, socket, time\n"
+                "to = os.environ['NOTIFY_SOCKET'].replace('@', chr(0), 1)\n"
+                "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                "s.sendto(b'READY=1\\nSTATUS=of the command', to)\n"
+                "print('sent', os.getpid(), flush=True)\n"
+                "time.sleep(1000)\n")
+
+    def manager(self, address=None):
+        """The other end of the socket; its address is in the environment."""
+        address = address or self.path("notify")
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        manager.bind(address.replace("@", "\0", 1))
+        manager.settimeout(waiting.LIMIT_S)
+        self.environment["NOTIFY_SOCKET"] = address
+        return manager
+
+    def received(self, manager):
+        """The next datagram and the process that sent it."""
+        data, control, _, _ = manager.recvmsg(4096, 256)
+        (_, kind, credentials), = control
+        self.assertEqual(kind, socket.SCM_CREDENTIALS)
+        return data.decode(), struct.unpack("3i", credentials)[0]
+
+    def status(self, manager, process):
+        """The status that the main process of the unit sends next; each has
+        READY=1, and nothing else."""
+        text, pid = self.received(manager)
+        self.assertEqual(pid, process.pid)
+        self.assertTrue(text.startswith(self.READY), text)
+        status = text[len(self.READY):]
+        self.assertNotIn("\n", status)
+        return status
+
+    def until_status(self, manager, process, part):
+        """The next status with that part, one of the next 20."""
+        for _ in range(20):
+            status = self.status(manager, process)
+            if part in status:
+                return status
+        self.fail("no %r in 20 statuses" % part)
+
+    def elect(self, *arguments, script="exec sleep 1000"):
+        return self.start(*arguments, "name", "--", "sh", "-c", script,
+                          command="elect")
+
+    def leader(self):
+        """One that no service manager has started."""
+        leader = self.elect(script="echo leads; exec sleep 1000")
+        waiting.read_line(leader, "leads")
+        return leader
+
+    def test_a_candidate_that_waits_is_ready(self):
+        """And its status follows, from the wait to the end of its leadership."""
+        for options in (), ("-q",):
+            with self.subTest(options):
+                leader = self.leader()
+                manager = self.manager(self.path("notify%d" % len(options)))
+                candidate = self.elect(*options, "-b", "1",
+                                       script="read line; exit 3")
+                self.until_status(manager, candidate,
+                                  "waiting, 'name' is led by holdfast (pid %d "
+                                  % self.supervisor(leader))
+                leader.kill()
+                self.assertRegex(
+                    self.until_status(manager, candidate, "leading 'name'"),
+                    "^leading 'name', token [1-9][0-9]*$")
+                self.until_status(
+                    manager, candidate, "the command failed 1 times in a row, "
+                    "at last with status 3; resigning 'name'")
+                self.until_status(manager, candidate, "leading 'name'")
+                del self.environment["NOTIFY_SOCKET"]
+                candidate.terminate()
+                self.finish(candidate)
+
+    def test_a_restart_is_a_status(self):
+        manager = self.manager()
+        candidate = self.elect(script="exit 3")
+        for _ in range(2):
+            self.until_status(manager, candidate, "leading 'name', token ")
+            self.until_status(manager, candidate,
+                              "the command ended with status 3; it is started "
+                              "again in ")
+
+    def test_a_leader_that_another_program_asks_to_resign(self):
+        manager = self.manager()
+        candidate = self.elect("--on-revoke", "exit")
+        self.until_status(manager, candidate, "leading")
+        subprocess.run([harness.TOOL, "revoke", "name"], check=True,
+                       env=self.environment, capture_output=True)
+        self.until_status(manager, candidate, "'name' was released because "
+                          "another program asked for it")
+        self.until_status(manager, candidate, "leading")
+
+    def test_an_abstract_socket(self):
+        manager = self.manager("@holdfast-test-%d" % os.getpid())
+        self.until_status(manager, self.elect(), "leading")
+
+    def test_the_command_notifies_too(self):
+        """Its process is another one, which NotifyAccess=all lets in."""
+        manager = self.manager()
+        candidate = self.start("name", "--", "/usr/bin/python3", "-c",
+                               self.NOTIFIES, command="elect")
+        command = int(waiting.read_line(candidate).split()[1])
+        for _ in range(20):
+            text, pid = self.received(manager)
+            if pid == command:
+                self.assertEqual(text, "READY=1\nSTATUS=of the command")
+                return
+            self.assertEqual(pid, candidate.pid)
+        self.fail("nothing of the command in 20 datagrams")
+
+    def test_of_a_run_only_the_command_notifies(self):
+        """It is ready when the command is."""
+        manager = self.manager()
+        run = self.start("name", "--", "/usr/bin/python3", "-c", self.NOTIFIES)
+        command = int(waiting.read_line(run).split()[1])
+        run.terminate()
+        self.finish(run)
+        self.assertEqual(self.received(manager),
+                         ("READY=1\nSTATUS=of the command", command))
+        manager.setblocking(False)
+        self.assertRaises(BlockingIOError, manager.recv, 4096)
+
+    def test_a_socket_that_nobody_can_write_to_is_logged_once(self):
+        for address, why in ((self.path("nothing"), "No such file"),
+                             ("vsock:2:1", "not supported"),
+                             ("/" + "x" * 150, "too long")):
+            self.environment["NOTIFY_SOCKET"] = address
+            status, _, err = self.finish(self.elect(
+                "-q", "-r", "on-failure", script="test -e '%s' || "
+                "{ touch '%s'; exit 1; }" % ((self.path("x" + why[:3]),) * 2)))
+            self.assertEqual(status, 0)
+            line, = err.splitlines()
+            self.assertIn("NOTIFY_SOCKET '%s': the service manager cannot be "
+                          "notified: " % address, line)
+            self.assertIn(why, line)
+            self.assertIn("expected the path of its socket", line)
+            self.assertIn("Type=exec", line)
+
+    def test_a_service_manager_that_does_not_read(self):
+        """The election waits for nobody, and the status comes when there is
+        room."""
+        manager = self.manager()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            fill = 0
+            while True:
+                try:
+                    other.sendto(b"x", self.path("notify"))
+                    fill += 1
+                except BlockingIOError:
+                    break
+        candidate = self.elect(script="echo leads; exec sleep 1000")
+        waiting.read_line(candidate, "leads")
+        for _ in range(fill):
+            self.assertEqual(self.received(manager)[0], "x")
+        self.until_status(manager, candidate, "leading")
 
 
 if __name__ == "__main__":

@@ -113,19 +113,27 @@ class Variables(harness.Case):
             socket.write("passed")
             socket.seek(0)
             done = subprocess.run(
-                ["sh", "-c", set_pid + "; export LISTEN_PID LISTEN_FDS=1; "
+                ["sh", "-c", set_pid + "; export LISTEN_PID LISTEN_FDS=1 "
+                 "LISTEN_PIDFDID=7 WATCHDOG_PID=$LISTEN_PID; "
                  "exec 3<&0 </dev/null; exec \"$@\"", "sh", *harness.RUN, "lock",
                  "--", "sh", "-c", "if test $LISTEN_PID = $$; then cat <&3; "
-                 "else echo other; fi"], stdin=socket, capture_output=True,
-                text=True, env=self.environment, timeout=waiting.LIMIT_S)
+                 "else echo other; fi; test $WATCHDOG_PID = $LISTEN_PID || "
+                 "echo $WATCHDOG_PID; echo \" $LISTEN_PIDFDID\""],
+                stdin=socket, capture_output=True, text=True,
+                env=self.environment, timeout=waiting.LIMIT_S)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
     def test_sockets_of_a_service_manager_are_the_commands(self):
-        self.assertEqual(self.under_service_manager("LISTEN_PID=$$"), "passed")
+        """By each variable that names the process they are for; newer versions
+        of systemd name it by its pidfd besides, which nobody can give the
+        command before it runs."""
+        self.assertEqual(self.under_service_manager("LISTEN_PID=$$"),
+                         "passed \n")
 
     def test_sockets_of_another_process_are_not(self):
-        self.assertEqual(self.under_service_manager("LISTEN_PID=1"), "other\n")
+        self.assertEqual(self.under_service_manager("LISTEN_PID=1"),
+                         "other\n 7\n")
 
     def test_names(self):
         seen = self.command_environment("b/c", "/a", "d e")

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """docs/recipes/leader.md and scheduler.service, on a real ZooKeeper."""
+import re
+import socket
 import unittest
 
 import recipes
@@ -45,6 +47,20 @@ class Leader(recipes.ZooKeeper, recipes.Case):
         self.assertEqual((status, out), (143, "asked\n"))
         self.assertIn(status, self.unit.successes)
         waiting.read_line(follower, "began")
+
+    def test_a_follower_is_ready(self):
+        """As the unit says, to a service manager that the test plays."""
+        self.assertEqual(self.unit.service["Type"], "notify")
+        self.leader()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            self.environment["NOTIFY_SOCKET"] = self.path("notify")
+            manager.bind(self.path("notify"))
+            manager.settimeout(waiting.LIMIT_S)
+            self.unit.start(self)
+            said = manager.recv(4096).decode()
+        shown, = re.findall(r'`Status: "(.*?)[.]{3}"`',
+                            (recipes.RECIPES / "leader.md").read_text())
+        self.assertTrue(said.startswith("READY=1\nSTATUS=" + shown), said)
 
     def test_a_follower_is_stopped(self):
         self.leader()
