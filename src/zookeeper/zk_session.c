@@ -8,6 +8,8 @@
 #include "zookeeper/zk_session.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "zookeeper/zk_session_private.h"
@@ -20,6 +22,19 @@ bool hf_zk_session_usable(const struct hf_zk_session *session)
 bool hf_zk_session_read_only(const struct hf_zk_session *session)
 {
     return hf_zk_session_usable(session) && session->read_only;
+}
+
+void hf_zk_session_origin(const struct hf_zk_session *session,
+                          char id[HF_ZK_ID_TEXT_BYTES],
+                          char server[HF_ZK_ADDRESS_TEXT_BYTES])
+{
+    const struct hf_zk_server *now = &session->config->servers[session->server];
+
+    (void)snprintf(id, HF_ZK_ID_TEXT_BYTES, "0x%" PRIx64,
+                   (uint64_t)session->id);
+    (void)snprintf(server, HF_ZK_ADDRESS_TEXT_BYTES,
+                   strchr(now->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+                   now->host, (unsigned)now->port);
 }
 
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session)

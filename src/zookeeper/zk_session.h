@@ -69,6 +69,9 @@
 #define HF_ZK_SERVER_LEFT HF_ZK_SERVERS_MAX
 #define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 bytes and a NUL */
 #define HF_ZK_AUTH_BYTES 512
+#define HF_ZK_ID_TEXT_BYTES 19 /* 0x and 16 digits */
+#define HF_ZK_ADDRESS_TEXT_BYTES                                               \
+    (HF_ZK_HOST_BYTES + 8) /* with brackets, a colon and the port */
 
 /* A server of the ensemble, as the URL names it. */
 struct hf_zk_server {
@@ -320,6 +323,12 @@ void hf_zk_session_connection_down(struct hf_zk_session *session,
  * watchers notified from within. */
 void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
                            uint64_t now_ms, const void *bytes, size_t count);
+
+/* Where the session is, for the log: its id as zkCli.sh and the four-letter
+ * words print it, and the server of the connection. */
+void hf_zk_session_origin(const struct hf_zk_session *session,
+                          char id[HF_ZK_ID_TEXT_BYTES],
+                          char server[HF_ZK_ADDRESS_TEXT_BYTES]);
 
 /* The bytes to be sent on the connection; valid until the next call of any of
  * these functions.  Report with hf_zk_session_written() how many of them were

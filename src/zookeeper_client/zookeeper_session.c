@@ -27,10 +27,23 @@ static void set_state(struct hf_zookeeper *zookeeper, enum hf_state state)
     hf_state_listeners_notify(&zookeeper->listeners, state);
 }
 
+/* Have the lines of the log say where the session is from now on.  Of a session
+ * that is a client's the client does that. */
+static void set_origin(struct hf_zookeeper *zookeeper)
+{
+    struct hf_log_origin origin;
+
+    if (zookeeper->shared.client != NULL)
+        return;
+    hf_zk_session_origin(zookeeper->session, origin.session, origin.server);
+    hf_log_set_origin(&zookeeper->monitor->log, origin.session, origin.server);
+}
+
 static void up(void *user, bool resumed)
 {
     struct hf_zookeeper *zookeeper = user;
 
+    set_origin(zookeeper);
     set_state(zookeeper, HF_STATE_CONNECTED);
     hf_zookeeper_watches_set_again(zookeeper);
     hf_zookeeper_retries_up(zookeeper);

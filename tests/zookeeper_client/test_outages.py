@@ -7,8 +7,10 @@ for them.
     test_outages.py ZOOKEEPER_DRIVER
 """
 
+import json
 import os
 import re
+import subprocess
 import sys
 import unittest
 
@@ -477,6 +479,44 @@ class Sessions(Case):
             self.assertEqual(self.driver.events(watches[path]),
                              ["CREATED " + path])
         self.driver.end()
+
+
+class Log(Case):
+    def test_a_line_has_the_session_and_the_server(self):
+        """As the server calls the session, from the first connection on, and in
+        both forms of HOLDFAST_LOG."""
+        for form in "debug,json", "debug":
+            with self.subTest(form):
+                self.driver = ZookeeperDriver(
+                    DRIVER, env=dict(os.environ, HOLDFAST_LOG=form),
+                    stderr=subprocess.STDOUT)
+                self.addCleanup(self.driver.kill)
+                self.check_lines(form.endswith("json"))
+
+    def check_lines(self, json_lines):
+        session = self.opened()
+        self.driver.ok(session, "create", "/e", mode="ephemeral")
+        identity = self.driver.session(session).partition(":")[0]
+        self.assertEqual(self.raw.get(self.chroot + "/e")[1].ephemeral_owner,
+                         int(identity, 16))
+        self.proxy.cut()
+        self.driver.await_line("session", session, "SUSPENDED")
+        self.driver.await_line("session", session, "CONNECTED", after=2)
+        self.driver.ok(session, "delete", "/e", version=-1)
+        self.driver.end()
+        lines = [line for line in map(" ".join, self.driver.lines)
+                 if "the session is " in line]
+        # CONNECTED, SUSPENDED and CONNECTED.
+        self.assertGreaterEqual(len(lines), 3, self.driver.lines)
+        for line in lines:
+            if json_lines:
+                fields = json.loads(line)
+                found = fields["session"], fields["server"]
+            else:
+                found = tuple(word.partition("=")[2]
+                              for word in line.split(" ")[-2:])
+            self.assertEqual(found, ("0x" + identity,
+                                     "127.0.0.1:%d" % self.proxy.port), line)
 
 
 class Watches(Case):

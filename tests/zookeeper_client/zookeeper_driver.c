@@ -189,7 +189,8 @@ static void open_handle(const struct command *command)
 
     opts.on_state.fn = on_state;
     opts.on_state.arg = handle;
-    opts.on_log = (struct hf_on_log){on_log, handle, HF_LOG_WARNING};
+    if (getenv("HOLDFAST_LOG") == NULL)
+        opts.on_log = (struct hf_on_log){on_log, handle, HF_LOG_WARNING};
     if (option(command, "connect_ms") != NULL)
         opts.connect_ms = (uint64_t)number_option(command, "connect_ms");
     opts.read_only = number_option(command, "read_only") != 0;

@@ -62,14 +62,14 @@ class ZookeeperDriver:
     """One process of zookeeper_driver.c.  .lines are all that it printed, as
     lists of words."""
 
-    def __init__(self, program, env=None):
+    def __init__(self, program, **options):
         self.condition = threading.Condition()
         self.lines = []
         self.ended = False
         self.next = {"session": 0, "op": 0, "watch": 0, "registration": 0}
         self.process = machine.Process(
             [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=env)
+            **options)
         self.popen = self.process.popen
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()

@@ -3,10 +3,6 @@
  * zookeeper_io/zk_io.c drives it, and requests go to zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "engines/zookeeper/examine_servers.h"
 #include "engines/zookeeper/zk_open.h"
 
@@ -45,18 +41,10 @@ static const char *describe(const struct hf_engine *engine)
     return engine->description;
 }
 
-/* As zkCli.sh and the four-letter words print it. */
 static void get_origin(const struct hf_engine *engine, struct hf_origin *origin)
 {
-    const struct hf_zk_session *session = hf_zk_session(engine->zk);
-    const struct hf_zk_server *server =
-        &session->config->servers[session->server];
-
-    (void)snprintf(origin->session, sizeof origin->session, "0x%" PRIx64,
-                   (uint64_t)session->id);
-    (void)snprintf(origin->server, sizeof origin->server,
-                   strchr(server->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
-                   server->host, (unsigned)server->port);
+    hf_zk_session_origin(hf_zk_session(engine->zk), origin->session,
+                         origin->server);
 }
 
 /* For a handle of the ZooKeeper client on the session of the locks. */
