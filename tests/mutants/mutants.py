@@ -14,8 +14,8 @@ is done wrong." or "The library: what is done wrong.", and goes on with a unifie
 diff.  It applies exactly: the lines that it shows, changed or not, are in the
 file, once.  At which line does not matter.
 
-A second line "Caught by FOLDER/FILE: TEST." says which test of a C program fails
-with it; test_caught.py runs that.  Without this line the simulator, the tests of
+A second line "Caught by FOLDER/FILE: TEST." says which test of a C program, or in
+Python of one, fails with it; test_caught.py runs that.  Without this line the simulator, the tests of
 the tool or those of the quorum find it.
 
 A mutant is built as its program was: the files that the patch changes are

@@ -5,8 +5,8 @@
     test_caught.py BUILD [NAME...]     all of them, or these
 
 The mutant is made of the program that ctest runs as FOLDER/FILE in the directory
-BUILD, and runs as ctest would run it, with the server that the test needs, but
-TEST alone.  A mutant that hangs is caught, too.  That TEST passes without the
+BUILD, or that a test in Python is given there, and runs as ctest would run it,
+with the server that the test needs, but TEST alone.  A mutant that hangs is caught, too.  That TEST passes without the
 mutation is seen by running FOLDER/FILE."""
 
 import concurrent.futures
@@ -44,6 +44,16 @@ def variables_of(test):
     return {}
 
 
+def parts_of(words, function):
+    """What runs before the program, the program, and its arguments for the one
+    test.  A test in Python is given the program last, and a C program its file
+    of tests."""
+    if os.path.isabs(words[-1]):
+        return words[:-1], words[-1], ["-k", function]
+    *before, program, file = words
+    return before, program, ["%s/%s" % (file, function)]
+
+
 def run(name, tests, directory):
     """Raises NotCaught if the test passes, and MutantError if it cannot run."""
     test, function = mutants.read(name).caught_by
@@ -51,13 +61,12 @@ def run(name, tests, directory):
         raise mutants.MutantError("%s.patch names %s, which ctest does not know"
                                   % (name, test))
     words, variables = tests[test]
-    # The program and the file of tests, perhaps behind what starts a server.
-    *before, program, file = words
+    before, program, chosen = parts_of(words, function)
     mutant = os.path.join(directory, name)
     mutants.build(name, program, mutant)
     try:
         ran = subprocess.run(
-            before + [mutant, "%s/%s" % (file, function)],
+            before + [mutant] + chosen,
             env=dict(os.environ, **variables), timeout=LIMIT_S, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)

@@ -543,6 +543,26 @@ static void a_node_that_may_come_after_its_session_is_unsure(void **state)
     end(&f, HF_EUNSURE);
 }
 
+/* One that goes with its session cannot come after it. */
+static void an_ephemeral_node_is_created_again_in_the_next_session(void **state)
+{
+    struct retry_fixture f;
+
+    (void)state;
+    begin_create(&f, "/a", HF_ZOOKEEPER_EPHEMERAL, 0);
+    answer(&f, HF_EUNSURE);
+    lose_session(&f);
+    answer(&f, HF_ELOST);
+    resume(&f);
+    answer(&f, HF_OK);
+    answer(&f, HF_EGONE);
+    resume(&f);
+    answer(&f, HF_OK);
+    expect(&f, "create /a 1; sync /; pause; sync /; exists /a; pause; "
+               "create /a 1; end HF_OK");
+    end(&f, HF_OK);
+}
+
 static void what_an_old_session_has_left_is_waited_for(void **state)
 {
     const struct hf_zookeeper_stat left = {.czxid = 50,
@@ -576,7 +596,12 @@ static void what_an_old_session_has_left_is_waited_for(void **state)
     answer(&f, HF_EEXISTS);
     answer(&f, HF_OK);
     answer_node(&f, left, NULL);
-    f.event.now_ms += UINT64_C(2) * TIMEOUT_MS;
+    f.event.now_ms += UINT64_C(2) * TIMEOUT_MS - 1;
+    resume(&f);
+    answer(&f, HF_OK);
+    answer_node(&f, left, NULL);
+    assert_int_equal(f.step.kind, HF_ZK_RETRY_PAUSE);
+    f.event.now_ms++;
     resume(&f);
     answer(&f, HF_OK);
     answer_node(&f, left, NULL);
@@ -741,6 +766,41 @@ static void what_cannot_come_any_more_is_forgotten(void **state)
     answer(&f, HF_EDENIED);
     end(&f, HF_EDENIED);
     begin_removal(&f, false);
+    stop(&f, HF_ECLOSED);
+    end(&f, HF_OK);
+}
+
+/* Somebody has made a node below it. */
+static void what_has_children_stays(void **state)
+{
+    struct retry_fixture f;
+
+    (void)state;
+    begin_removal(&f, false);
+    answer(&f, HF_OK);
+    answer_children(&f, "0000000009");
+    answer(&f, HF_ENOTEMPTY);
+    expect(&f, "sync /q; children /q; delete /q/_c_ID-job-0000000009 v-1; "
+               "end HF_ENOTEMPTY");
+    end(&f, HF_ENOTEMPTY);
+}
+
+/* The pauses of a removal grow, and begin anew after an answer. */
+static void an_answer_shortens_the_pauses(void **state)
+{
+    struct retry_fixture f;
+    uint64_t longest_ms;
+
+    (void)state;
+    begin_removal(&f, false);
+    for (int i = 0; i < 10; i++) {
+        answer(&f, HF_EUNREACHABLE);
+        longest_ms = f.step.pause_ms;
+        resume(&f);
+    }
+    answer(&f, HF_OK);
+    answer(&f, HF_EUNREACHABLE);
+    assert_true(f.step.pause_ms < longest_ms / 4);
     stop(&f, HF_ECLOSED);
     end(&f, HF_OK);
 }
@@ -987,6 +1047,25 @@ static void a_lost_update_goes_on_where_the_version_shows_it(void **state)
     end(&f, HF_OK);
 }
 
+/* It is looked at behind a sync, for which a server needs a quorum. */
+static void a_lost_update_waits_for_a_quorum(void **state)
+{
+    struct retry_fixture f;
+
+    (void)state;
+    begin_update(&f);
+    read_node(&f, 3, "5");
+    reply(&f, "6", true);
+    answer(&f, HF_EUNSURE);
+    answer(&f, HF_EREADONLY);
+    resume(&f);
+    answer(&f, HF_OK);
+    read_node(&f, 4, "6");
+    expect(&f, "get /a; ask; set /a v3=6; sync /a; pause; sync /a; get /a; "
+               "end HF_OK");
+    end(&f, HF_OK);
+}
+
 static void a_lost_update_is_unsure_where_nothing_shows_it(void **state)
 {
     static const struct {
@@ -1077,6 +1156,8 @@ TEST_FILE(zk_retry)
         cmocka_unit_test(a_node_says_whose_it_is),
         cmocka_unit_test(a_node_that_is_not_there_is_created_again),
         cmocka_unit_test(a_node_that_may_come_after_its_session_is_unsure),
+        cmocka_unit_test(
+            an_ephemeral_node_is_created_again_in_the_next_session),
         cmocka_unit_test(what_an_old_session_has_left_is_waited_for),
         cmocka_unit_test(missing_parents_are_made),
         cmocka_unit_test(the_root_is_made_and_no_more),
@@ -1084,6 +1165,8 @@ TEST_FILE(zk_retry)
         cmocka_unit_test(flags_are_checked),
         cmocka_unit_test(what_comes_late_is_removed),
         cmocka_unit_test(what_cannot_come_any_more_is_forgotten),
+        cmocka_unit_test(what_has_children_stays),
+        cmocka_unit_test(an_answer_shortens_the_pauses),
         cmocka_unit_test(a_delete_goes_on_until_the_node_is_gone),
         cmocka_unit_test(a_delete_that_was_not_sent_repeats_nothing),
         cmocka_unit_test(
@@ -1092,6 +1175,7 @@ TEST_FILE(zk_retry)
         cmocka_unit_test(a_delete_that_is_refused_ends),
         cmocka_unit_test(an_update_meets_other_writers),
         cmocka_unit_test(a_lost_update_goes_on_where_the_version_shows_it),
+        cmocka_unit_test(a_lost_update_waits_for_a_quorum),
         cmocka_unit_test(a_lost_update_is_unsure_where_nothing_shows_it),
         cmocka_unit_test(an_update_ends_where_it_cannot_go_on),
     };

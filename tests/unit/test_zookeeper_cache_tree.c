@@ -704,6 +704,97 @@ static void a_comparison_asks_for_stats_alone(void **state)
     hf_cache_tree_free(&tree);
 }
 
+/* What is below a node that could not be read is not known any more, although
+ * its children are the same. */
+static void a_node_that_can_be_read_again_is_listed(void **state)
+{
+    static const char *const children[] = {"a"};
+    struct hf_zookeeper_result denied = {.status = HF_EDENIED, .zxid = 20};
+    struct hf_zookeeper_result result = {
+        .zxid = 30,
+        .stat = {.czxid = 5, .mzxid = 10, .pzxid = 5, .children = 1},
+        .children = children,
+        .child_count = 1};
+    struct hf_cache_tree tree;
+
+    (void)state;
+    fill(&tree);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &denied);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &result);
+    answer(&tree, HF_ZOOKEEPER_CHILDREN, "/r", &result);
+    result.stat.children = 0;
+    answer(&tree, HF_ZOOKEEPER_GET, "/r/a", &result);
+    expect_zxid(&tree, "/r/a", 10);
+    hf_cache_tree_free(&tree);
+}
+
+/* With one-shot watches nothing reports that it has become another node. */
+static void a_child_that_cannot_be_read_is_read_when_it_is_listed(void **state)
+{
+    static const char *const children[] = {"a"};
+    struct hf_zookeeper_result denied = {.status = HF_EDENIED, .zxid = 20};
+    struct hf_zookeeper_result result = {
+        .zxid = 30,
+        .stat = {.czxid = 5, .mzxid = 10, .pzxid = 25, .children = 1},
+        .children = children,
+        .child_count = 1};
+    struct hf_cache_tree tree;
+
+    (void)state;
+    fill(&tree);
+    tree.recursive = false;
+    hf_cache_tree_want(&tree, hf_cache_tree_find(&tree, "/r/a"), HF_CACHE_DATA);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r/a", &denied);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_CHILDREN);
+    answer(&tree, HF_ZOOKEEPER_CHILDREN, "/r", &result);
+    result.stat = (struct hf_zookeeper_stat){.czxid = 25, .mzxid = 25};
+    answer(&tree, HF_ZOOKEEPER_GET, "/r/a", &result);
+    expect_zxid(&tree, "/r/a", 25);
+    hf_cache_tree_free(&tree);
+}
+
+/* Another access list changes nothing else of a Stat. */
+static void a_stat_has_the_version_of_the_access_list(void **state)
+{
+    const struct hf_zookeeper_result result = {
+        .zxid = 20,
+        .stat = {
+            .czxid = 5, .mzxid = 10, .pzxid = 5, .aversion = 1, .children = 1}};
+    struct hf_cache_tree tree;
+
+    (void)state;
+    fill(&tree);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_STAT);
+    answer(&tree, HF_ZOOKEEPER_EXISTS, "/r", &result);
+    assert_int_equal(tree.root->current->node.stat.aversion, 1);
+    assert_int_equal(tree.root->current->node.bytes, 1); /* and its data */
+    hf_cache_tree_free(&tree);
+}
+
+/* What could not be kept is read again, and the reader has to know that it must
+ * not do so at once. */
+static void missing_memory_is_noted(void **state)
+{
+    const struct hf_zookeeper_result result = {
+        .zxid = 20,
+        .stat = {.czxid = 5, .mzxid = 20, .pzxid = 5, .children = 1}};
+    struct hf_cache_tree tree;
+
+    (void)state;
+    fill(&tree);
+    hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
+    heap_fail(1, true);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &result);
+    heap_fail(0, false);
+    assert_true(tree.starved);
+    expect_zxid(&tree, "/r", 10);
+    answer(&tree, HF_ZOOKEEPER_GET, "/r", &result);
+    expect_zxid(&tree, "/r", 20);
+    hf_cache_tree_free(&tree);
+}
+
 /* The order in which the user is notified, also if the parent has changed
  * before. */
 static void a_child_is_removed_before_its_parent(void **state)
@@ -742,6 +833,10 @@ TEST_FILE(zookeeper_cache_tree)
         cmocka_unit_test(it_follows_without_memory_at_times),
         cmocka_unit_test(an_older_answer_changes_nothing),
         cmocka_unit_test(a_comparison_asks_for_stats_alone),
+        cmocka_unit_test(a_node_that_can_be_read_again_is_listed),
+        cmocka_unit_test(a_child_that_cannot_be_read_is_read_when_it_is_listed),
+        cmocka_unit_test(a_stat_has_the_version_of_the_access_list),
+        cmocka_unit_test(missing_memory_is_noted),
         cmocka_unit_test(a_child_is_removed_before_its_parent),
     };
 

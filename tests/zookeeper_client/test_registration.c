@@ -500,6 +500,31 @@ static void a_node_of_this_session_gets_the_data(void **state)
     assert_false(exists(f->zookeeper, "/r"));
 }
 
+/* The data of the node that it had do not count. */
+static void a_node_made_anew_by_this_session_gets_the_data(void **state)
+{
+    static const struct hf_zookeeper_op replace[2] = {
+        {.kind = HF_ZOOKEEPER_DELETE, .path = "/r", .version = -1},
+        {.kind = HF_ZOOKEEPER_CREATE,
+         .path = "/r",
+         .data = "o",
+         .bytes = 1,
+         .mode = HF_ZOOKEEPER_EPHEMERAL}};
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration *r =
+        registered(f->zookeeper, "/r", "data", &name);
+    size_t at;
+
+    log_await(&f->log, 1);
+    assert_int_equal(
+        hf_zookeeper_multi(f->zookeeper, replace, 2, WAIT_MS, NULL), HF_OK);
+    at = log_await_line(&f->log, 0, "r UNREGISTERED HF_EGONE /r");
+    (void)log_await_line(&f->log, at, "r REGISTERED HF_OK /r");
+    zookeeper_expect_data(f->zookeeper, "/r", "data");
+    close_registration(r);
+}
+
 /* At once, when nothing is known of the node, and after it was registered. */
 static void a_node_of_this_session_is_deleted(void **state)
 {
@@ -615,6 +640,43 @@ static void a_session_may_not_set_the_data(void **state)
     assert_true(exists(f->zookeeper, "/r"));
     close_registration(r);
     assert_false(exists(f->zookeeper, "/r"));
+}
+
+/* Not even when its node goes, and in the next session. */
+static void nothing_is_done_after_a_failure(void **state)
+{
+    static const struct hf_zookeeper_acl acl = {HF_ZOOKEEPER_PERM_READ, "world",
+                                                "anyone"};
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration_opts opts = to_log(&name);
+    struct hf_zookeeper_registration *r;
+
+    opts.acls = &acl;
+    opts.acl_count = 1;
+    for (int loses = 0; loses < 2; loses++) {
+        f->log.count = 0;
+        assert_int_equal(hf_zookeeper_registration_open(f->zookeeper, "/r", "x",
+                                                        1, &opts, &r),
+                         HF_OK);
+        await_registered(r);
+        (void)log_await_line(&f->log, 0, "r REGISTERED HF_OK /r");
+        assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
+        (void)log_await_line(&f->log, 0, "r FAILED HF_EDENIED /r");
+        if (loses)
+            kill_session(f, f->zookeeper);
+        else
+            delete_node(f->zookeeper, "/r");
+        (void)hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS); /* HF_ELOST */
+        assert_int_equal(hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS), HF_OK);
+        assert_false(exists(f->zookeeper, "/r"));
+        assert_int_equal(hf_zookeeper_registration_wait(r, 0), HF_EDENIED);
+        close_registration(r);
+        log_expect(&f->log, 0,
+                   (const char *[]){"r REGISTERED HF_OK /r",
+                                    "r FAILED HF_EDENIED /r", "r dropped",
+                                    NULL});
+    }
 }
 
 static void a_session_may_not_delete_the_node(void **state)
@@ -1096,11 +1158,13 @@ TEST_FILE(registration)
         TEST(a_node_that_is_not_ours_stays),
         TEST(a_node_is_replaced),
         TEST(a_node_of_this_session_gets_the_data),
+        TEST(a_node_made_anew_by_this_session_gets_the_data),
         TEST(a_node_of_this_session_is_deleted),
         TEST(data_of_others_stay_until_the_next_set),
         TEST(no_node_is_made_below_an_ephemeral_one),
         TEST(a_session_may_not_create_the_node),
         TEST(a_session_may_not_set_the_data),
+        TEST(nothing_is_done_after_a_failure),
         TEST(a_session_may_not_delete_the_node),
         TEST(arguments_are_checked),
         TEST(nothing_is_left_of_a_registration),

@@ -9,6 +9,7 @@ nothing that was sent before makes it again.
 
 import os
 import random
+import re
 import sys
 import unittest
 
@@ -24,6 +25,9 @@ DRIVER = os.path.abspath(sys.argv.pop(1))
 
 # Longer than any test, and as short as the server lets it be.
 LONG, SHORT = "timeout=30s", "timeout=1s"
+
+# The operations that a handle has in flight, HF_ZK_SENT_OPS_MAX.
+IN_FLIGHT = 512
 
 CUTS = 20
 
@@ -106,6 +110,11 @@ class Case(unittest.TestCase):
     def await_no_node(self):
         waiting.eventually("the end of the node", lambda: self.stat() is None)
 
+    def start_reads(self, session, count):
+        """So many operations, which are not answered while the proxy holds."""
+        for _ in range(count):
+            self.driver.start(session, "exists", "/")
+
     def say_close(self, registration, wait_ms=60000):
         """Begin a close, which waits."""
         self.driver.say("unregister", registration, wait_ms)
@@ -172,6 +181,24 @@ class LostAnswers(Case):
         self.cut()
         self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
         self.assertEqual(self.raw.get(self.node)[0], b"new")
+        self.driver.end()
+
+    def test_the_session_makes_the_node_behind_the_look(self):
+        """The node of the registration was deleted before its look, which waits
+        for room among the operations in flight.  The user makes another one
+        before the next create."""
+        session = self.opened()
+        self.proxy.hold(DOWN)
+        self.start_reads(session, IN_FLIGHT - 1)
+        registration = self.driver.register(session, "/r", "data")
+        self.await_node()
+        self.driver.start(session, "create", "/r", data="own",
+                          mode="ephemeral")
+        self.driver.session(session)  # the create has been started
+        self.raw.delete(self.node)
+        self.proxy.thaw()
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"data")
         self.driver.end()
 
     def test_the_answer_to_the_delete_is_lost(self):
@@ -245,7 +272,10 @@ class Closing(Case):
         registration = self.driver.register(session, "/r", "data")
         self.assertEqual(self.driver.unregister(registration), "HF_OK")
         self.resume()
-        self.driver.ok(session, "sync", "/")
+        # An attempt may take longer than an operation waits for the first
+        # connection.
+        waiting.eventually("a connection", lambda: self.driver.do(
+            session, "sync", "/").status == "HF_OK")
         self.assertEqual(self.creations(), 0)
         self.driver.end()
 
@@ -341,6 +371,60 @@ class Closing(Case):
         self.say_close(registration)
         self.resume()
         self.assertEqual(self.closed(registration), "HF_OK")
+        self.driver.end()
+
+    def test_the_session_before_has_made_the_node_unseen(self):
+        """The answer to its create was lost."""
+        session = self.opened("timeout=4s")
+        self.driver.session(session)
+        self.proxy.hold(DOWN)
+        registration = self.driver.register(session, "/r", "data")
+        self.await_node()
+        self.driver.await_line("session", session, "LOST")
+        self.cut()
+        line = self.await_event(registration, "BLOCKED HF_EEXISTS")
+        self.assertIn("our previous session", " ".join(line))
+        self.assertEqual(self.driver.unregister(registration), "HF_ELOST")
+        self.await_no_node()
+        self.driver.end()
+
+    def test_another_program_has_made_the_node_since(self):
+        """The node of the first session is gone, and the second one has made
+        none."""
+        session = self.opened(SHORT)
+        registration = self.registered(session)
+        self.suspend(session)
+        self.driver.await_line("session", session, "LOST")
+        self.await_no_node()
+        self.raw.create(self.node, b"other")
+        self.resume()
+        self.await_event(registration, "BLOCKED HF_EEXISTS")
+        self.suspend(session)
+        self.driver.until("the second loss", lambda: self.driver.states(
+            session).count("LOST") == 2)
+        self.assertEqual(self.driver.unregister(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
+        self.resume()
+        self.driver.end()
+
+    def test_it_is_freed_before_a_look_is_sent(self):
+        """What was known of the node is older than the event that the look is
+        for: somebody else has made one with the same version."""
+        session = self.opened()
+        registration = self.registered(session)
+        watch = self.driver.watch(session, "data", "/r")
+        self.driver.ok(session, "exists", "/r", watch=watch)
+        self.proxy.hold(UP)
+        self.start_reads(session, IN_FLIGHT)
+        self.driver.session(session)  # they have been started
+        self.raw.set(self.node, b"changed")
+        self.driver.await_event(watch, "CHANGED /r")
+        self.raw.delete(self.node)
+        self.raw.create(self.node, b"other")
+        self.driver.free_registration(registration)
+        self.proxy.thaw()
+        self.driver.ok(session, "sync", "/")
+        self.assertEqual(self.raw.get(self.node)[0], b"other")
         self.driver.end()
 
     def test_the_handle_is_closed_first(self):
@@ -545,6 +629,24 @@ class Outages(Case):
         self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
         self.driver.end()
 
+    def test_a_timer_makes_no_attempt_to_connect(self):
+        """A wait of another handle says that so much time is over."""
+        session = self.opened(LONG + "&retry=never")
+        other = self.driver.opened("zk://127.0.0.1:%d%s" % (
+            self.server.port, self.chroot))
+        self.raw.create(self.chroot + "/blocked")
+        blocked = self.driver.register(other, "/blocked", "data")
+        self.suspend(session)
+        registration = self.driver.register(session, "/r", "data")
+        self.assertEqual(self.driver.wait_registered(registration),
+                         "HF_EUNREACHABLE")
+        self.resume()
+        self.assertEqual(self.driver.wait_registered(blocked, 1000),
+                         "HF_ETIMEDOUT")
+        self.assertIsNone(self.stat())
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.driver.end()
+
     def test_containers_go_after_it(self):
         session = self.opened()
         registration = self.driver.register(session, "/a/b/c")
@@ -632,6 +734,11 @@ class Ensembles(unittest.TestCase):
     def events(self, registration):
         return self.driver.registration_events(registration)
 
+    def last_request(self, server):
+        """The xid of the last request of the only session that is no ping."""
+        return re.search(r"sid=.*lcxid=(0x[0-9a-f]+)",
+                         server.four_letters("cons")).group(1)
+
     def test_the_session_moves_to_another_server(self):
         session = self.driver.opened(self.url(LONG, self.ensemble.followers()))
         registration = self.driver.register(session, "/a/r", "data")
@@ -658,8 +765,11 @@ class Ensembles(unittest.TestCase):
         session = self.driver.opened(self.url("timeout=4s"), read_only=1)
         registration = self.driver.register(session, "/r", "data")
         self.driver.await_registration(registration, "BLOCKED HF_EREADONLY")
-        self.assertEqual(self.driver.wait_registered(registration, 100),
+        last = self.last_request(alone)
+        self.assertEqual(self.driver.wait_registered(registration, 1000),
                          "HF_ETIMEDOUT")
+        # It is tried again by the next connection, and not by a timer.
+        self.assertEqual(self.last_request(alone), last)
         self.restart()
         self.driver.await_registration(registration, "REGISTERED HF_OK")
         self.assertEqual(self.driver.unregister(registration), "HF_OK")

@@ -13,6 +13,7 @@
 #include <holdfast/zookeeper_retry.h>
 
 #include "cmocka/runner.h"
+#include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_fixture.h"
 
 /* --------------------------------------------------------------- creates -- */
@@ -122,6 +123,17 @@ static void a_delete_says_what_was_there(void **state)
                      HF_EGONE);
     assert_int_equal(hf_zookeeper_delete_guaranteed(z, "/a", -2, WAIT_MS),
                      HF_EINVAL);
+}
+
+/* One that has ended does not go on. */
+static void any_number_of_deletes_may_end(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+
+    for (int i = 0; i <= HF_ZOOKEEPER_KEPT_MAX; i++)
+        assert_int_equal(
+            hf_zookeeper_delete_guaranteed(f->zookeeper, "/a", -1, WAIT_MS),
+            HF_EGONE);
 }
 
 /* --------------------------------------------------------------- updates -- */
@@ -237,6 +249,19 @@ static void another_version_is_read_again(void **state)
         hf_zookeeper_update(f->zookeeper, "/n", change, WAIT_MS, NULL), HF_OK);
     assert_int_equal(counter.calls, 2);
     zookeeper_expect_data(f->zookeeper, "/n", "11");
+}
+
+static void an_update_that_may_not_wait_tries_once(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct counter counter = {.f = f};
+    const struct hf_zookeeper_change change = {interfere, &counter, NULL};
+
+    zookeeper_make(f->zookeeper, "/n", "1");
+    assert_int_equal(hf_zookeeper_update(f->zookeeper, "/n", change, 0, NULL),
+                     HF_EUNREACHABLE);
+    assert_int_equal(counter.calls, 1);
+    zookeeper_expect_data(f->zookeeper, "/n", "10");
 }
 
 /* ${arg}: a status, or NULL. */
@@ -522,9 +547,11 @@ TEST_FILE(retries)
         TEST(what_is_there_is_not_created_again),
         TEST(parents_are_made),
         TEST(a_delete_says_what_was_there),
+        TEST(any_number_of_deletes_may_end),
         TEST(an_update_reads_changes_and_writes),
         TEST(an_update_that_waits_needs_no_dispatch),
         TEST(another_version_is_read_again),
+        TEST(an_update_that_may_not_wait_tries_once),
         TEST(an_update_may_be_refused),
         TEST(no_count_is_lost),
         TEST(a_started_update_calls_back),
