@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,47 +16,6 @@
 #include <unistd.h>
 
 #include "cli/exit_status.h"
-
-/* Texts for what execve() may fail with.  strerror() may take a lock that
- * another thread held at the fork. */
-static const char *execve_error_text(int error)
-{
-    switch (error) {
-    case ENOENT:
-        return "No such file or directory";
-    case EACCES:
-        return "Permission denied";
-    case ENOEXEC:
-        return "Exec format error";
-    case E2BIG:
-        return "Argument list too long";
-    case ENOTDIR:
-        return "Not a directory";
-    case ELOOP:
-        return "Too many levels of symbolic links";
-    case ETXTBSY:
-        return "Text file busy";
-    case ENOMEM:
-        return "Cannot allocate memory";
-    default:
-        return "it cannot be executed";
-    }
-}
-
-/* In the child: print why the command cannot be executed, and exit. */
-static _Noreturn void report_exec_error(const char *command, int error)
-{
-    char text[512];
-    ssize_t written;
-    int length =
-        snprintf(text, sizeof text, "holdfast: cannot run '%.300s': %s\n",
-                 command, execve_error_text(error));
-
-    /* if that fails too, the exit status is still right */
-    written = length > 0 ? write(STDERR_FILENO, text, (size_t)length) : 0;
-    (void)written;
-    _exit(error == ENOENT ? HF_EXIT_NOT_FOUND : HF_EXIT_NOT_RUN);
-}
 
 /* Does ${entry} ("NAME=VALUE") give ${name} the value ${number}? */
 static bool has_number(const char *entry, const char *name, pid_t number)
@@ -113,6 +73,8 @@ static void take_over_from_launcher(char **environment, pid_t launcher)
 static _Noreturn void become_command(const struct hf_command_spawn *spawn,
                                      pid_t supervisor)
 {
+    int error;
+
     /* If both of our processes are killed at once nobody is left to end the
      * tree; then at least the command itself dies with the supervisor. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != supervisor)
@@ -126,16 +88,19 @@ static _Noreturn void become_command(const struct hf_command_spawn *spawn,
     take_over_from_launcher(spawn->environment, spawn->launcher);
     hf_signals_restore(spawn->signals);
     execvpe(spawn->argv[0], spawn->argv, spawn->environment);
-    report_exec_error(spawn->argv[0], errno);
+    error = errno;
+    atomic_store(spawn->exec_error, error);
+    _exit(error == ENOENT ? HF_EXIT_NOT_FOUND : HF_EXIT_NOT_RUN);
 }
 
 pid_t hf_command_spawn(const struct hf_command_spawn *spawn)
 {
-    pid_t supervisor = getpid();
+    pid_t supervisor = getpid(), child;
+
+    atomic_store(spawn->exec_error, 0);
     /* Not vfork(): the child can be stopped before its exec, and would stop us
      * with it. */
-    pid_t child = fork();
-
+    child = fork();
     if (child == 0)
         become_command(spawn, supervisor);
     return child;

@@ -15,12 +15,15 @@ struct hf_command_spawn {
                     foreground job */
     const struct hf_signals *signals; /* to be restored in the command */
     int inherited_fd; /* one of ours that the command inherits; -1: none */
+    _Atomic int *exec_error; /* in memory that the child shares: errno of an
+                                execve() that failed, else 0 */
 };
 
 /* Start ${spawn}->argv, which is looked up in PATH.  Returns the pid, or -1
- * with errno.  A command that cannot be executed prints why on its stderr and
- * exits as in a shell: 127 if it does not exist, else 126.  It dies when this
- * process does. */
+ * with errno.  A command that cannot be executed sets .exec_error and exits as
+ * in a shell: 127 if it does not exist, else 126.  It dies when this process
+ * does.
+ */
 pid_t hf_command_spawn(const struct hf_command_spawn *spawn);
 
 #endif

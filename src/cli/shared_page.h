@@ -30,7 +30,8 @@ struct hf_run_outcome {
     char text[HF_ERROR_TEXT_BYTES]; /* "": nothing to print */
 };
 
-/* Written by the supervisor, read by the launcher. */
+/* Written by the supervisor, read by the launcher; .exec_error only by the
+ * process that becomes the command, for the supervisor. */
 struct hf_shared_page {
     _Atomic uint32_t phase;         /* enum hf_run_phase */
     _Atomic uint64_t safe_until_ms; /* CLOCK_BOOTTIME; HF_FOREVER: no lease */
@@ -43,6 +44,8 @@ struct hf_shared_page {
     struct hf_ticket_id tickets[HF_LOCKS_MAX]; /* of the grant, in the order of
                                                   the names; set before .phase
                                                   is RUNNING */
+    _Atomic int exec_error; /* errno of the execve() that failed, with which the
+                               command ended; 0: it runs, or has run */
     struct hf_run_outcome outcome; /* complete once .phase is ENDED */
 };
 

@@ -88,6 +88,21 @@ static uint64_t check_launcher(struct hf_supervisor *supervisor,
     return supervisor->launcher_check_at_ms;
 }
 
+/* Print why the command could not be executed, if that is so.  Its process may
+ * not do that: between fork() and execve() it could wait for ever for a lock
+ * that another thread held. */
+static void report_exec_error(struct hf_supervisor *supervisor)
+{
+    int error = atomic_load(&supervisor->run->page->exec_error);
+    char line[HF_ERROR_TEXT_BYTES];
+
+    if (error == 0)
+        return;
+    (void)snprintf(line, sizeof line, "cannot run '%.300s': %s",
+                   supervisor->run->options->command[0], strerror(error));
+    hf_supervisor_offer_line(supervisor, HF_LOG_ERROR, line);
+}
+
 static void set_ended(struct hf_supervisor *supervisor, int exit_code)
 {
     supervisor->command_ended = true;
@@ -112,6 +127,7 @@ static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
         supervisor->launcher_check_at_ms = 0;
         break;
     case CLD_EXITED:
+        report_exec_error(supervisor);
         set_ended(supervisor, info->si_status);
         break;
     case CLD_KILLED:
@@ -178,6 +194,7 @@ static bool start_command(struct hf_supervisor *supervisor)
     struct hf_command_spawn spawn = {.argv = run->options->command,
                                      .launcher = run->launcher,
                                      .group = run->group,
+                                     .exec_error = &run->page->exec_error,
                                      .signals = &run->signals};
     struct hf_environment environment;
 

@@ -206,8 +206,13 @@ bool hf_supervisor_close(struct hf_supervisor *supervisor);
 void hf_supervisor_set_status(struct hf_supervisor *supervisor,
                               const char *line);
 
+/* Have the launcher print ${line} as one of ${level}.  It is dropped and
+ * counted if the launcher is far behind. */
+void hf_supervisor_offer_line(struct hf_supervisor *supervisor,
+                              enum hf_log_level level, const char *line);
+
 /* Have the launcher print a line if the user's verbosity is ${at_least} or
- * more.  The line is dropped and counted if the launcher is far behind. */
+ * more, in the same way. */
 void hf_supervisor_print(struct hf_supervisor *supervisor,
                          enum hf_verbosity at_least, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

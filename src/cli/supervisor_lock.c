@@ -39,10 +39,8 @@
  * missing. */
 #define HF_WATCH_RETRY_MS 1000
 
-/* Send the launcher a line to print; dropped and counted if the launcher is far
- * behind. */
-static void offer_line(struct hf_supervisor *supervisor,
-                       enum hf_log_level level, const char *line)
+void hf_supervisor_offer_line(struct hf_supervisor *supervisor,
+                              enum hf_log_level level, const char *line)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_TEXT};
 
@@ -66,8 +64,8 @@ void hf_supervisor_print(struct hf_supervisor *supervisor,
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    offer_line(supervisor, at_least == HF_QUIET ? HF_LOG_WARNING : HF_LOG_INFO,
-               line);
+    hf_supervisor_offer_line(
+        supervisor, at_least == HF_QUIET ? HF_LOG_WARNING : HF_LOG_INFO, line);
 }
 
 void hf_supervisor_set_status(struct hf_supervisor *supervisor,
@@ -85,7 +83,7 @@ void hf_supervisor_set_status(struct hf_supervisor *supervisor,
 /* The library logs.  Runs in hf_client_dispatch(). */
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
-    offer_line(arg, level, line);
+    hf_supervisor_offer_line(arg, level, line);
 }
 
 /* Is somebody to know how the wait goes: the user, or the service manager of a

@@ -159,6 +159,28 @@ class LogOfJson(harness.Case):
         self.assertEqual(self.run_tool("a", "--", "sh", "-c",
                                        "echo plain >&2")[2], "plain\n")
 
+    def test_a_command_that_cannot_be_run(self):
+        """Its own process cannot say it."""
+        plain = self.path("a\"b\\\033[31m")
+        with open(plain, "w") as file:
+            file.write("text")
+        os.chmod(plain, 0o644)
+        shown = plain.replace("\033", "?")
+        for command, status, why in (
+                ("no-such-command", 127, "No such file or directory"),
+                (plain, 126, "Permission denied")):
+            for options in (), ("-q",):
+                done, out, err = self.run_tool(*options, "a", "--", command)
+                self.assertEqual((done, out), (status, ""))
+                self.assertEqual(self.lines_of(err), [
+                    ("error", "cannot run '%s': %s" % (
+                        command.replace(plain, shown), why))])
+        done, _, err = self.finish(self.start(
+            "-r", "never", "a", "--", "no-such-command", command="elect"))
+        self.assertEqual(done, 127)
+        self.assertIn(("error", "cannot run 'no-such-command': No such file or "
+                       "directory"), self.lines_of(err))
+
     def test_an_election(self):
         leader = self.start("a", "--", "sh", "-c", "echo leads; exec sleep 1000",
                             command="elect")
