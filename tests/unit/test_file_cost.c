@@ -85,6 +85,27 @@ static void nobody_else(void **state)
     client_close(client);
 }
 
+/* In a root that others may write to, the counter is read and written. */
+static void nobody_else_in_a_shared_root(void **state)
+{
+    struct engine_client *client;
+    struct hf_ticket_id id;
+
+    (void)state;
+    conformance_file_share();
+    client = client_open(&conformance_file);
+    id = enqueue(client, HF_TICKET_MUTEX);
+    leave(client, id);
+    begin_noting();
+    id = enqueue(client, HF_TICKET_MUTEX);
+    assert_noted(
+        "flock lstat flock lstat pread pwrite flock symlinkat "
+        "mkfifoat openat fstat fchmod fstat flock renameat pread lseek "
+        "getdents getdents pread flock");
+    leave(client, id);
+    client_close(client);
+}
+
 /* The descriptor of inotify is below those of the tickets. */
 static void a_ticket_is_watched(void **state)
 {
@@ -172,6 +193,7 @@ TEST_FILE(file_cost)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(nobody_else),
+        FILE_TEST(nobody_else_in_a_shared_root),
         FILE_TEST(a_ticket_is_watched),
         FILE_TEST(descriptors),
         FILE_TEST(a_mutex_is_handed_over),

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SIGKILL before each system call of the life of a ticket, and at random
- * moments among contenders. */
+ * moments among contenders.  And a counter that others truncate at such
+ * moments, which kills nobody. */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +19,7 @@
 #include "conformance/real_host.h"
 #include "core/admission.h"
 #include "core/random.h"
+#include "engines/file/syscalls.h"
 #include "file_fixture.h"
 
 #define STEPS_MAX 128
@@ -241,12 +244,144 @@ static void one_at_a_time_whoever_is_killed(void **state)
     (void)take_alone("q");
 }
 
+/* ------------------------------------------------- a counter is truncated --
+ */
+
+/* What the children of a test have seen: the tokens, each as often as it was
+ * given out. */
+struct tokens_board {
+    _Atomic uint64_t tokens[2 * STEPS_MAX];
+    atomic_uint count;
+    atomic_uint refused;
+};
+
+static struct tokens_board *tokens;
+static unsigned calls_left; /* the counter is truncated before the last */
+
+static int truncate_counter(void)
+{
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
+    return truncate(path, 0);
+}
+
+static int truncate_before_call(const char *call)
+{
+    (void)call;
+    if (--calls_left == 0)
+        (void)truncate_counter();
+    return 0;
+}
+
+/* A writer that becomes a reader. */
+static void live_with_truncation(void *arg)
+{
+    struct hf_ticket_id id = fresh_id();
+    struct engine_client *client;
+    struct client_request *request;
+    bool truncated;
+
+    calls_left = *(unsigned *)arg;
+    hf_sys_hook = truncate_before_call;
+    client = client_open(&conformance_file);
+    request = client_enqueue(client, "q", id, HF_TICKET_WRITE, "writer");
+    if (request->answer == HF_EVENT_ENQUEUED) {
+        atomic_store(&tokens->tokens[atomic_fetch_add(&tokens->count, 1)],
+                     client_request_find(request, id)->token);
+        (void)client_ask(client, HF_REQUEST_DOWNGRADE, "q", id);
+        request = client_ask(client, HF_REQUEST_LIST, "q", id);
+        assert_int_equal(request->answer, HF_EVENT_LISTED);
+        assert_int_equal(request->count, 1);
+    } else {
+        atomic_fetch_add(&tokens->refused, 1);
+    }
+    (void)client_ask(client, HF_REQUEST_REMOVE, "q", id);
+    hf_sys_hook = NULL;
+    truncated = calls_left == 0 || calls_left > STEPS_MAX;
+    client_close(client);
+    if (!truncated)
+        exit(1); /* past the last call */
+}
+
+/* In a root that others may write to: another one comes after each, too. */
+static void a_truncation_before_any_call_kills_nobody(void **state)
+{
+    unsigned step = 1;
+    int ended = 0;
+
+    (void)state;
+    conformance_file_share();
+    tokens = mmap(NULL, sizeof(*tokens), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(tokens != MAP_FAILED);
+    for (; ended == 0; step++) {
+        pid_t pid = real_host_fork(live_with_truncation, &step);
+        uint64_t token;
+
+        assert_true(step < STEPS_MAX);
+        assert_int_equal(waitpid(pid, &ended, 0), pid);
+        assert_true(WIFEXITED(ended));
+        token = take_alone("q");
+        for (unsigned i = 0; i < atomic_load(&tokens->count); i++)
+            assert_true(atomic_load(&tokens->tokens[i]) < token);
+        atomic_store(&tokens->tokens[atomic_fetch_add(&tokens->count, 1)],
+                     token);
+    }
+    assert_true(step > 30);
+    assert_int_equal(atomic_load(&tokens->refused), 0);
+    (void)munmap(tokens, sizeof(*tokens));
+}
+
+static int truncate_now_and_then(const char *call)
+{
+    static atomic_uint calls; /* of two threads */
+
+    (void)call;
+    if (atomic_fetch_add(&calls, 1) % 61 == 60)
+        (void)truncate_counter();
+    return 0;
+}
+
+static void contend_and_truncate(void *arg)
+{
+    hf_sys_hook = truncate_now_and_then;
+    contend(arg);
+    hf_sys_hook = NULL;
+}
+
+/* Each of the contenders is the other user of the others.  A number that came
+ * twice, or was too low, would be a disorder or an overlap. */
+static void nor_does_one_at_any_moment(void **state)
+{
+    pid_t pids[CONTENDERS];
+    int ended;
+
+    (void)state;
+    conformance_file_share();
+    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(board != MAP_FAILED);
+    for (unsigned i = 0; i < CONTENDERS; i++)
+        pids[i] = real_host_fork(contend_and_truncate, NULL);
+    for (unsigned i = 0; i < CONTENDERS; i++) {
+        assert_int_equal(waitpid(pids[i], &ended, 0), pids[i]);
+        assert_int_equal(ended, 0);
+    }
+    assert_int_equal(atomic_load(&board->overlaps), 0);
+    assert_int_equal(atomic_load(&board->disorders), 0);
+    assert_true(atomic_load(&board->iterations) >= ITERATIONS);
+    (void)munmap(board, sizeof(*board));
+}
+
 TEST_FILE(file_kills)
 {
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_kill_before_any_call_leaves_no_trace),
         FILE_TEST(nor_with_a_long_name),
         FILE_TEST(one_at_a_time_whoever_is_killed),
+        FILE_TEST(a_truncation_before_any_call_kills_nobody),
+        FILE_TEST(nor_does_one_at_any_moment),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

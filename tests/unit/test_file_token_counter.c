@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +27,12 @@ static struct {
     struct hf_descriptors descriptors;
 } fixture;
 
-static const struct hf_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
+/* Each test is run with a counter that is mapped and with one that is not. */
+static struct hf_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
 
 static int begin(void **state)
 {
-    (void)state;
+    trust.sharing = *state == NULL ? HF_SHARING_NONE : HF_SHARING_ALL;
     memset(&fixture, 0, sizeof(fixture));
     (void)snprintf(fixture.dir, sizeof(fixture.dir),
                    "/tmp/holdfast-counter-XXXXXX");
@@ -61,6 +64,7 @@ static void init(struct hf_token_counter *counter, bool state_wanted)
 {
     memset(counter, 0, sizeof(*counter));
     counter->fd = -1;
+    assert_int_equal(pthread_mutex_init(&counter->threads, NULL), 0);
     counter->descriptors = &fixture.descriptors;
     counter->policy = &trust;
     counter->state = fixture.state;
@@ -78,15 +82,44 @@ static void open_it(struct hf_token_counter *counter)
     assert_true(hf_token_counter_is_current(counter, fixture.path));
 }
 
+/* Without waiting. */
+static bool take(struct hf_token_counter *counter, uint64_t *number)
+{
+    struct hf_error error;
+
+    return hf_token_counter_take(counter, fixture.path, HF_FLOCK_WAIT_NONE,
+                                 NULL, number,
+                                 &error) == HF_TOKEN_COUNTER_TAKEN;
+}
+
+/* A word of the file, for whoever uses it next. */
+#define VALUE offsetof(struct hf_token_counter_page, value)
+#define LIMIT offsetof(struct hf_token_counter_page, limit)
+
+static uint64_t word_of(const struct hf_token_counter *counter, size_t at)
+{
+    uint64_t word = 0;
+
+    assert_int_equal(pread(counter->fd, &word, sizeof(word), (off_t)at),
+                     sizeof(word));
+    return word;
+}
+
+static void set_word(struct hf_token_counter *counter, size_t at, uint64_t word)
+{
+    assert_int_equal(pwrite(counter->fd, &word, sizeof(word), (off_t)at),
+                     sizeof(word));
+}
+
 static uint64_t next(struct hf_token_counter *counter)
 {
     struct hf_error error;
     uint64_t number = 0;
 
-    if (!hf_token_counter_next(counter, &number)) {
+    if (!take(counter, &number)) {
         assert_int_equal(
             hf_token_counter_reserve(counter, fixture.path, &error), HF_OK);
-        assert_true(hf_token_counter_next(counter, &number));
+        assert_true(take(counter, &number));
     }
     return number;
 }
@@ -182,17 +215,16 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
 static void another_boot_starts_above_the_floor(void **state)
 {
     struct hf_token_counter counter;
-    struct hf_token_counter_page *page;
-    uint64_t reserved;
+    uint64_t reserved, boot;
     uint64_t first;
 
     (void)state;
     open_it(&counter);
     first = next(&counter);
     reserved = floor_now();
-    page = counter.page;
-    page->boot[0] ^= 1;
-    atomic_store(&page->value, first - 1000);
+    boot = word_of(&counter, offsetof(struct hf_token_counter_page, boot));
+    set_word(&counter, offsetof(struct hf_token_counter_page, boot), boot ^ 1);
+    set_word(&counter, VALUE, first - 1000);
     hf_token_counter_close(&counter);
     assert_true(next_of_fresh() > reserved);
 }
@@ -226,14 +258,14 @@ static void a_used_up_block_is_followed_by_another(void **state)
 
     (void)state;
     open_it(&counter);
-    limit = atomic_load(&counter.page->limit);
-    atomic_store(&counter.page->value, limit - 1);
-    assert_true(hf_token_counter_next(&counter, &number));
+    limit = word_of(&counter, LIMIT);
+    set_word(&counter, VALUE, limit - 1);
+    assert_true(take(&counter, &number));
     assert_true(number == limit);
-    assert_false(hf_token_counter_next(&counter, &number));
+    assert_false(take(&counter, &number));
     assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
                      HF_OK);
-    assert_true(hf_token_counter_next(&counter, &number));
+    assert_true(take(&counter, &number));
     assert_true(number == limit + 1);
     assert_true(floor_now() >= number);
     hf_token_counter_close(&counter);
@@ -255,7 +287,9 @@ static void damaged_files_are_mended(void **state)
         int fd = open(fixture.path, O_WRONLY | O_CLOEXEC);
         uint64_t number;
 
-        if (at == 8) { /* a version is refused below */
+        /* A version is refused below, and others' files are in a shared root.
+         */
+        if (at == 8 || (at == 0 && trust.sharing != HF_SHARING_NONE)) {
             (void)close(fd);
             continue;
         }
@@ -298,11 +332,11 @@ static void a_floor_in_use_looks_used(void **state)
             uint64_t number;
 
             atomic_store(&counter.look_again_ms, 0);
-            assert_false(hf_token_counter_next(&counter, &number));
+            assert_false(take(&counter, &number));
             assert_int_equal(
                 hf_token_counter_reserve(&counter, fixture.path, &error),
                 HF_OK);
-            assert_true(hf_token_counter_next(&counter, &number));
+            assert_true(take(&counter, &number));
         }
         assert_int_equal(stat(fixture.floor, &status), 0);
         assert_true(status.st_mtime > 1000 && status.st_atime > 1000);
@@ -328,11 +362,11 @@ static void a_floor_that_was_removed_is_made_again(void **state)
 
     (void)state;
     open_it(&counter);
-    assert_true(hf_token_counter_next(&counter, &number));
-    limit = atomic_load(&counter.page->limit);
+    assert_true(take(&counter, &number));
+    limit = word_of(&counter, LIMIT);
     remove_state();
     atomic_store(&counter.look_again_ms, 0);
-    assert_false(hf_token_counter_next(&counter, &number));
+    assert_false(take(&counter, &number));
     assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
                      HF_OK);
     assert_true(floor_now() >= limit);
@@ -350,23 +384,113 @@ static void a_newer_version_is_refused(void **state)
 
     (void)state;
     open_it(&counter);
-    counter.page->version = 2;
+    set_word(&counter, offsetof(struct hf_token_counter_page, version), 3);
     hf_token_counter_close(&counter);
     init(&counter, true);
     assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
                                            0600, false, &error),
                      HF_EDIR);
-    assert_non_null(strstr(error.text, "version 2"));
+    assert_non_null(strstr(error.text, "version 3"));
+}
+
+/* Numbers are taken in one way by all.  Of another boot nobody is left who
+ * takes them in the other. */
+static void another_mode_is_refused(void **state)
+{
+    static const size_t boot_at = offsetof(struct hf_token_counter_page, boot);
+    struct hf_token_counter counter;
+    struct hf_error error;
+    uint64_t number, boot;
+
+    (void)state;
+    open_it(&counter);
+    number = next(&counter);
+    trust.sharing =
+        trust.sharing == HF_SHARING_NONE ? HF_SHARING_GROUP : HF_SHARING_NONE;
+    for (size_t i = 0; i < 2; i++) {
+        struct hf_token_counter other;
+
+        init(&other, true);
+        assert_int_equal(hf_token_counter_open(&other, fixture.root,
+                                               fixture.path, 0600, false,
+                                               &error),
+                         HF_EDIR);
+        assert_non_null(strstr(error.text, "another ?mode="));
+        assert_true(next(&counter) == ++number); /* nothing was changed */
+    }
+    boot = word_of(&counter, boot_at);
+    set_word(&counter, boot_at, boot ^ 1);
+    hf_token_counter_close(&counter);
+    assert_true(next_of_fresh() > number);
+}
+
+/* What a list compares is another value after each rename, also if the file was
+ * truncated since. */
+static void a_rename_is_seen_after_a_truncation(void **state)
+{
+    struct hf_token_counter counter;
+    struct hf_error error;
+    uint64_t first, number, before;
+
+    (void)state;
+    open_it(&counter);
+    first = hf_token_counter_renames(&counter);
+    number = next(&counter);
+    assert_int_equal(
+        hf_token_counter_note_rename(&counter, number, fixture.path, &error),
+        HF_OK);
+    assert_true(hf_token_counter_renames(&counter) == number);
+    assert_true(first != number);
+    assert_int_equal(truncate(fixture.path, 0), 0);
+    before = hf_token_counter_renames(&counter);
+    assert_int_equal(hf_token_counter_note_rename(&counter, number + 1,
+                                                  fixture.path, &error),
+                     HF_OK);
+    assert_true(hf_token_counter_renames(&counter) != before);
+    (void)next_of_fresh(); /* makes the counter again */
+    assert_true(hf_token_counter_renames(&counter) != before);
+    assert_true(hf_token_counter_renames(&counter) != number);
+    assert_true(hf_token_counter_renames(&counter) != first);
+    hf_token_counter_close(&counter);
+}
+
+/* The lock of the file does not exclude threads that share its descriptor. */
+static void another_thread_is_not_waited_for(void **state)
+{
+    struct hf_token_counter counter;
+    uint64_t number;
+
+    (void)state;
+    open_it(&counter);
+    pthread_mutex_lock(&counter.threads);
+    assert_false(take(&counter, &number));
+    pthread_mutex_unlock(&counter.threads);
+    assert_true(take(&counter, &number));
+    hf_token_counter_close(&counter);
 }
 
 static void removal_and_truncation_are_seen(void **state)
 {
+    /* Half a number may be one that was handed out. */
+    static const off_t lengths[] = {47, 40, 36, 33, 32, 8, 0};
     struct hf_token_counter counter;
+    struct hf_error error;
+    uint64_t number;
 
     (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        uint64_t last = next_of_fresh();
+
+        open_it(&counter);
+        assert_int_equal(truncate(fixture.path, lengths[i]), 0);
+        assert_int_equal(hf_token_counter_take(&counter, fixture.path,
+                                               HF_FLOCK_WAIT_NONE, NULL,
+                                               &number, &error),
+                         HF_TOKEN_COUNTER_STALE);
+        hf_token_counter_close(&counter);
+        assert_true(next_of_fresh() > last);
+    }
     open_it(&counter);
-    assert_int_equal(truncate(fixture.path, 100), 0);
-    assert_false(hf_token_counter_is_current(&counter, fixture.path));
     assert_int_equal(unlink(fixture.path), 0);
     assert_false(hf_token_counter_is_current(&counter, fixture.path));
     (void)next_of_fresh();
@@ -422,11 +546,11 @@ static void a_floor_that_cannot_be_kept(void **state)
                      HF_OK);
     assert_true(atomic_load(&counter.not_durable));
     assert_non_null(strstr(counter.cause.text, fixture.state));
-    assert_true(hf_token_counter_next(&counter, &number));
-    atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
+    assert_true(take(&counter, &number));
+    set_word(&counter, VALUE, word_of(&counter, LIMIT));
     assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
                      HF_OK);
-    assert_true(hf_token_counter_next(&counter, &number));
+    assert_true(take(&counter, &number));
     hf_token_counter_close(&counter);
 }
 
@@ -495,8 +619,7 @@ static void every_call_may_fail(void **state)
             status = hf_token_counter_open(&counter, fixture.root, fixture.path,
                                            0600, false, &error);
             if (status == HF_OK) {
-                atomic_store(&counter.page->value,
-                             atomic_load(&counter.page->limit));
+                set_word(&counter, VALUE, word_of(&counter, LIMIT));
                 status =
                     hf_token_counter_reserve(&counter, fixture.path, &error);
             }
@@ -506,7 +629,7 @@ static void every_call_may_fail(void **state)
                 assert_true(strlen(error.text) > 0);
             }
             if (counter.fd >= 0) {
-                if (hf_token_counter_next(&counter, &number)) {
+                if (take(&counter, &number)) {
                     assert_true(number > last);
                     last = number;
                 }
@@ -563,10 +686,14 @@ static struct {
 
 static void limit_is_on_the_disk(void)
 {
+    uint64_t limit = 0;
+
     if (disk.entry_synced)
         disk.floor = floor_now();
-    if (disk.counter->page != NULL)
-        assert_true(atomic_load(&disk.counter->page->limit) <= disk.floor);
+    if (disk.counter->fd >= 0) {
+        (void)pread(disk.counter->fd, &limit, sizeof(limit), (off_t)LIMIT);
+        assert_true(limit <= disk.floor);
+    }
 }
 
 static void note_call(const char *request)
@@ -613,13 +740,13 @@ static bool count_with_fault(unsigned nth)
     status = hf_token_counter_open(&counter, fixture.root, fixture.path, 0600,
                                    false, &(struct hf_error){0});
     if (status == HF_OK) {
-        atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
+        set_word(&counter, VALUE, word_of(&counter, LIMIT));
         status = hf_token_counter_reserve(&counter, fixture.path,
                                           &(struct hf_error){0});
-        assert_int_equal(status == HF_OK,
-                         hf_token_counter_next(&counter, &number));
     }
     hf_sys_hook = NULL;
+    if (counter.fd >= 0)
+        assert_int_equal(status == HF_OK, take(&counter, &number));
     limit_is_on_the_disk();
     hf_token_counter_close(&counter);
     return disk.failed;
@@ -643,7 +770,13 @@ static void no_number_is_ahead_of_the_disk(void **state)
     assert_true(nth > 30);
 }
 
+static char copied[] = "copied";
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define COPIED(name)                                                           \
+    {                                                                          \
+#name, name, begin, finish, copied                                     \
+    }
 
 TEST_FILE(file_token_counter)
 {
@@ -659,6 +792,7 @@ TEST_FILE(file_token_counter)
         TEST(a_floor_in_use_looks_used),
         TEST(a_floor_that_was_removed_is_made_again),
         TEST(a_newer_version_is_refused),
+        TEST(another_mode_is_refused),
         TEST(removal_and_truncation_are_seen),
         TEST(links_and_directories_are_refused),
         TEST(a_floor_that_cannot_be_kept),
@@ -666,6 +800,26 @@ TEST_FILE(file_token_counter)
         TEST(every_call_may_fail),
         TEST(want_of_descriptors_does_not_end_the_floor),
         TEST(no_number_is_ahead_of_the_disk),
+        COPIED(numbers_rise_and_are_reserved),
+        COPIED(a_lost_counter_starts_above_the_floor),
+        COPIED(with_all_lost_the_wall_clock_is_above),
+        COPIED(another_boot_starts_above_the_floor),
+        COPIED(a_used_up_block_is_followed_by_another),
+        COPIED(damaged_files_are_mended),
+        COPIED(a_damaged_floor_is_as_good_as_none),
+        COPIED(a_floor_in_use_looks_used),
+        COPIED(a_floor_that_was_removed_is_made_again),
+        COPIED(a_newer_version_is_refused),
+        COPIED(another_mode_is_refused),
+        COPIED(removal_and_truncation_are_seen),
+        COPIED(links_and_directories_are_refused),
+        COPIED(a_floor_that_cannot_be_kept),
+        COPIED(a_floor_of_others_is_refused),
+        COPIED(every_call_may_fail),
+        COPIED(want_of_descriptors_does_not_end_the_floor),
+        COPIED(no_number_is_ahead_of_the_disk),
+        COPIED(a_rename_is_seen_after_a_truncation),
+        COPIED(another_thread_is_not_waited_for),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

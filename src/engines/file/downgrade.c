@@ -164,8 +164,11 @@ static hf_status remove_writer(struct downgrade *d)
 
     hf_ticket_file_format(&d->own_ticket->ticket, file);
     if (hf_token_counter_is_current(&engine->root_dir->counter,
-                                    engine->settings.counter_path))
-        hf_token_counter_add_rename(&engine->root_dir->counter);
+                                    engine->settings.counter_path) &&
+        hf_token_counter_note_rename(
+            &engine->root_dir->counter, d->reader.sequence,
+            engine->settings.counter_path, d->error) != HF_OK)
+        return d->error->status;
     if (hf_sys_unlinkat(d->dir, file) == 0)
         return HF_OK;
     if (errno == ENOENT)

@@ -205,7 +205,7 @@ static uint64_t read_number(const char *path)
 
     if (fd < 0)
         return 0;
-    got = hf_sys_pread(fd, text, sizeof text - 1);
+    got = hf_sys_pread(fd, text, sizeof text - 1, 0);
     (void)close(fd);
     text[got > 0 ? got : 0] = '\0';
     return strtoull(text, NULL, 10);

@@ -13,29 +13,49 @@ hf_locked_section_fail(struct hf_locked_section *s, const char *what)
     return HF_LOCKED_SECTION_FAILED;
 }
 
-enum hf_locked_section_answer
-hf_locked_section_take_number(struct hf_locked_section *s)
+/* Take the next number into the ticket.  A reservation waits for the disk. */
+static enum hf_locked_section_answer take(struct hf_locked_section *s)
 {
     struct hf_token_counter *counter = &s->root_dir->counter;
     const char *path = s->root_dir->settings->counter_path;
-    struct hf_ticket *ticket = &s->result->ticket;
+    enum hf_flock_wait wait = s->args->wait;
+    uint64_t *number = &s->result->ticket.sequence;
+    enum hf_token_counter_answer answer = hf_token_counter_take(
+        counter, path, wait, s->args->cancelled, number, s->error);
 
-    s->counter_current = hf_token_counter_is_current(counter, path);
-    if (!s->counter_current)
-        return HF_LOCKED_SECTION_STALE;
-    if (!hf_token_counter_next(counter, &ticket->sequence)) {
-        /* A reservation waits for the disk. */
-        if (s->args->wait == HF_FLOCK_WAIT_NONE)
-            return HF_LOCKED_SECTION_BUSY;
+    if (answer == HF_TOKEN_COUNTER_USED_UP && wait != HF_FLOCK_WAIT_NONE) {
         if (hf_token_counter_reserve(counter, path, s->error) != HF_OK)
             return HF_LOCKED_SECTION_FAILED;
-        if (!hf_token_counter_next(counter, &ticket->sequence)) {
-            hf_error_set(s->error, HF_EEXHAUSTED,
-                         "%s gives no number after a reservation; try again",
-                         path);
-            return HF_LOCKED_SECTION_FAILED;
-        }
+        answer = hf_token_counter_take(counter, path, wait, s->args->cancelled,
+                                       number, s->error);
     }
-    ticket->token = ticket->sequence;
-    return HF_LOCKED_SECTION_DONE;
+    switch (answer) {
+    case HF_TOKEN_COUNTER_TAKEN:
+        return HF_LOCKED_SECTION_DONE;
+    case HF_TOKEN_COUNTER_USED_UP:
+        if (wait == HF_FLOCK_WAIT_NONE)
+            return HF_LOCKED_SECTION_BUSY;
+        hf_error_set(s->error, HF_EEXHAUSTED,
+                     "%s gives no number after a reservation; try again", path);
+        return HF_LOCKED_SECTION_FAILED;
+    case HF_TOKEN_COUNTER_BUSY:
+        return HF_LOCKED_SECTION_BUSY;
+    case HF_TOKEN_COUNTER_STALE:
+        return HF_LOCKED_SECTION_STALE;
+    case HF_TOKEN_COUNTER_FAILED:
+        break;
+    }
+    return HF_LOCKED_SECTION_FAILED;
+}
+
+enum hf_locked_section_answer
+hf_locked_section_take_number(struct hf_locked_section *s)
+{
+    enum hf_locked_section_answer answer = take(s);
+    struct hf_ticket *ticket = &s->result->ticket;
+
+    s->counter_current = answer == HF_LOCKED_SECTION_DONE;
+    if (s->counter_current)
+        ticket->token = ticket->sequence;
+    return answer;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -263,6 +264,7 @@ static hf_status open_new(const struct hf_root_settings *settings, bool creates,
     created->root_fd = -1;
     created->locks_fd = -1;
     created->counter.fd = -1;
+    pthread_mutex_init(&created->counter.threads, NULL);
     created->counter.descriptors = descriptors;
     created->counter.policy = &created->policy;
     created->counter.state = settings->state;
@@ -304,6 +306,7 @@ void hf_root_dir_unref(struct hf_root_dir *root_dir)
     if (root_dir == NULL || atomic_fetch_sub(&root_dir->references, 1) > 1)
         return;
     hf_token_counter_close(&root_dir->counter);
+    pthread_mutex_destroy(&root_dir->counter.threads);
     hf_descriptors_close(root_dir->descriptors, &root_dir->locks_fd);
     hf_descriptors_close(root_dir->descriptors, &root_dir->root_fd);
     hf_free(root_dir);

@@ -150,14 +150,14 @@ int hf_sys_rewind(int dir)
     return refused("lseek") || lseek(dir, 0, SEEK_SET) != 0 ? -1 : 0;
 }
 
-ssize_t hf_sys_pread(int fd, void *data, size_t bytes)
+ssize_t hf_sys_pread(int fd, void *data, size_t bytes, off_t at)
 {
-    return refused("pread") ? -1 : pread(fd, data, bytes, 0);
+    return refused("pread") ? -1 : pread(fd, data, bytes, at);
 }
 
-ssize_t hf_sys_pwrite(int fd, const void *data, size_t bytes)
+ssize_t hf_sys_pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
-    return refused("pwrite") ? -1 : pwrite(fd, data, bytes, 0);
+    return refused("pwrite") ? -1 : pwrite(fd, data, bytes, at);
 }
 
 int hf_sys_fdatasync(int fd)

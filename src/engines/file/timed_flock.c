@@ -142,7 +142,8 @@ enum hf_flock_answer hf_flock_lock(int fd, const char *path,
 
 void hf_flock_wake(_Atomic uint32_t *futex)
 {
-    if (atomic_load(futex) != 0 && atomic_exchange(futex, 0) != 0)
+    if (futex != NULL && atomic_load(futex) != 0 &&
+        atomic_exchange(futex, 0) != 0)
         (void)hf_sys_futex_wake(futex);
 }
 

@@ -85,7 +85,7 @@ enum hf_flock_answer hf_flock_lock(int fd, const char *path,
                                    struct hf_error *error);
 
 /* Wake one of those that wait for a lock with this word, if any does.  To be
- * called after each unlock of such a lock. */
+ * called after each unlock of such a lock.  NULL: there is no word. */
 void hf_flock_wake(_Atomic uint32_t *futex);
 
 /* Fill ${error} with HF_EUNREACHABLE: the lock of ${path}, open as ${fd}, could

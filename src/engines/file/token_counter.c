@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counter: its file is opened, completed and mapped; then numbers are taken
- * with atomic operations on the mapped page.
+ * The counter: its file is opened and completed; then numbers are taken with
+ * atomic operations on the mapped page, or under the lock of the file.
  */
 #include "engines/file/token_counter.h"
 
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,20 +20,8 @@
 #include "core/ticket.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
-#include "engines/file/timed_flock.h"
-
-#define MAGIC UINT64_C(0x746e756f43466448) /* "HdFCount", little-endian */
-#define VERSION 1
 
 #define FILE_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
-
-/* No counter reaches this: 2^63 numbers at a million a second last three
- * hundred thousand years.  A greater value is that of a damaged file. */
-#define VALUE_MAX (UINT64_MAX / 2)
-
-_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the counter is shared memory");
-_Static_assert(sizeof(struct hf_token_counter_page) <= HF_TOKEN_COUNTER_BYTES,
-               "one page");
 
 /* The id of this boot; all zero, which no boot has, if it cannot be read. */
 static struct hf_ticket_id this_boot(void)
@@ -45,7 +32,7 @@ static struct hf_ticket_id this_boot(void)
 
     if (fd < 0)
         return boot;
-    if (hf_sys_pread(fd, text, sizeof(text)) != (ssize_t)sizeof(text) ||
+    if (hf_sys_pread(fd, text, sizeof(text), 0) != (ssize_t)sizeof(text) ||
         !hf_ticket_id_parse(&boot, text, sizeof(text)))
         memset(&boot, 0, sizeof(boot));
     (void)close(fd);
@@ -72,15 +59,6 @@ static void raise_to(_Atomic uint64_t *number, uint64_t least)
         continue;
 }
 
-/* Has the page been completed, by a version that is known, with sensible
- * numbers? */
-static bool is_sound(const struct hf_token_counter_page *page)
-{
-    return atomic_load_explicit(&page->magic, memory_order_acquire) == MAGIC &&
-           page->version == VERSION && atomic_load(&page->value) <= VALUE_MAX &&
-           atomic_load(&page->limit) <= VALUE_MAX;
-}
-
 static uint64_t boottime_ms(void)
 {
     struct timespec now;
@@ -89,15 +67,32 @@ static uint64_t boottime_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Can the page be used as it is, without the lock of the file?  Only if its
- * numbers are known to be good in this boot. */
-static bool is_ready(const struct hf_token_counter_page *page,
-                     const struct hf_ticket_id *boot)
+/* Take the lock of the file, against other processes and the other threads of
+ * this one. */
+static enum hf_flock_answer lock_file(struct hf_token_counter *counter,
+                                      const char *path, enum hf_flock_wait wait,
+                                      const atomic_bool *cancelled,
+                                      struct hf_error *error)
 {
-    static const struct hf_ticket_id unknown;
+    enum hf_flock_answer answer;
 
-    return is_sound(page) && !hf_ticket_id_equal(boot, &unknown) &&
-           memcmp(page->boot, boot->bytes, sizeof(page->boot)) == 0;
+    if (wait != HF_FLOCK_WAIT_NONE)
+        pthread_mutex_lock(&counter->threads);
+    else if (pthread_mutex_trylock(&counter->threads) != 0)
+        return HF_FLOCK_BUSY;
+    answer = wait == HF_FLOCK_WAIT_NONE
+                 ? hf_flock_try(counter->fd, path, error)
+                 : hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL,
+                                 cancelled, error);
+    if (answer != HF_FLOCK_TAKEN)
+        pthread_mutex_unlock(&counter->threads);
+    return answer;
+}
+
+static void unlock_file(struct hf_token_counter *counter)
+{
+    (void)hf_sys_flock(counter->fd, LOCK_UN);
+    pthread_mutex_unlock(&counter->threads);
 }
 
 /* Write the page before it is mapped, because a store to a hole on a full disk,
@@ -108,22 +103,18 @@ static hf_status fill_page(struct hf_token_counter *counter, const char *path,
 {
     static const char zeros[HF_TOKEN_COUNTER_BYTES];
 
-    if (hf_sys_pwrite(counter->fd, zeros, sizeof(zeros)) ==
+    if (hf_sys_pwrite(counter->fd, zeros, sizeof(zeros), 0) ==
         (ssize_t)sizeof(zeros))
         return HF_OK;
     return hf_error_set_errno(error, "write", path);
 }
 
-/* Map the page, shared with all processes. */
-static hf_status map_page(struct hf_token_counter *counter, const char *path,
+static hf_status get_page(struct hf_token_counter *counter, const char *path,
                           struct hf_error *error)
 {
-    void *page = hf_sys_map(counter->fd, HF_TOKEN_COUNTER_BYTES);
-
-    if (page == MAP_FAILED)
-        return hf_error_set_errno(error, "map", path);
-    counter->page = page;
-    return HF_OK;
+    counter->page = hf_token_counter_page_new(counter->fd, counter->access);
+    return counter->page != NULL ? HF_OK
+                                 : hf_error_set_errno(error, "map", path);
 }
 
 /* Reserve a block above ${above}.  If the floor cannot be written, and nobody
@@ -150,13 +141,34 @@ static hf_status reserve_block(struct hf_token_counter *counter, uint64_t above,
     return HF_OK;
 }
 
-static hf_status refuse_version(const struct hf_token_counter_page *page,
-                                const char *path, struct hf_error *error)
+/* Refuse a page of a later version, and one that living processes may get at in
+ * the other way: of a process of an earlier boot nothing is left. */
+static hf_status check_version(const struct hf_token_counter *counter,
+                               const char *path,
+                               const struct hf_ticket_id *boot,
+                               struct hf_error *error)
 {
+    const struct hf_token_counter_page *page = counter->page;
+    static const struct hf_ticket_id unknown;
+
+    if (atomic_load(&page->magic) != HF_TOKEN_COUNTER_MAGIC)
+        return HF_OK;
+    if (page->version > HF_COUNTER_COPIED)
+        return hf_error_set(error, HF_EDIR,
+                            "%s has version %u, this holdfast knows %d; "
+                            "upgrade it, or use another directory",
+                            path, (unsigned)page->version, HF_COUNTER_COPIED);
+    if (page->version == counter->access ||
+        (!hf_ticket_id_equal(boot, &unknown) &&
+         memcmp(page->boot, boot->bytes, sizeof(page->boot)) != 0))
+        return HF_OK;
     return hf_error_set(error, HF_EDIR,
-                        "%s has version %u, this holdfast knows %u; upgrade "
-                        "it, or use another directory",
-                        path, (unsigned)page->version, VERSION);
+                        "%s was made with another ?mode=, or by an earlier "
+                        "holdfast, so numbers are taken from it in another "
+                        "way; expected one way for all: end all programs that "
+                        "use the directory, remove the file, and name the same "
+                        "?mode= everywhere",
+                        path);
 }
 
 /* Make the page good for this boot.  We have the lock of the file. */
@@ -165,18 +177,19 @@ static hf_status init_page(struct hf_token_counter *counter, const char *path,
                            struct hf_error *error)
 {
     struct hf_token_counter_page *page = counter->page;
+    bool is_sound = hf_token_counter_page_is_sound(page);
     uint64_t above = wall_clock_us();
     uint64_t start;
-    hf_status status;
+    hf_status status = check_version(counter, path, boot, error);
 
-    if (atomic_load(&page->magic) == MAGIC && page->version > VERSION)
-        return refuse_version(page, path, error);
-    if (is_sound(page) && atomic_load(&page->value) > above)
+    if (status != HF_OK)
+        return status;
+    if (is_sound && atomic_load(&page->value) > above)
         above = atomic_load(&page->value);
     status = reserve_block(counter, above, &start, error);
     if (status != HF_OK)
         return status;
-    if (!is_sound(page)) {
+    if (!is_sound) {
         atomic_store(&page->value, 0);
         atomic_store(&page->limit, 0);
     }
@@ -187,15 +200,37 @@ static hf_status init_page(struct hf_token_counter *counter, const char *path,
      */
     raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
     raise_to(&page->value, start);
-    page->version = VERSION;
+    page->version = counter->access;
     memcpy(page->boot, boot->bytes, sizeof(page->boot));
-    atomic_store_explicit(&page->magic, MAGIC, memory_order_release);
+    atomic_store_explicit(&page->magic, HF_TOKEN_COUNTER_MAGIC,
+                          memory_order_release);
     return HF_OK;
 }
 
+/* Read the page, and complete it unless another process has done so.  What a
+ * list takes for the last rename becomes a value that no ticket has, and that
+ * was not there before: the file may have been truncated after a rename. */
+static hf_status init_copied(struct hf_token_counter *counter, const char *path,
+                             const struct hf_ticket_id *boot,
+                             struct hf_error *error)
+{
+    struct hf_token_counter_page *page = counter->page;
+    hf_status answer =
+        hf_token_counter_page_load(page, counter->fd, path, error);
+
+    if (answer != HF_OK ||
+        hf_token_counter_page_is_ready(page, counter->access, boot))
+        return answer;
+    answer = init_page(counter, path, boot, error);
+    if (answer != HF_OK)
+        return answer;
+    page->renamed[0] = page->renamed[1] = ~atomic_load(&page->value);
+    return hf_token_counter_page_store_all(page, counter->fd, path, error);
+}
+
 /* Complete and map the file, and make its page good for this boot, unless
- * another process has done so.  We have the lock of the file. */
-static hf_status init_locked(struct hf_token_counter *counter, const char *path,
+ * another process has done so. */
+static hf_status init_mapped(struct hf_token_counter *counter, const char *path,
                              const struct hf_ticket_id *boot,
                              struct hf_error *error)
 {
@@ -207,8 +242,9 @@ static hf_status init_locked(struct hf_token_counter *counter, const char *path,
     if (status.st_size < HF_TOKEN_COUNTER_BYTES)
         answer = fill_page(counter, path, error);
     if (answer == HF_OK && counter->page == NULL)
-        answer = map_page(counter, path, error);
-    if (answer == HF_OK && !is_ready(counter->page, boot))
+        answer = get_page(counter, path, error);
+    if (answer == HF_OK &&
+        !hf_token_counter_page_is_ready(counter->page, counter->access, boot))
         answer = init_page(counter, path, boot, error);
     return answer;
 }
@@ -219,11 +255,13 @@ static hf_status init(struct hf_token_counter *counter, const char *path,
 {
     hf_status answer;
 
-    if (hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL,
-                      error) != HF_FLOCK_TAKEN)
+    if (lock_file(counter, path, HF_FLOCK_WAIT_TIMEOUT, NULL, error) !=
+        HF_FLOCK_TAKEN)
         return error->status;
-    answer = init_locked(counter, path, boot, error);
-    (void)hf_sys_flock(counter->fd, LOCK_UN);
+    answer = counter->access == HF_COUNTER_MAPPED
+                 ? init_mapped(counter, path, boot, error)
+                 : init_copied(counter, path, boot, error);
+    unlock_file(counter);
     return answer;
 }
 
@@ -257,11 +295,12 @@ static hf_status check_content(const struct hf_token_counter *counter,
     if (counter->policy->sharing == HF_SHARING_NONE)
         return HF_OK;
     memset(&first, 0, sizeof(first));
-    if (hf_sys_pread(counter->fd, &first, bytes) < 0)
+    if (hf_sys_pread(counter->fd, &first, bytes, 0) < 0)
         return hf_error_set_errno(error, "read", path);
     if (status->st_size <= HF_TOKEN_COUNTER_BYTES && first.unused == 0 &&
-        (atomic_load(&first.magic) == MAGIC ||
-         (atomic_load(&first.magic) == 0 && first.version <= VERSION)))
+        (atomic_load(&first.magic) == HF_TOKEN_COUNTER_MAGIC ||
+         (atomic_load(&first.magic) == 0 &&
+          first.version <= HF_COUNTER_COPIED)))
         return HF_OK;
     return hf_error_set(error, HF_EDIR,
                         "%s is no counter of holdfast, and somebody who shares "
@@ -316,21 +355,41 @@ static bool is_used_up(const struct hf_token_counter_page *page)
     return atomic_load(&page->value) >= atomic_load(&page->limit);
 }
 
+/* Get the page of the open file, and make it good for this boot if it is not.
+ */
+static hf_status open_page(struct hf_token_counter *counter, const char *path,
+                           const struct stat *status, struct hf_error *error)
+{
+    struct hf_ticket_id boot = this_boot();
+    hf_status answer = HF_OK;
+
+    if (counter->access == HF_COUNTER_COPIED ||
+        status->st_size >= HF_TOKEN_COUNTER_BYTES)
+        answer = get_page(counter, path, error);
+    if (answer == HF_OK && counter->access == HF_COUNTER_COPIED)
+        answer =
+            hf_token_counter_page_load(counter->page, counter->fd, path, error);
+    if (answer == HF_OK &&
+        (counter->page == NULL || !hf_token_counter_page_is_ready(
+                                      counter->page, counter->access, &boot)))
+        answer = init(counter, path, &boot, error);
+    return answer;
+}
+
 hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
                                 const char *path, mode_t mode, bool shared,
                                 struct hf_error *error)
 {
-    struct hf_ticket_id boot = this_boot();
     struct stat status;
     hf_status answer;
 
     counter->page = NULL;
+    counter->access = counter->policy->sharing == HF_SHARING_NONE
+                          ? HF_COUNTER_MAPPED
+                          : HF_COUNTER_COPIED;
     answer = open_file(counter, root, path, mode, shared, &status, error);
-    if (answer == HF_OK && status.st_size >= HF_TOKEN_COUNTER_BYTES)
-        answer = map_page(counter, path, error);
-    if (answer == HF_OK &&
-        (counter->page == NULL || !is_ready(counter->page, &boot)))
-        answer = init(counter, path, &boot, error);
+    if (answer == HF_OK)
+        answer = open_page(counter, path, &status, error);
     if (answer == HF_OK)
         answer = hf_token_counter_reserve(counter, path, error);
     if (answer != HF_OK)
@@ -340,8 +399,7 @@ hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
 
 void hf_token_counter_close(struct hf_token_counter *counter)
 {
-    if (counter->page != NULL)
-        (void)munmap(counter->page, HF_TOKEN_COUNTER_BYTES);
+    hf_token_counter_page_free(counter->page, counter->access);
     counter->page = NULL;
     hf_descriptors_close(counter->descriptors, &counter->fd);
 }
@@ -354,10 +412,14 @@ bool hf_token_counter_is_current(const struct hf_token_counter *counter,
     return hf_sys_lstat(path, &status) == 0 &&
            status.st_dev == counter->device &&
            status.st_ino == counter->inode &&
-           status.st_size >= HF_TOKEN_COUNTER_BYTES;
+           (counter->access == HF_COUNTER_COPIED ||
+            (status.st_size >= HF_TOKEN_COUNTER_BYTES &&
+             (status.st_mode & (S_IWGRP | S_IWOTH)) == 0));
 }
 
-bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number)
+/* Take the next ${number} of the page.  False if it would be beyond the limit,
+ * or if the floor was not looked at for too long. */
+static bool next(struct hf_token_counter *counter, uint64_t *number)
 {
     struct hf_token_counter_page *page = counter->page;
     uint64_t last = atomic_load(&page->value);
@@ -374,14 +436,76 @@ bool hf_token_counter_next(struct hf_token_counter *counter, uint64_t *number)
     return true;
 }
 
-void hf_token_counter_add_rename(struct hf_token_counter *counter)
+/* Is the page that was read a counter still?  Others may have truncated the
+ * file, or written anything. */
+static bool is_damaged(const struct hf_token_counter *counter)
 {
+    return !hf_token_counter_page_is_sound(counter->page) ||
+           counter->page->version != counter->access;
+}
+
+/* We have the lock of the file.  The number counts only when it is written. */
+static enum hf_token_counter_answer
+take_locked(struct hf_token_counter *counter, const char *path,
+            uint64_t *number, struct hf_error *error)
+{
+    struct hf_token_counter_page *page = counter->page;
+
+    if (!hf_token_counter_is_current(counter, path))
+        return HF_TOKEN_COUNTER_STALE;
+    if (hf_token_counter_page_load(page, counter->fd, path, error) != HF_OK)
+        return HF_TOKEN_COUNTER_FAILED;
+    if (is_damaged(counter))
+        return HF_TOKEN_COUNTER_STALE;
+    if (!next(counter, number))
+        return HF_TOKEN_COUNTER_USED_UP;
+    return hf_token_counter_page_store(page, counter->fd, path, error) == HF_OK
+               ? HF_TOKEN_COUNTER_TAKEN
+               : HF_TOKEN_COUNTER_FAILED;
+}
+
+enum hf_token_counter_answer
+hf_token_counter_take(struct hf_token_counter *counter, const char *path,
+                      enum hf_flock_wait wait, const atomic_bool *cancelled,
+                      uint64_t *number, struct hf_error *error)
+{
+    enum hf_token_counter_answer answer;
+
+    if (counter->access == HF_COUNTER_MAPPED) {
+        if (!hf_token_counter_is_current(counter, path))
+            return HF_TOKEN_COUNTER_STALE;
+        return next(counter, number) ? HF_TOKEN_COUNTER_TAKEN
+                                     : HF_TOKEN_COUNTER_USED_UP;
+    }
+    switch (lock_file(counter, path, wait, cancelled, error)) {
+    case HF_FLOCK_BUSY:
+        return HF_TOKEN_COUNTER_BUSY;
+    case HF_FLOCK_FAILED:
+        return HF_TOKEN_COUNTER_FAILED;
+    case HF_FLOCK_TAKEN:
+        break;
+    }
+    answer = take_locked(counter, path, number, error);
+    unlock_file(counter);
+    return answer;
+}
+
+hf_status hf_token_counter_note_rename(struct hf_token_counter *counter,
+                                       uint64_t number, const char *path,
+                                       struct hf_error *error)
+{
+    if (counter->access == HF_COUNTER_COPIED)
+        return hf_token_counter_page_set_renamed(counter->fd, number, path,
+                                                 error);
     (void)atomic_fetch_add(&counter->page->renames, 1);
+    return HF_OK;
 }
 
 uint64_t hf_token_counter_renames(const struct hf_token_counter *counter)
 {
-    return atomic_load(&counter->page->renames);
+    return counter->access == HF_COUNTER_COPIED
+               ? hf_token_counter_page_renamed(counter->fd)
+               : atomic_load(&counter->page->renames);
 }
 
 void hf_token_counter_note_head(struct hf_token_counter *counter,
@@ -405,6 +529,8 @@ _Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
 {
     uint32_t hash = UINT32_C(2166136261);
 
+    if (counter->access == HF_COUNTER_COPIED)
+        return NULL;
     for (; *dir_name != '\0'; dir_name++)
         hash = (hash ^ (unsigned char)*dir_name) * UINT32_C(16777619);
     return &counter->page->futexes[hash % HF_TOKEN_COUNTER_FUTEXES];
@@ -427,19 +553,43 @@ static hf_status make_floor_again(struct hf_token_counter *counter,
     return counter->state_required ? status : HF_OK;
 }
 
-/* Reserve a block if the last one is used up.  We have the lock of the file. */
+/* Reserve a block if the last one is used up, and make the floor again if it
+ * ${is_gone}.  We have the lock of the file. */
+static hf_status reserve_in_page(struct hf_token_counter *counter, bool is_gone,
+                                 struct hf_error *error)
+{
+    struct hf_token_counter_page *page = counter->page;
+    hf_status status = HF_OK;
+    uint64_t start;
+
+    if (is_used_up(page)) {
+        status =
+            reserve_block(counter, atomic_load(&page->value), &start, error);
+        if (status == HF_OK)
+            raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
+    }
+    if (status == HF_OK && is_gone &&
+        hf_token_floor_keep(counter->state) == HF_EGONE)
+        status = make_floor_again(counter, error);
+    return status;
+}
+
+/* The same, with the page read before and written after it if it is copied. */
 static hf_status reserve_locked(struct hf_token_counter *counter,
+                                const char *path, bool is_gone,
                                 struct hf_error *error)
 {
     struct hf_token_counter_page *page = counter->page;
-    uint64_t start;
     hf_status status;
 
-    if (!is_used_up(page))
-        return HF_OK;
-    status = reserve_block(counter, atomic_load(&page->value), &start, error);
+    if (counter->access == HF_COUNTER_MAPPED)
+        return reserve_in_page(counter, is_gone, error);
+    status = hf_token_counter_page_load(page, counter->fd, path, error);
+    if (status != HF_OK || is_damaged(counter))
+        return status;
+    status = reserve_in_page(counter, is_gone, error);
     if (status == HF_OK)
-        raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
+        status = hf_token_counter_page_store(page, counter->fd, path, error);
     return status;
 }
 
@@ -451,15 +601,13 @@ hf_status hf_token_counter_reserve(struct hf_token_counter *counter,
 
     atomic_store(&counter->look_again_ms,
                  boottime_ms() + HF_TOKEN_COUNTER_LOOK_EVERY_MS);
-    if (!is_gone && !is_used_up(counter->page))
+    if (!is_gone && counter->access == HF_COUNTER_MAPPED &&
+        !is_used_up(counter->page))
         return HF_OK;
-    if (hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL,
-                      error) != HF_FLOCK_TAKEN)
+    if (lock_file(counter, path, HF_FLOCK_WAIT_TIMEOUT, NULL, error) !=
+        HF_FLOCK_TAKEN)
         return error->status;
-    answer = reserve_locked(counter, error);
-    if (answer == HF_OK && is_gone &&
-        hf_token_floor_keep(counter->state) == HF_EGONE)
-        answer = make_floor_again(counter, error);
-    (void)hf_sys_flock(counter->fd, LOCK_UN);
+    answer = reserve_locked(counter, path, is_gone, error);
+    unlock_file(counter);
     return answer;
 }

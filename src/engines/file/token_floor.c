@@ -104,7 +104,7 @@ static hf_status read_file(int fd, const char *path, uint64_t *value,
 
     if (status != HF_OK)
         return status;
-    got = hf_sys_pread(fd, line, LINE_BYTES);
+    got = hf_sys_pread(fd, line, LINE_BYTES, 0);
     if (got < 0)
         return hf_error_set_errno(error, "read " FLOOR_FILE " in", path);
     if (got == LINE_BYTES && line[LINE_BYTES - 1] == '\n' &&
@@ -161,7 +161,7 @@ static int write_synced(int dir, const char *line)
     fd = hf_sys_openat(dir, NEW_FLOOR_FILE, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return -1;
-    failed = hf_sys_pwrite(fd, line, LINE_BYTES) != LINE_BYTES ||
+    failed = hf_sys_pwrite(fd, line, LINE_BYTES, 0) != LINE_BYTES ||
              hf_sys_fdatasync(fd) != 0;
     number = errno;
     (void)close(fd);
