@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "torture/open_intervals.h"
 #include "torture/overtakers.h"
 
 /* The state of hf_check_history(). */
@@ -16,9 +17,6 @@ struct checker {
     struct hf_hold_intervals intervals;
     uint64_t late_us; /* see hf_check_history() */
     struct hf_check_result *result;
-    size_t *open_intervals; /* in check_exclusion(): indexes of the intervals
-                               that have begun and not ended */
-    size_t open_count;
 };
 
 const char *hf_check_rule_name(enum hf_check_rule rule)
@@ -69,22 +67,6 @@ static void add_violation(struct checker *checker,
 /* -------------------------------------------------------------- exclusion --
  */
 
-/* Remove the open intervals that have ended when ${now} begins. */
-static void close_ended(struct checker *checker,
-                        const struct hf_hold_interval *now)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < checker->open_count; i++) {
-        const struct hf_hold_interval *interval =
-            &checker->intervals.items[checker->open_intervals[i]];
-
-        if (interval->lock == now->lock && interval->until_us > now->from_us)
-            checker->open_intervals[kept++] = checker->open_intervals[i];
-    }
-    checker->open_count = kept;
-}
-
 /* ${interval} began while ${other} was open. */
 static void add_exclusion_violation(struct checker *checker,
                                     const struct hf_hold_interval *interval,
@@ -102,64 +84,68 @@ static void add_exclusion_violation(struct checker *checker,
     add_violation(checker, &violation);
 }
 
-/* For a semaphore: is the sum of all open permits more than there are? */
+/* For a semaphore: is the sum of all open permits more than there are?  The
+ * greatest number that anybody has asked for is what there is. */
 static void check_permits(struct checker *checker,
+                          const struct hf_open_intervals *open,
                           const struct hf_hold_interval *interval)
 {
     const struct hf_history_attempt *attempt = attempt_of(checker, interval);
-    uint64_t taken = attempt->permits;
-    uint32_t limit = attempt->limit;
-    const struct hf_hold_interval *other = NULL;
+    size_t last = open->groups[HF_OPEN_PERMITS].last;
 
-    for (size_t i = 0; i < checker->open_count; i++) {
-        const struct hf_hold_interval *held =
-            &checker->intervals.items[checker->open_intervals[i]];
-        const struct hf_history_attempt *holder = attempt_of(checker, held);
-
-        if (held->kind != HF_KIND_SEMAPHORE)
-            continue;
-        other = held;
-        taken += holder->permits;
-        if (holder->limit > limit)
-            limit = holder->limit;
-    }
-    if (other != NULL && taken > limit)
-        add_exclusion_violation(checker, interval, other);
+    if (last != HF_OPEN_NONE &&
+        open->permits + attempt->permits >
+            max_u64(attempt->limit, hf_open_intervals_limit(open)))
+        add_exclusion_violation(checker, interval,
+                                &checker->intervals.items[last]);
 }
 
-/* Does ${interval} overlap an open interval that it conflicts with? */
-static void check_against_open(struct checker *checker,
-                               const struct hf_hold_interval *interval)
+/* For a lock: all open intervals of ${others}, and if ${interval} does not read
+ * those of readers, conflict with it.  They are counted, and looked at only
+ * while there is room to keep them; in the order in which they began. */
+static void check_locks(struct checker *checker, struct hf_open_intervals *open,
+                        const struct hf_hold_interval *interval)
 {
-    const struct hf_history_attempt *attempt = attempt_of(checker, interval);
+    bool reads = interval->kind == HF_KIND_READ;
+    size_t other = open->groups[HF_OPEN_OTHERS].first;
+    size_t reader = reads ? HF_OPEN_NONE : open->groups[HF_OPEN_READERS].first;
+    size_t left = open->groups[HF_OPEN_OTHERS].count +
+                  (reads ? 0 : open->groups[HF_OPEN_READERS].count);
 
-    if (interval->kind == HF_KIND_SEMAPHORE) {
-        check_permits(checker, interval);
-        return;
-    }
-    for (size_t i = 0; i < checker->open_count; i++) {
-        const struct hf_hold_interval *other =
-            &checker->intervals.items[checker->open_intervals[i]];
+    for (; left > 0 && checker->result->kept < HF_VIOLATIONS_KEPT; left--) {
+        size_t *at = other < reader ? &other : &reader;
 
-        if (other->attempt != interval->attempt &&
-            hf_history_attempts_conflict(attempt, interval->kind,
-                                         attempt_of(checker, other),
-                                         other->kind))
-            add_exclusion_violation(checker, interval, other);
+        add_exclusion_violation(checker, interval,
+                                &checker->intervals.items[*at]);
+        *at = open->items[*at].next;
+        open->steps++;
     }
+    checker->result->broken[HF_CHECK_EXCLUSION] += left;
 }
 
 /* Rule EXCLUSION, by a sweep line over the beginnings of the intervals (Shamos
  * and Hoey 1976): an interval is compared with those that are open when it
- * begins. */
-static void check_exclusion(struct checker *checker)
+ * begins.  The two intervals of one attempt are never open together.  False if
+ * there is no memory. */
+static bool check_exclusion(struct checker *checker)
 {
-    checker->open_count = 0;
+    struct hf_open_intervals open;
+
+    if (!hf_open_intervals_init(&open, checker->history, &checker->intervals))
+        return false;
     for (size_t i = 0; i < checker->intervals.count; i++) {
-        close_ended(checker, &checker->intervals.items[i]);
-        check_against_open(checker, &checker->intervals.items[i]);
-        checker->open_intervals[checker->open_count++] = i;
+        const struct hf_hold_interval *interval = &checker->intervals.items[i];
+
+        hf_open_intervals_end(&open, i);
+        if (interval->kind == HF_KIND_SEMAPHORE)
+            check_permits(checker, &open, interval);
+        else
+            check_locks(checker, &open, interval);
+        hf_open_intervals_begin(&open, i);
     }
+    checker->result->exclusion_steps = open.steps;
+    hf_open_intervals_free(&open);
+    return true;
 }
 
 /* ----------------------------------------------------------------- tokens --
@@ -479,11 +465,8 @@ bool hf_check_history(const struct hf_history *history, uint64_t late_us,
     if (result->violations == NULL ||
         !hf_hold_intervals_find(history, &checker.intervals))
         return false;
-    checker.open_intervals = hf_alloc((checker.intervals.count + 1) *
-                                      sizeof *checker.open_intervals);
-    if (checker.open_intervals != NULL) {
-        count_attempts(&checker);
-        check_exclusion(&checker);
+    count_attempts(&checker);
+    if (check_exclusion(&checker)) {
         check_tokens(&checker);
         done = check_order(&checker);
         check_losses(&checker);
@@ -493,7 +476,6 @@ bool hf_check_history(const struct hf_history *history, uint64_t late_us,
         qsort(result->violations, result->kept, sizeof *result->violations,
               compare_violations);
     }
-    hf_free(checker.open_intervals);
     hf_hold_intervals_free(&checker.intervals);
     return done;
 }

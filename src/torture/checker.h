@@ -60,7 +60,10 @@ struct hf_check_result {
     size_t endings[HF_ENDING_GAVE_UP + 1]; /* attempts, by ending */
     size_t refused; /* writes refused to clients that had lost the lock */
     uint64_t longest_wait_us;
-    size_t order_steps; /* what HF_CHECK_ORDER has cost; a test looks at it */
+    /* What HF_CHECK_EXCLUSION and HF_CHECK_ORDER have cost; a test looks at
+     * them. */
+    size_t exclusion_steps;
+    size_t order_steps;
     struct hf_handoffs handoffs[HF_ENDING_GAVE_UP + 1]; /* by ending */
 };
 

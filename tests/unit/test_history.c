@@ -432,20 +432,95 @@ static bool was_overtaken(const struct hf_history *history,
                                         that->kind);
 }
 
-static bool is_kept(const struct hf_check_result *result, uint32_t attempt,
-                    uint32_t other)
+static bool is_kept(const struct hf_check_result *result,
+                    enum hf_check_rule rule, uint32_t attempt, uint32_t other)
 {
     for (size_t i = 0; i < result->kept; i++)
-        if (result->violations[i].rule == HF_CHECK_ORDER &&
+        if (result->violations[i].rule == rule &&
             result->violations[i].attempt == attempt &&
             result->violations[i].other == other)
             return true;
     return false;
 }
 
-/* What the checker finds is what the rule says, no more and no less.  The
- * number of that. */
-static size_t compare_with_the_rule(const struct hf_history *history)
+/* Was ${other}, which began before, held still when ${interval} began? */
+static bool was_open(const struct hf_hold_interval *interval,
+                     const struct hf_hold_interval *other)
+{
+    return other->lock == interval->lock && other->until_us > interval->from_us;
+}
+
+/* The permits that were held when interval ${index} began, its own among them,
+ * were more than the greatest number that was asked for: the last one that was
+ * granted before; else SIZE_MAX. */
+static size_t last_of_too_many(const struct hf_history *history,
+                               const struct hf_hold_intervals *intervals,
+                               size_t index)
+{
+    const struct hf_hold_interval *interval = &intervals->items[index];
+    uint64_t permits = history->attempts[interval->attempt].permits;
+    uint32_t limit = history->attempts[interval->attempt].limit;
+    size_t last = SIZE_MAX;
+
+    for (size_t k = 0; k < index; k++) {
+        const struct hf_hold_interval *other = &intervals->items[k];
+        const struct hf_history_attempt *that =
+            &history->attempts[other->attempt];
+
+        if (other->kind != HF_KIND_SEMAPHORE || !was_open(interval, other))
+            continue;
+        permits += that->permits;
+        limit = that->limit > limit ? that->limit : limit;
+        last = k;
+    }
+    return permits > limit ? last : SIZE_MAX;
+}
+
+/* The rule of exclusion as it is said: what it finds is what the checker has
+ * found.  The number of that. */
+static size_t compare_exclusion(const struct hf_history *history,
+                                const struct hf_hold_intervals *intervals,
+                                const struct hf_check_result *result)
+{
+    const struct hf_hold_interval *items = intervals->items;
+    size_t found = 0;
+
+    for (size_t i = 0; i < intervals->count; i++) {
+        const struct hf_history_attempt *attempt =
+            &history->attempts[items[i].attempt];
+        size_t last = SIZE_MAX;
+
+        if (items[i].kind == HF_KIND_SEMAPHORE)
+            last = last_of_too_many(history, intervals, i);
+        for (size_t k = 0; k < i; k++) {
+            bool conflict = items[i].kind == HF_KIND_SEMAPHORE
+                                ? k == last
+                                : was_open(&items[i], &items[k]) &&
+                                      hf_history_attempts_conflict(
+                                          attempt, items[i].kind,
+                                          &history->attempts[items[k].attempt],
+                                          items[k].kind);
+
+            if (!conflict)
+                continue;
+            found++;
+            assert_true(is_kept(result, HF_CHECK_EXCLUSION, items[i].attempt,
+                                items[k].attempt));
+        }
+    }
+    assert_int_equal(result->broken[HF_CHECK_EXCLUSION], found);
+    return found;
+}
+
+/* How often a rule was broken. */
+struct broken_rules {
+    size_t overtaken;
+    size_t together;
+};
+
+/* What the checker finds is what the rules say, no more and no less. */
+static void compare_with_the_rules(struct broken_rules *broken,
+                                   const struct hf_history *history)
 {
     struct hf_hold_intervals intervals;
     struct hf_check_result result;
@@ -459,34 +534,37 @@ static size_t compare_with_the_rule(const struct hf_history *history)
                                &intervals.items[k]))
                 continue;
             overtaken++;
-            assert_true(is_kept(&result, intervals.items[k].attempt,
+            assert_true(is_kept(&result, HF_CHECK_ORDER,
+                                intervals.items[k].attempt,
                                 intervals.items[i].attempt));
         }
     }
     assert_int_equal(result.broken[HF_CHECK_ORDER], overtaken);
+    broken->overtaken += overtaken;
+    broken->together += compare_exclusion(history, &intervals, &result);
     hf_hold_intervals_free(&intervals);
     hf_check_result_free(&result);
-    return overtaken;
 }
 
-static void all_that_were_overtaken_are_found(void **state)
+static void all_that_the_rules_say_is_found(void **state)
 {
     struct hf_history_attempt attempts[ATTEMPTS];
     struct hf_history history = {.attempts = attempts,
                                  .attempt_count = ATTEMPTS,
                                  .locks.count = LOCKS,
                                  .ended_us = 100};
+    struct broken_rules broken = {0};
     struct hf_random random;
-    size_t overtaken = 0;
 
     (void)state;
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         hf_random_seed(&random, seed);
         for (size_t i = 0; i < ATTEMPTS; i++)
             attempts[i] = random_attempt(&random);
-        overtaken += compare_with_the_rule(&history);
+        compare_with_the_rules(&broken, &history);
     }
-    assert_in_range(overtaken, 2000, SIZE_MAX);
+    assert_in_range(broken.overtaken, 2000, SIZE_MAX);
+    assert_in_range(broken.together, 2000, SIZE_MAX);
 }
 
 /* ${count} clients queue first, and then hold the lock one after the other, so
@@ -531,6 +609,64 @@ static void the_order_of_a_long_queue_is_checked_in_few_steps(void **state)
     (void)state;
     assert_true(few > 0);
     assert_true(steps_of_a_long_queue(4000) <= 6 * few);
+}
+
+/* ${count} clients hold at one time, all of ${kind}. */
+static struct hf_check_result check_together(uint32_t count, enum hf_kind kind)
+{
+    struct hf_history_attempt *attempts = calloc(count, sizeof *attempts);
+    struct hf_history history = {.attempts = attempts,
+                                 .attempt_count = count,
+                                 .locks.count = 1,
+                                 .ended_us = 2 * (uint64_t)count};
+    struct hf_check_result result;
+
+    assert_non_null(attempts);
+    for (uint32_t i = 0; i < count; i++)
+        attempts[i] = (struct hf_history_attempt){.kind = kind,
+                                                  .permits = 1,
+                                                  .limit = count,
+                                                  .want_us = i,
+                                                  .queued_us = i,
+                                                  .granted_us = i,
+                                                  .shared_us = HF_FOREVER,
+                                                  .ended_us = count + i,
+                                                  .ending = HF_ENDING_RELEASED,
+                                                  .token = i + 1,
+                                                  .safe_until_us = HF_FOREVER};
+    assert_true(hf_check_history(&history, LATE_US, &result));
+    free(attempts);
+    return result;
+}
+
+/* Four times as many cost four times as much, and not sixteen times. */
+static void those_that_hold_at_once_are_checked_in_few_steps(void **state)
+{
+    static const enum hf_kind kinds[] = {HF_KIND_READ, HF_KIND_SEMAPHORE};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct hf_check_result few = check_together(1000, kinds[i]);
+        struct hf_check_result many = check_together(4000, kinds[i]);
+
+        assert_int_equal(hf_check_result_violations(&many), 0);
+        assert_true(few.exclusion_steps > 0);
+        assert_true(many.exclusion_steps <= 6 * few.exclusion_steps);
+        hf_check_result_free(&few);
+        hf_check_result_free(&many);
+    }
+}
+
+/* Each two of them are a violation: all are counted, and few looked at. */
+static void those_that_may_not_are_counted_in_few_steps(void **state)
+{
+    struct hf_check_result result = check_together(4000, HF_KIND_MUTEX);
+
+    (void)state;
+    assert_int_equal(result.broken[HF_CHECK_EXCLUSION], 4000 * 3999 / 2);
+    assert_int_equal(result.kept, HF_VIOLATIONS_KEPT);
+    assert_true(result.exclusion_steps <= 2 * 4000 + HF_VIOLATIONS_KEPT);
+    hf_check_result_free(&result);
 }
 
 /* ---------------------------------------------------------------- losses -- */
@@ -774,8 +910,10 @@ TEST_FILE(history)
         cmocka_unit_test(who_came_before_was_not_overtaking),
         cmocka_unit_test(who_came_in_the_same_microsecond_was_not_overtaking),
         cmocka_unit_test(the_dead_are_notified_of_no_loss),
-        cmocka_unit_test(all_that_were_overtaken_are_found),
+        cmocka_unit_test(all_that_the_rules_say_is_found),
         cmocka_unit_test(the_order_of_a_long_queue_is_checked_in_few_steps),
+        cmocka_unit_test(those_that_hold_at_once_are_checked_in_few_steps),
+        cmocka_unit_test(those_that_may_not_are_counted_in_few_steps),
         cmocka_unit_test(a_loss_in_time),
         cmocka_unit_test(a_loss_too_late),
         cmocka_unit_test(a_loss_never_reported),
