@@ -64,6 +64,14 @@ class Nested(harness.Case):
         self.refused(["outer"], ["middle", "--", *RUN, "outer"],
                      "'outer' is held already")
 
+    def test_a_leader_in_its_own_election(self):
+        """It would wait for itself until it is lost."""
+        status, out, err = self.run_tool(
+            "--restart", "never", "job", "--", harness.TOOL, "elect", "job", "--",
+            "echo", "ran", command="elect")
+        self.assertEqual((status, out), (64, ""), err)
+        self.assertIn("'job' is held already (election)", err)
+
     def test_across_sessions_and_orphans(self):
         """What the command starts is part of the run, wherever it went."""
         status, out, err = self.run_tool(

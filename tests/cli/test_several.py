@@ -50,6 +50,13 @@ class Names(harness.Case):
         self.assertEqual(self.run_tool("a", "b", "--", "true")[0], 0)
         self.queued(0)
 
+    def test_as_many_as_there_may_be(self):
+        names = [str(number) for number in range(65)]
+        self.assertEqual(self.run_tool(*names[1:], "--", "true"), (0, "", ""))
+        status, _, err = self.run_tool(*names, "--", "true")
+        self.assertEqual(status, 64)
+        self.assertIn("expected at most 64", err)
+
     def test_given_twice(self):
         status, _, err = self.run_tool("a", "b", "/a", "--", "true")
         self.assertEqual(status, 64)

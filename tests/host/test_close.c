@@ -165,6 +165,30 @@ static void *visit_main(void *arg)
     return NULL;
 }
 
+static void a_descriptor_of_a_loss_goes_with_its_grant(void **state)
+{
+    struct host_directory directory;
+    struct host_fixture host;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    int fd = -1, again;
+
+    (void)state;
+    host_directory_create(&directory);
+    host_open(&host, WAY_BLOCKING, directory.url, no_listener);
+    lock = host_open_lock(&host, "nightly");
+    for (int i = 0; i < 3; i++) {
+        grant = host_take(&host, lock);
+        assert_int_equal(hf_grant_loss_fd(grant, &again), HF_OK);
+        fd = i == 0 ? again : fd;
+        assert_int_equal(again, fd); /* the lowest number that is free */
+        assert_int_equal(hf_grant_release(grant), HF_OK);
+    }
+    hf_lock_free(lock);
+    host_close(&host);
+    host_directory_remove(&directory);
+}
+
 static void many_come_and_go(void **state)
 {
     struct host_directory directory;
@@ -205,6 +229,7 @@ TEST_FILE(close)
     const struct CMUnitTest tests[] = {
         CASES(CASE_TESTS) /* each in four ways */
         cmocka_unit_test(two_that_wait_for_each_other),
+        cmocka_unit_test(a_descriptor_of_a_loss_goes_with_its_grant),
         cmocka_unit_test(many_come_and_go),
     };
 

@@ -71,7 +71,8 @@ RETIRED = (
      "venue act acts plays deed cue cues curtain witness witnesses round "
      "rounds scene scenes liar shortage shortages talk party",
      "fixture, cluster, fake server, fault injector, script, step, check, case",
-     "each stage,round trip,round trips,protocol rounds,home directory",
+     "each stage,round trip,round trips,protocol rounds,home directory,"
+     "id home",
      TESTS),
 )
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which credentials the ZooKeeper engine takes, and in which URLs. */
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "heap/heap.h"
 #include "transport/auth_file.h"
 #include "transport/secret_file.h"
+#include "transport/set_user_id.h"
 
 static void assert_refused(const char *url, hf_status status, const char *part)
 {
@@ -136,6 +138,26 @@ static void a_file_of_root_for_our_group_is_taken(void **state)
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(setegid(0), 0);
     secret_remove(&secret);
+}
+
+/* The caller of a set-user-id program chooses neither the user nor what lies in
+ * the home directory. */
+static void the_home_directory_is_the_effective_users(void **state)
+{
+    const struct passwd *entry = getpwuid(0);
+    char wanted[256], path[256];
+    bool found;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* only root can become another user */
+    assert_non_null(entry);
+    (void)snprintf(wanted, sizeof(wanted), "%s/.file", entry->pw_dir);
+    assert_int_equal(setresuid(SOMEBODY, 0, 0), 0);
+    found = hf_set_user_id_home(".file", path, sizeof(path));
+    assert_int_equal(setresuid(0, 0, 0), 0);
+    assert_true(found);
+    assert_string_equal(path, wanted);
 }
 
 static void a_file_that_makes_no_sense_is_refused(void **state)
@@ -365,6 +387,7 @@ TEST_FILE(credentials)
         cmocka_unit_test(what_cannot_be_opened_says_why),
         cmocka_unit_test(a_file_that_others_can_read_is_refused),
         cmocka_unit_test(a_file_of_root_for_our_group_is_taken),
+        cmocka_unit_test(the_home_directory_is_the_effective_users),
         cmocka_unit_test(a_file_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_fifo_holds_nobody_up),
         cmocka_unit_test(a_good_file_is_used),

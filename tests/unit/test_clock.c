@@ -173,6 +173,25 @@ static void a_wake_up_for_a_loss_comes_before_it(void **state)
     assert_true(hf_wake_before_ms(5, HF_FOREVER) == HF_FOREVER);
 }
 
+/* Within a second, too. */
+static void an_instant_is_not_before_that_of_the_system(void **state)
+{
+    struct timespec now;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        uint64_t before_us, us;
+
+        assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
+        before_us =
+            (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        us = hf_boottime_us();
+        assert_true(us >= before_us);
+        assert_true(hf_boottime_ms() >= us / 1000);
+        assert_true(hf_now_ms() >= us / 1000);
+    }
+}
+
 TEST_FILE(clock)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +203,7 @@ TEST_FILE(clock)
         cmocka_unit_test(an_instant_is_converted_there_and_back),
         cmocka_unit_test(a_reading_of_the_slew_is_close),
         cmocka_unit_test(a_wake_up_for_a_loss_comes_before_it),
+        cmocka_unit_test(an_instant_is_not_before_that_of_the_system),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
