@@ -42,6 +42,9 @@ struct hf_ticket_view {
      * written its text again with asked=.  Valid UTF-8, but anything in it: do
      * not print it as it is. */
     const char *owner;
+    /* In ZooKeeper: the session of its owner, which several owners may share; 0
+     * if it has none.  On other engines: 0. */
+    uint64_t session;
 };
 
 /* Room for any value of hf_owner_text_get(). */

@@ -24,6 +24,7 @@ static struct hf_ticket ticket_of(const struct hf_ticket_view *view,
         .kind = hf_kind_to_ticket(view->kind),
         .weight = view->permits,
         .payload = view->owner,
+        .session = view->session,
     };
 
     (void)hf_ticket_id_parse(&ticket.id, view->id, strlen(view->id));
@@ -138,8 +139,10 @@ bool hf_ticket_is_silent(enum hf_ticket_kind kind, const char *text)
 }
 
 bool hf_deadlock_survey_sees(struct hf_deadlock_survey *survey,
+                             const char *name,
                              const struct hf_ticket_view *view)
 {
+    hf_session_table_add(&survey->sessions, name, view);
     if (view->holds || view->kind == HF_KIND_ELECTION ||
         view->kind == HF_KIND_PARTICIPANT)
         return false;
@@ -226,7 +229,9 @@ static hf_status search_from(struct hf_deadlock_survey *survey,
                              struct hf_error *error)
 {
     const struct hf_list_times times = {HF_FOREVER, survey->wait_ms};
-    struct hf_deadlock_search search = {.current = 0};
+    const struct hf_deadlock_sessions sessions = {hf_session_table_find,
+                                                  &survey->sessions};
+    struct hf_deadlock_search search = {.sessions = &sessions};
     hf_status status = hf_deadlock_search_begin_locks(
         &search, (const char *const *)names, count);
 
@@ -274,6 +279,16 @@ static void forget_names(struct hf_deadlock_survey *survey)
         hf_free(survey->names[--survey->name_count]);
 }
 
+/* Search from the names that were added, and forget them. */
+static hf_status search_from_added(struct hf_deadlock_survey *survey,
+                                   struct hf_error *error)
+{
+    hf_status status = search_from_all(survey, error);
+
+    forget_names(survey);
+    return status;
+}
+
 hf_status hf_deadlock_survey_add(struct hf_deadlock_survey *survey,
                                  const char *name, struct hf_error *error)
 {
@@ -284,15 +299,23 @@ hf_status hf_deadlock_survey_add(struct hf_deadlock_survey *survey,
     survey->names[survey->name_count++] = copy;
     return survey->name_count < HF_SURVEY_NAMES
                ? HF_OK
-               : hf_deadlock_survey_finish(survey, error);
+               : search_from_added(survey, error);
+}
+
+static hf_status add_name(void *arg, const char *name, struct hf_error *error)
+{
+    return hf_deadlock_survey_add(arg, name, error);
 }
 
 hf_status hf_deadlock_survey_finish(struct hf_deadlock_survey *survey,
                                     struct hf_error *error)
 {
-    hf_status status = search_from_all(survey, error);
+    hf_status status =
+        hf_session_table_for_each(&survey->sessions, add_name, survey, error);
 
-    forget_names(survey);
+    if (status == HF_OK)
+        status = search_from_added(survey, error);
+    survey->cut |= survey->sessions.cut;
     return status;
 }
 
@@ -300,4 +323,5 @@ void hf_deadlock_survey_free(struct hf_deadlock_survey *survey)
 {
     forget_names(survey);
     forget_known(survey);
+    hf_session_table_free(&survey->sessions);
 }

@@ -6,13 +6,15 @@
  * list is a call of the public interface.  A survey is shown the tickets of one
  * name after the other, and searches from those names only where somebody waits
  * who holds something else, some hundred names at a time: a deadlock has no
- * other names.  What it keeps does not grow with the names that it is shown.
+ * other names.  What it keeps does not grow with the names that it is shown,
+ * but for tickets of other programs (session_table.h), up to a bound.
  */
 #ifndef HF_CLI_DEADLOCK_SURVEY_H
 #define HF_CLI_DEADLOCK_SURVEY_H
 
 #include <holdfast/holdfast.h>
 
+#include "cli/session_table.h"
 #include "core/deadlock_search.h"
 #include "core/tree.h"
 
@@ -39,10 +41,11 @@ struct hf_deadlock_survey {
 
     /* What was found. */
     uint64_t certain;    /* deadlocks */
-    uint64_t possible;   /* those that are only possible (outer=) */
+    uint64_t possible;   /* those that are only possible */
     uint64_t silent;     /* waiting tickets that do not say what is held */
     uint64_t unreadable; /* queues that may not be read */
     bool cut;            /* not all could be looked at */
+    struct hf_session_table sessions;
 
     /* Those names that are still to be searched from. */
     char *names[HF_SURVEY_NAMES];
@@ -62,16 +65,19 @@ hf_status hf_deadlock_survey_run(struct hf_client *client,
                                  const struct hf_list_times *times,
                                  uint64_t *unreadable, struct hf_error *error);
 
-/* Look at ${view}, a ticket.  True: it waits, and its owner holds something, so
- * its name is to be added. */
+/* Look at ${view}, a ticket of the lock called ${name}, which somebody waits
+ * for.  True: it waits, and its owner says that it holds something, so its name
+ * is to be added. */
 bool hf_deadlock_survey_sees(struct hf_deadlock_survey *survey,
+                             const char *name,
                              const struct hf_ticket_view *view);
 
 /* Add the lock called ${name}: search from it, now or later. */
 hf_status hf_deadlock_survey_add(struct hf_deadlock_survey *survey,
                                  const char *name, struct hf_error *error);
 
-/* Search from all names that were added. */
+/* Search from all names that were added, and from those where another program
+ * waits whose session holds something else. */
 hf_status hf_deadlock_survey_finish(struct hf_deadlock_survey *survey,
                                     struct hf_error *error);
 

@@ -103,9 +103,9 @@ static void add_unknown(const struct hf_doctor_deadlocks *deadlocks)
                        HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
     if (survey->silent > 0)
         hf_finding_add(deadlocks->list, &head,
-                       "a deadlock through other programs cannot be seen: "
-                       "%" PRIu64 " of the tickets that wait do not say what "
-                       "their owners hold",
+                       "a deadlock through other programs cannot be seen for "
+                       "certain: %" PRIu64 " of the tickets that wait do not "
+                       "say what their owners hold",
                        survey->silent);
 }
 

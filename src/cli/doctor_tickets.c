@@ -95,6 +95,7 @@ static void check_owner(struct walk *walk, const char *name,
 struct name_check {
     const char *layout; /* of the first ticket */
     const char *other;  /* another one, or NULL */
+    bool waited_for;    /* somebody waits */
     bool leads_on;      /* it may be part of a deadlock */
 };
 
@@ -104,7 +105,9 @@ static void check_ticket(struct walk *walk, const char *name,
 {
     walk->tickets++;
     check_owner(walk, name, view);
-    check->leads_on |= hf_deadlock_survey_sees(&walk->deadlocks.survey, view);
+    if (check->waited_for)
+        check->leads_on |=
+            hf_deadlock_survey_sees(&walk->deadlocks.survey, name, view);
     if (check->layout == NULL)
         check->layout = view->layout;
     else if (strcmp(check->layout, view->layout) != 0)
@@ -145,13 +148,15 @@ static void report_unknown(struct walk *walk, const char *name,
 /* Look at all tickets of ${name}. */
 static void check_name(struct walk *walk, const char *name)
 {
-    struct name_check check = {NULL, NULL, false};
+    struct name_check check = {.layout = NULL};
     const struct hf_ticket_view *view;
     struct hf_queue_view queue;
     struct hf_error error;
 
     if (hf_queue_view_load(walk->client, name, HF_TICKETS_ALL, walk->wait_ms,
                            &queue, &error) == HF_OK) {
+        for (size_t i = 0; (view = hf_queue_view_at(&queue, i)) != NULL; i++)
+            check.waited_for |= !view->holds;
         for (size_t i = 0; (view = hf_queue_view_at(&queue, i)) != NULL; i++)
             check_ticket(walk, queue.name, view, &check);
         report_mixed(walk, queue.name, &check);

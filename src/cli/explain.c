@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See explain.h.  About one name: a search (deadlock_survey.h) begins with its
- * queues and goes on from what those who are there hold.  About all names: see
- * explain_all.c.
+ * queues and goes on from what those who are there hold.  If other programs are
+ * there, a second one knows what their sessions hold beside it.  About all
+ * names: see explain_all.c.
  */
 #include "cli/explain.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/clock.h"
@@ -96,6 +98,109 @@ struct question {
     struct hf_names *names;
 };
 
+/* Search for a deadlock, with what is known of sessions. */
+static hf_status search(const struct question *question,
+                        const struct hf_list_times *times,
+                        struct hf_explanation *explanation,
+                        struct hf_error *error)
+{
+    const struct hf_deadlock_sessions sessions = {hf_session_table_find,
+                                                  &explanation->sessions};
+    struct hf_deadlock_search *search = &explanation->search;
+    hf_status status;
+
+    hf_deadlock_search_free(search);
+    search->sessions = &sessions;
+    status = hf_deadlock_search_begin_locks(search, &explanation->name, 1);
+    if (status == HF_OK)
+        status = hf_deadlock_survey_run(question->client, search, times, NULL,
+                                        error);
+    else
+        hf_error_set(error, status, "out of memory");
+    search->sessions = NULL;
+    return status;
+}
+
+/* Does a ticket of another program wait in one of the queues that were read, so
+ * that its session may be part of a deadlock? */
+static bool sessions_wait(const struct hf_explanation *explanation)
+{
+    const struct hf_deadlock_locks *locks =
+        &explanation->search.readings[explanation->search.current].locks;
+
+    for (size_t i = 0; i < locks->count; i++) {
+        for (int role = 0; role < HF_DEADLOCK_ROLES; role++) {
+            const struct hf_deadlock_queue *queue =
+                &locks->locks[i].queues[role];
+
+            for (size_t k = 0; k < queue->count; k++) {
+                if (queue->tickets[k].session != 0 &&
+                    !queue->tickets[k].admitted)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+static hf_status add_tickets(void *arg, const char *name,
+                             const struct hf_tickets *tickets,
+                             struct hf_error *error)
+{
+    struct hf_explanation *explanation = arg;
+    const struct hf_ticket_view *view;
+
+    (void)error;
+    for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++)
+        hf_session_table_add(&explanation->sessions, name, view);
+    return HF_OK;
+}
+
+/* Set where the sessions are looked at: --within, else the names beside the
+ * one that is explained. */
+static void choose_beside(struct hf_explanation *explanation)
+{
+    const char *end = strrchr(explanation->name, '/');
+    size_t bytes = end != NULL ? (size_t)(end - explanation->name) : 0;
+
+    if (explanation->within != NULL)
+        (void)snprintf(explanation->beside, sizeof explanation->beside, "%s",
+                       explanation->within);
+    else
+        memcpy(explanation->beside, explanation->name, bytes);
+}
+
+/* Look at the tickets of sessions in half of the time that is left.  A failure
+ * is not one of the command: what was not found is not known. */
+static void look_at_sessions(const struct question *question,
+                             const struct hf_list_times *times,
+                             struct hf_explanation *explanation)
+{
+    struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
+    uint64_t now_ms = hf_clock_now_ms(), left_ms;
+    struct hf_names *names;
+    struct hf_error error;
+
+    choose_beside(explanation);
+    opts.all = true;
+    if (now_ms >= times->until_ms ||
+        hf_names_open(question->client, explanation->beside, &opts, &names) !=
+            HF_OK)
+        return;
+    left_ms = (times->until_ms - now_ms) / 2;
+    explanation->session_walk = (struct hf_waiters_walk){
+        .client = question->client,
+        .names = names,
+        .wait_ms = left_ms,
+        .until_ms = hf_clock_add(now_ms, left_ms),
+        .aim = "what sessions hold",
+        .visit = add_tickets,
+        .arg = explanation,
+    };
+    (void)hf_waiters_walk_run(&explanation->session_walk, &error);
+    hf_names_free(names);
+}
+
 /* Look up all that is printed.  ${found}: the search has come to its end, so
  * that there is something to print even if the walk over names fails. */
 static hf_status look_up(const struct question *question,
@@ -105,15 +210,15 @@ static hf_status look_up(const struct question *question,
 {
     const struct hf_list_times times = {
         hf_clock_add(hf_clock_now_ms(), options->wait_ms), HF_FOREVER};
-    struct hf_deadlock_search *search = &explanation->search;
-    hf_status status =
-        hf_deadlock_search_begin_locks(search, &explanation->name, 1);
+    hf_status status = search(question, &times, explanation, error);
 
-    if (status == HF_OK)
-        status = hf_deadlock_survey_run(question->client, search, &times, NULL,
-                                        error);
-    else
-        hf_error_set(error, status, "out of memory");
+    if (status == HF_OK && sessions_wait(explanation) &&
+        (explanation->search.cycle.count == 0 ||
+         explanation->search.possible)) {
+        look_at_sessions(question, &times, explanation);
+        if (explanation->sessions.tickets.root != NULL)
+            status = search(question, &times, explanation, error);
+    }
     *found = status == HF_OK;
     if (status != HF_OK)
         return status;
@@ -149,6 +254,7 @@ static int answer(const struct question *question,
         exit_code = hf_exit_status(status);
     }
     hf_explain_waits_free(&explanation);
+    hf_session_table_free(&explanation.sessions);
     hf_deadlock_search_free(&explanation.search);
     return exit_code;
 }

@@ -11,6 +11,7 @@
 #include <holdfast/holdfast.h>
 
 #include "cli/json.h"
+#include "cli/session_table.h"
 #include "cli/waiters_walk.h"
 #include "core/deadlock_search.h"
 
@@ -36,6 +37,11 @@ struct hf_explanation {
     bool waits_cut;     /* there are more than HF_HOLDER_WAITS_MAX */
     const char *within; /* where waits were looked for; NULL: nowhere */
     struct hf_waiters_walk walk; /* over the names there */
+    /* The tickets of other programs, the walk that found them, and over which
+     * names; "": all.  .client is NULL: there was none. */
+    struct hf_session_table sessions;
+    struct hf_waiters_walk session_walk;
+    char beside[HF_NAME_BYTES + 1];
 };
 
 /* The search has ended: add what it has read of what the holders wait for.

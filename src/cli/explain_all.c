@@ -114,16 +114,16 @@ static int exit_status_of(const struct hf_deadlock_survey *survey)
 /* ------------------------------------------------------------------- walk --
  */
 
-/* Show the survey those who wait for the lock called ${name}. */
+/* Show the survey the tickets of the lock called ${name}. */
 static hf_status visit(void *arg, const char *name,
-                       const struct hf_tickets *waiters, struct hf_error *error)
+                       const struct hf_tickets *tickets, struct hf_error *error)
 {
     struct explain_all *all = arg;
     const struct hf_ticket_view *view;
     bool leads_on = false;
 
-    for (size_t i = 0; (view = hf_tickets_at(waiters, i)) != NULL; i++)
-        leads_on |= hf_deadlock_survey_sees(&all->survey, view);
+    for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++)
+        leads_on |= hf_deadlock_survey_sees(&all->survey, name, view);
     return leads_on ? hf_deadlock_survey_add(&all->survey, name, error) : HF_OK;
 }
 

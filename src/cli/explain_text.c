@@ -118,7 +118,10 @@ static void print_holds(FILE *out, const struct hf_deadlock_search *search,
         const struct hf_deadlock_hold *hold = &ticket->holds[i];
         const struct hf_deadlock_ticket *outer = outer_run_of(ticket, hold);
 
-        fputs(i == 0 ? "; holds " : ", ", out);
+        fputs(i > 0                ? ", "
+              : ticket->by_session ? "; its session holds "
+                                   : "; holds ",
+              out);
         print_name(out, lock_of(search, hold));
         if (outer != NULL)
             fprintf(out, " by the run that it is inside of, pid %" PRIu64,
@@ -167,15 +170,25 @@ static void print_waiter(void *arg, const struct hf_explanation *explanation,
     fputc('\n', out);
 }
 
+/* Why the cycle of ${search} is only possible. */
+static const char *doubt_of(const struct hf_deadlock_search *search)
+{
+    for (size_t i = 0; i < search->cycle.count; i++) {
+        if (search->cycle.waiters[i]->by_session)
+            return "; but what a session holds may be held by another thread "
+                   "than the one that waits";
+    }
+    return "; but a run that one of them is inside of may go on before that "
+           "one has ended";
+}
+
 void hf_explain_cycle_text(FILE *out, const struct hf_deadlock_search *search)
 {
     fprintf(out,
             "%s: each waits behind the next one, and the last behind the "
             "first%s\n",
             search->possible ? "possible deadlock" : "deadlock",
-            search->possible ? "; but a run that one of them is inside of may "
-                               "go on before that one has ended"
-                             : "");
+            search->possible ? doubt_of(search) : "");
     for (size_t i = 0; i < search->cycle.count; i++) {
         const struct hf_deadlock_ticket *waiter = search->cycle.waiters[i];
 
@@ -225,20 +238,34 @@ void hf_explain_prefix(FILE *out, const char *prefix)
     print_name(out, prefix);
 }
 
-/* Print where waits of the holders were looked for. */
-static void print_within(FILE *out, const struct hf_explanation *explanation)
+/* Print that ${what} was looked for by ${walk} at or below ${prefix}. */
+static void print_walk(FILE *out, const char *what,
+                       const struct hf_waiters_walk *walk, const char *prefix)
 {
-    const struct hf_waiters_walk *walk = &explanation->walk;
-
-    fprintf(out,
-            "what the holders wait for was looked for in %" PRIu64 " name%s",
+    fprintf(out, "%s was looked for in %" PRIu64 " name%s", what,
             walk->name_count, walk->name_count == 1 ? "" : "s");
-    hf_explain_prefix(out, explanation->within);
+    hf_explain_prefix(out, prefix);
     if (walk->unreadable > 0)
         fprintf(out, "; %" PRIu64 " of what is there could not be read",
                 walk->unreadable);
     if (!walk->ended)
         fputs("; there may be more", out);
+}
+
+/* Print where sessions and waits of the holders were looked for. */
+static void print_walks(FILE *out, const struct hf_explanation *explanation)
+{
+    if (explanation->session_walk.client != NULL) {
+        print_walk(out, "what the sessions of other programs hold",
+                   &explanation->session_walk, explanation->beside);
+        fputs(explanation->sessions.cut ? "; not all of it could be kept\n"
+                                        : "\n",
+              out);
+    }
+    if (explanation->within == NULL)
+        return;
+    print_walk(out, "what the holders wait for", &explanation->walk,
+               explanation->within);
     if (explanation->waits_cut)
         fprintf(out, "; only the first %d waits are shown",
                 HF_HOLDER_WAITS_MAX);
@@ -265,8 +292,7 @@ void hf_explain_text(FILE *out, const struct hf_explanation *explanation)
         hf_explain_cycle_text(out, &explanation->search);
     else
         print_none(out, explanation);
-    if (explanation->within != NULL)
-        print_within(out, explanation);
+    print_walks(out, explanation);
 }
 
 /* ------------------------------------------------------------------ JSON -- */
@@ -346,6 +372,7 @@ static void write_waiter(void *arg, const struct hf_explanation *explanation,
                            hf_ticket_text_number(outer->text, "pid"));
         else
             hf_json_null(json, "outer_run_pid");
+        hf_json_bool(json, "by_session", ticket->by_session);
         hf_json_end_object(json);
     }
     hf_json_end_list(json);
@@ -394,20 +421,21 @@ static void write_tickets(struct hf_json *json,
     hf_json_end_list(json);
 }
 
-/* Where waits of the holders were looked for. */
-static void write_within(struct hf_json *json,
-                         const struct hf_explanation *explanation)
+/* Write ${walk} over names at or below ${prefix} as ${key}; null if that is
+ * NULL.  ${cut}: not all that it has found was kept. */
+static void write_walk(struct hf_json *json, const char *key,
+                       const struct hf_waiters_walk *walk, const char *prefix,
+                       bool cut)
 {
-    if (explanation->within == NULL) {
-        hf_json_null(json, "within");
+    if (prefix == NULL) {
+        hf_json_null(json, key);
         return;
     }
-    hf_json_begin_object(json, "within");
-    hf_json_string(json, "prefix", explanation->within);
-    hf_json_number(json, "names", explanation->walk.name_count);
-    hf_json_number(json, "unreadable", explanation->walk.unreadable);
-    hf_json_bool(json, "complete",
-                 explanation->walk.ended && !explanation->waits_cut);
+    hf_json_begin_object(json, key);
+    hf_json_string(json, "prefix", prefix);
+    hf_json_number(json, "names", walk->name_count);
+    hf_json_number(json, "unreadable", walk->unreadable);
+    hf_json_bool(json, "complete", walk->ended && !cut);
     hf_json_end_object(json);
 }
 
@@ -425,6 +453,11 @@ void hf_explain_json(FILE *out, const struct hf_explanation *explanation)
     write_cycle(&json, "deadlock", false, explanation);
     write_cycle(&json, "possible_deadlock", true, explanation);
     hf_json_number(&json, "silent", count_silent(explanation));
-    write_within(&json, explanation);
+    write_walk(&json, "sessions", &explanation->session_walk,
+               explanation->session_walk.client != NULL ? explanation->beside
+                                                        : NULL,
+               explanation->sessions.cut);
+    write_walk(&json, "within", &explanation->walk, explanation->within,
+               explanation->waits_cut);
     hf_json_end_object(&json);
 }

@@ -136,7 +136,7 @@ bool hf_explain_waits_of_search(struct hf_explanation *explanation)
 
 /* -------------------------------------------------------------- of names -- */
 
-/* Consider those who wait, ${tickets}, for the lock called ${name}. */
+/* Consider those of ${tickets} that wait for the lock called ${name}. */
 static hf_status consider_tickets(void *arg, const char *name,
                                   const struct hf_tickets *tickets,
                                   struct hf_error *error)
@@ -147,7 +147,8 @@ static hf_status consider_tickets(void *arg, const char *name,
     for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++) {
         struct waiting_ticket waiting = {.lock = name, .text = view->owner};
 
-        if (hf_ticket_id_parse(&waiting.id, view->id, strlen(view->id)) &&
+        if (!view->holds &&
+            hf_ticket_id_parse(&waiting.id, view->id, strlen(view->id)) &&
             !consider(explanation, &waiting))
             return hf_error_set(error, HF_ENOMEM, "out of memory");
     }

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/ui.h"
 
@@ -34,8 +35,8 @@ static hf_status skip(struct position *at, const struct hf_lock *lock,
     return HF_OK;
 }
 
-/* List those who wait for ${name}. */
-static hf_status list_waiters(struct position *at,
+/* List the tickets of ${name}, which somebody waits for. */
+static hf_status list_tickets(struct position *at,
                               const struct hf_name_view *name,
                               struct hf_error *error)
 {
@@ -52,7 +53,7 @@ static hf_status list_waiters(struct position *at,
         hf_client_error(walk->client, error);
         return status;
     }
-    status = hf_lock_tickets(lock, HF_TICKETS_WAITERS, walk->wait_ms, &tickets);
+    status = hf_lock_tickets(lock, HF_TICKETS_ALL, walk->wait_ms, &tickets);
     if (status == HF_OK)
         status = walk->visit(walk->arg, name->name, tickets, error);
     else
@@ -80,10 +81,16 @@ static hf_status look_through(struct position *at,
                                 walk->aim, walk->name_count,
                                 hf_names_looked_at(page));
         if (has_waiters(name))
-            status = list_waiters(at, name, error);
+            status = list_tickets(at, name, error);
     }
     walk->unreadable = hf_names_unreadable(page) + at->unreadable_lists;
     return status;
+}
+
+/* Has it to stop before the last name? */
+static bool is_over(const struct hf_waiters_walk *walk)
+{
+    return walk->until_ms != 0 && hf_clock_now_ms() >= walk->until_ms;
 }
 
 hf_status hf_waiters_walk_run(struct hf_waiters_walk *walk,
@@ -101,9 +108,9 @@ hf_status hf_waiters_walk_run(struct hf_waiters_walk *walk,
             hf_names_error(walk->names, error);
         else if (page != NULL)
             status = look_through(&at, page, error);
-    } while (status == HF_OK && page != NULL);
-    hf_names_page_free(page);
+    } while (status == HF_OK && page != NULL && !is_over(walk));
     hf_ui_clear_wait();
-    walk->ended = status == HF_OK;
+    walk->ended = status == HF_OK && page == NULL;
+    hf_names_page_free(page);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk over names that lists those who wait for each.  It costs the walk
- * itself and a list for each name that somebody waits for, and keeps one page
- * of names and one list. */
+/* A walk over names that lists the tickets of each that somebody waits for.  It
+ * costs the walk itself and these lists, and keeps one page of names and one
+ * list. */
 #ifndef HF_CLI_WAITERS_WALK_H
 #define HF_CLI_WAITERS_WALK_H
 
@@ -14,12 +14,13 @@ struct hf_waiters_walk {
     /* Set by the user. */
     struct hf_client *client;
     struct hf_names *names;
-    uint64_t wait_ms; /* that each page, and each list, may take */
-    const char *aim;  /* what is looked for, as a terminal shows it */
-    /* Those who wait for the lock ${name} are ${waiters}.  A failure ends the
+    uint64_t wait_ms;  /* that each page, and each list, may take */
+    const char *aim;   /* what is looked for, as a terminal shows it */
+    uint64_t until_ms; /* CLOCK_BOOTTIME: it stops there; 0: at the last name */
+    /* The lock ${name} has ${tickets}, and somebody waits.  A failure ends the
      * walk. */
     hf_status (*visit)(void *arg, const char *name,
-                       const struct hf_tickets *waiters,
+                       const struct hf_tickets *tickets,
                        struct hf_error *error);
     void *arg;
 

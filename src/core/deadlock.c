@@ -138,9 +138,9 @@ static void classify(struct hf_deadlock_locks *locks,
 {
     bool entry = ticket->role == HF_DEADLOCK_ENTRY;
 
-    (void)locks;
     ticket->blocked =
-        ticket->is_ours && !ticket->admitted && is_wait(ticket->kind) &&
+        (ticket->is_ours || (locks->possible && ticket->by_session)) &&
+        !ticket->admitted && is_wait(ticket->kind) &&
         (!entry || (ticket->limit > 0 && ticket->kind != HF_TICKET_READ));
     ticket->blocked_holders = 0;
     ticket->holder = NULL;
@@ -285,6 +285,7 @@ static void find_first_ahead(struct hf_deadlock_locks *locks,
 void hf_deadlock_analyse(struct hf_deadlock_locks *locks, bool possible)
 {
     locks->changed = NULL;
+    locks->possible = possible;
     for (size_t i = 0; i < locks->count; i++) {
         struct hf_deadlock_lock *lock = &locks->locks[i];
 

@@ -19,7 +19,8 @@
  * properties of computer systems", 1972).
  *
  * The sure side is that a ticket can go on.  So does every ticket whose owner
- * is not found, or that another program has enqueued; candidates of elections,
+ * is not found, or that another program has enqueued (unless it is asked what
+ * is possible, and its session holds something); candidates of elections,
  * which are no waits; and a semaphore's ticket that does not say its limit.
  *
  * Nothing here does I/O or allocates.
@@ -42,6 +43,9 @@
 /* A longer cycle is not reported. */
 #define HF_DEADLOCK_CYCLE_MAX 2048
 
+/* The most that the session of one ticket holds. */
+#define HF_DEADLOCK_SESSION_HOLDS 64
+
 /* The buckets of the hash table of tickets; a power of two. */
 #define HF_DEADLOCK_BUCKETS 2048
 
@@ -59,7 +63,8 @@ enum hf_deadlock_role {
 struct hf_deadlock_hold {
     size_t lock;
     uint32_t id;
-    bool possible; /* it is not known that it waits with the owner (outer=) */
+    bool possible; /* it is not known that it waits with the owner (outer=), or
+                      that the owner is the same (.by_session) */
     struct hf_deadlock_ticket *target; /* set by hf_deadlock_analyse(); NULL:
                                           no such ticket, or not only one */
     struct hf_deadlock_hold *next;     /* of the same lock, for the reading */
@@ -70,8 +75,12 @@ struct hf_deadlock_ticket {
     uint64_t sequence;
     uint64_t token;
     enum hf_ticket_kind kind;
-    uint32_t weight;  /* of a lease: its permits */
-    bool is_ours;     /* of this library, so that it says what it holds */
+    uint32_t weight; /* of a lease: its permits */
+    bool is_ours;    /* of this library, so that it says what it holds */
+    /* Of another program's that is shown to people: the session of its owner,
+     * or 0.  And .holds is what that session holds, all of it only possible. */
+    uint64_t session;
+    bool by_session;
     bool detects;     /* its owner looks for deadlocks */
     uint32_t limit;   /* ENTRY: the permits of the semaphore; 0: not known */
     uint32_t permits; /* ENTRY: how many of them it wants */
@@ -145,6 +154,7 @@ struct hf_deadlock_locks {
      * hf_deadlock_analyse(), and before that by the reading. */
     struct hf_deadlock_ticket *buckets[HF_DEADLOCK_BUCKETS];
     struct hf_deadlock_lock *changed;
+    bool possible; /* what is only possible counts */
 };
 
 /* The waiters of a cycle: each waits, in its queue, for something that the next

@@ -287,6 +287,37 @@ static void read_word(struct hf_deadlock_reading *reading,
     }
 }
 
+/* ${ticket}, which waits, is another program's: look up what its session
+ * holds. */
+static void read_session(struct hf_deadlock_reading *reading,
+                         struct hf_deadlock_ticket *ticket)
+{
+    const struct hf_deadlock_sessions *sessions = reading->sessions;
+    struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS];
+    size_t count;
+
+    if (sessions == NULL || ticket->session == 0 || ticket->admitted)
+        return;
+    count = sessions->find(sessions->arg, ticket->session,
+                           reading->locks.locks[ticket->lock].name, holds);
+    if (count == 0 || (ticket->holds = allocate(
+                           reading, count * sizeof *ticket->holds)) == NULL)
+        return;
+    ticket->by_session = true;
+    while (ticket->hold_count < count) {
+        struct hf_deadlock_hold *to = &ticket->holds[ticket->hold_count];
+
+        if (reading->hold_count++ == HF_DEADLOCK_TICKETS_MAX)
+            reading->status = HF_EFULL;
+        if (reading->status != HF_OK ||
+            !add_lock(reading, holds[ticket->hold_count].lock, &to->lock))
+            return;
+        to->id = holds[ticket->hold_count].id;
+        to->possible = true;
+        ticket->hold_count++;
+    }
+}
+
 /* Read what ${ticket} says is held. */
 static void read_holds(struct hf_deadlock_reading *reading,
                        struct hf_deadlock_ticket *ticket)
@@ -296,6 +327,10 @@ static void read_holds(struct hf_deadlock_reading *reading,
     const char *value;
     size_t length, most;
 
+    if (!ticket->is_ours) {
+        read_session(reading, ticket);
+        return;
+    }
     if (reading->asked == 0 ||
         hf_ticket_text_find(ticket->text, "ends", &value, &length))
         outer.length = 0;
@@ -439,6 +474,8 @@ static size_t read_ticket(const struct hf_deadlock_reading *reading,
     ticket->token = from->token;
     ticket->unread = false;
     ticket->is_ours = hf_ticket_text_is_ours(from->payload);
+    if (reading->asked > 0 && !ticket->is_ours)
+        ticket->session = from->session;
     ticket->detects =
         hf_ticket_text_find(from->payload, "detect", &value, &length);
     ticket->limit = small_number(from->payload, "limit");

@@ -47,6 +47,22 @@ struct hf_deadlock_request {
     struct hf_text_range texts;
 };
 
+/* A ticket by which a session holds a lock: its first digits. */
+struct hf_session_hold {
+    const char *lock;
+    uint32_t id;
+};
+
+/* What is known of the sessions of other programs. */
+struct hf_deadlock_sessions {
+    /* Set ${holds} to what ${session} holds, and return how much that is.  0:
+     * nothing, or more than that, or ${lock} too: whoever waits for that waits
+     * for its own session. */
+    size_t (*find)(void *arg, uint64_t session, const char *lock,
+                   struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS]);
+    void *arg;
+};
+
 /* Zeroed before hf_deadlock_reading_begin(). */
 struct hf_deadlock_reading {
     struct hf_deadlock_locks locks;
@@ -69,6 +85,7 @@ struct hf_deadlock_reading {
      * their tickets, and from what is only possible (outer=).  0: a subject is
      * asked about. */
     size_t asked;
+    const struct hf_deadlock_sessions *sessions; /* NULL: nothing is known */
     hf_status status; /* HF_EFULL: more than the bounds; HF_ENOMEM */
 };
 

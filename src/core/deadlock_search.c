@@ -14,6 +14,7 @@ static void begin_reading(struct hf_deadlock_search *search)
 {
     struct hf_deadlock_reading *reading = &search->readings[search->current];
 
+    reading->sessions = search->sessions;
     if (search->text != NULL)
         hf_deadlock_reading_begin(reading, search->names[0], search->kind,
                                   &search->subject, search->text);

@@ -17,8 +17,11 @@
 
 #include "core/deadlock_reading.h"
 
-/* Zeroed before it begins. */
+/* Zeroed before it begins; then the user may set .sessions. */
 struct hf_deadlock_search {
+    /* What is known of sessions, for a search without a subject; it must stay
+     * until the end.  NULL: nothing. */
+    const struct hf_deadlock_sessions *sessions;
     struct hf_deadlock_reading readings[2];
     unsigned current; /* the one that goes on */
     char **names;     /* of the locks to begin with */
@@ -29,7 +32,8 @@ struct hf_deadlock_search {
     /* The verdict; no waiters: there is no deadlock, or it is not certain. Its
      * tickets are those of the last reading. */
     struct hf_deadlock_cycle cycle;
-    bool possible; /* the cycle needs what is only possible (outer=) */
+    bool possible; /* the cycle needs what is only possible: outer=, or what a
+                      session holds */
     /* Without a subject: the ticket that a cycle is looked for from next, and
      * how many walks there were. */
     size_t lock, role, index;

@@ -84,6 +84,7 @@ struct hf_ticket {
     /* When it was made, in milliseconds since 1970 in UTC, by the clock of the
      * client or server that noted it; 0: not known.  Only to be shown. */
     uint64_t created_utc_ms;
+    uint64_t session; /* of its owner; 0: not known, or the engine has none */
     bool unread; /* its text was not read, see struct hf_text_range; an engine
                     that reads all at one instant need not say so */
 };

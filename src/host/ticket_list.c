@@ -101,6 +101,7 @@ static void add_ticket(struct builder *builder, size_t index,
     view->token = ticket->token;
     if (ticket->created_utc_ms != 0)
         view->created_utc_ms = ticket->created_utc_ms;
+    view->session = ticket->session;
     view->layout = ticket->dialect != NULL ? ticket->dialect : "";
     if (builder->unread[index])
         view->owner = NULL;

@@ -34,3 +34,10 @@ struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
     stat.pzxid = hf_jute_get_long(reader);
     return stat;
 }
+
+/* Servers keep what marks containers and nodes with a TTL there too
+ * (EphemeralType.java), but 3.8 shows 0 for both. */
+bool hf_zk_is_session(int64_t owner)
+{
+    return owner != 0 && owner != INT64_MIN && (uint64_t)owner >> 56 != 0xff;
+}

@@ -153,6 +153,9 @@ struct hf_zk_stat {
 };
 #define HF_ZK_STAT_BYTES 68
 
+/* Is ${owner}, that of a Stat, a session? */
+bool hf_zk_is_session(int64_t owner);
+
 /* Read a Stat.  Zeros if there are too few bytes. */
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
 

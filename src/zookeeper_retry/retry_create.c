@@ -388,13 +388,6 @@ static void found_ephemeral(struct hf_zk_retry_create *create,
         exists(create, event, step);
 }
 
-/* Is ${owner} a session?  Servers keep what marks containers and nodes with a
- * TTL there too (EphemeralType.java), but 3.8 shows 0 for both. */
-static bool is_session(int64_t owner)
-{
-    return owner != 0 && owner != INT64_MIN && (uint64_t)owner >> 56 != 0xff;
-}
-
 /* There is a node with the path of a persistent one. */
 static void found_persistent(struct hf_zk_retry_create *create,
                              const struct hf_zk_retry_event *event,
@@ -406,7 +399,7 @@ static void found_persistent(struct hf_zk_retry_create *create,
 
     create->unsure = true;
     if (read->stat.czxid <= create->known_zxid ||
-        is_session(read->stat.ephemeral_owner) || (first && !same))
+        hf_zk_is_session(read->stat.ephemeral_owner) || (first && !same))
         exists(create, event, step);
     else if (first && (create->flags & HF_ZOOKEEPER_UNIQUE_DATA) != 0)
         succeed(create, create->path, read, step);

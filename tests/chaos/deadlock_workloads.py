@@ -56,14 +56,19 @@ class Workload:
             acquire.text, status, text))
         return status
 
+    async def explain_json(self, *arguments, status=0):
+        """What the tool prints."""
+        process = await asyncio.create_subprocess_exec(
+            self.pool.holdfast, "explain", "-c", self.pool.url, "--json",
+            *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, errors = await process.communicate()
+        self.check(process.returncode == status, "explain ended with %d: %s" % (
+            process.returncode, errors))
+        return json.loads(out)
+
     async def explained(self, name):
         """The deadlock that the tool finds."""
-        process = await asyncio.create_subprocess_exec(
-            self.pool.holdfast, "explain", "-c", self.pool.url, "--json", name,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, errors = await process.communicate()
-        self.check(process.returncode == 0, "explain: %s" % errors)
-        return json.loads(out)["deadlock"]
+        return (await self.explain_json(name))["deadlock"]
 
     def pair(self, number):
         """A lock as its holder has it and as one that waits for it wants it."""

@@ -387,28 +387,35 @@ class Kazoo(ZooKeeper):
         thread.join()
         lock.release()
 
-    def test_it_counts_as_one_that_can_go_on(self):
+    def test_a_circle_through_it_is_possible(self):
+        """Its session holds one lock and waits for the other."""
         first = self.outer("a", "b", "-D")
         held, wanted = self.kazoo.Lock("/b", "kazoo"), self.kazoo.Lock("/a")
         held.acquire()
         thread = threading.Thread(target=wanted.acquire)
         thread.start()
-        self.go_on(first, "b")
         waiting.eventually("kazoo's wait",
                            lambda: self.explained("a")["waiters"])
-        for name, silent, text in (
-                ("a", 1, "1 ticket does not say what its owner holds"),
-                ("b", 2, "2 tickets do not say what their owners hold")):
+        unknown = ("whether there is a deadlock could not be known: 1 ticket "
+                   "does not say what its owner holds; ")
+        self.assertIn(unknown, self.tool("explain", "a"))
+        self.assertEqual(self.tool("explain", "--all"),
+                         unknown + "2 names were looked at\n")
+        self.assertIn(("unknown", ""), self.finding(0))
+        self.go_on(first, "b")
+        for name in "ab":
             found = self.explained(name)
             self.assertIsNone(found["deadlock"])
-            self.assertEqual(found["silent"], silent)
-            self.assertIn("could not be known: " + text,
-                          self.tool("explain", name))
-        self.assertEqual(
-            self.tool("explain", "--all"),
-            "whether there is a deadlock could not be known: 1 ticket does not "
-            "say what its owner holds; 2 names were looked at\n")
-        self.assertIn(("unknown", ""), self.finding(0))
+            self.assertEqual(
+                sorted(waiter["waits_for"]
+                       for waiter in found["possible_deadlock"]), ["a", "b"])
+            text = self.tool("explain", name)
+            self.assertIn("possible deadlock: ", text)
+            self.assertIn('; its session holds "b"', text)
+        (possible, names), = self.all(1)
+        self.assertEqual((possible, sorted(names)), (True, ["a", "b"]))
+        self.assertEqual([severity for severity, name in self.finding(1)
+                          if name in ("a", "b")], ["warning"])
         held.release()
         self.assertEqual(self.finish(first)[0], 0)
         thread.join()

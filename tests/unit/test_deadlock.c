@@ -158,6 +158,7 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
                                               : HF_TICKET_MUTEX,
             .weight = places[i].weight,
             .payload = text_of(m, &m->locks[lock], &places[i], !held),
+            .session = m->foreign[places[i].owner] ? places[i].owner + 1 : 0,
         };
         if (held && places[i].owner == m->alike)
             tickets[count].id.bytes[0] = 1;
@@ -651,6 +652,77 @@ static void what_is_possible_is_no_deadlock(void **state)
     assert_true(possible);
     m->ends = true;
     assert_int_equal(asked_about(m, "a", &possible), 0);
+}
+
+/* What the owner of ${session} holds, in ${arg}, a model. */
+static size_t held_by(void *arg, uint64_t session, const char *lock,
+                      struct hf_session_hold found[HF_DEADLOCK_SESSION_HOLDS])
+{
+    static const char *const names[LOCKS] = {"a", "b", "c", "d", "e"};
+    const struct model *m = arg;
+    size_t owner = (size_t)session - 1, count = 0;
+
+    for (size_t i = 0; i < LOCKS; i++) {
+        struct hf_ticket_id id = id_of(owner, i, true);
+
+        if (!holds(&m->locks[i], owner))
+            continue;
+        if (strcmp(names[i], lock) == 0)
+            return 0;
+        found[count++] =
+            (struct hf_session_hold){names[i], hf_ticket_text_hold_id(&id)};
+    }
+    return count;
+}
+
+/* How many are in the cycle that is found for "a", with what sessions hold. */
+static size_t asked_with_sessions(struct model *m, bool *possible)
+{
+    const struct hf_deadlock_sessions sessions = {held_by, m};
+    struct hf_deadlock_search search = {.sessions = &sessions};
+    size_t count;
+
+    assert_int_equal(
+        hf_deadlock_search_begin_locks(&search, (const char *const[]){"a"}, 1),
+        HF_OK);
+    read_lists(m, &search);
+    count = search.cycle.count;
+    *possible = search.possible;
+    hf_deadlock_search_free(&search);
+    return count;
+}
+
+/* One of other programs counts only for somebody who asks what is possible. */
+static void a_session_possibly_holds_what_its_tickets_do(void **state)
+{
+    bool possible;
+
+    MODEL(m);
+    opposite(m);
+    m->foreign[0] = true;
+    assert_int_equal(asked_about(m, "a", &possible), 0);
+    assert_int_equal(asked_with_sessions(m, &possible), 2);
+    assert_true(possible);
+    assert_cycle(m, 1, 'a', 0);
+    m->foreign[1] = true;
+    assert_int_equal(asked_with_sessions(m, &possible), 2);
+    assert_true(possible);
+}
+
+/* Owner 1 waits for what nobody of the two holds. */
+static void a_session_that_can_go_on_is_no_deadlock(void **state)
+{
+    bool possible;
+
+    MODEL(m);
+    hold(m, 0, 'a');
+    hold(m, 1, 'b');
+    hold(m, 2, 'c');
+    wait_for(m, 0, 'b');
+    wait_for(m, 1, 'c');
+    wait_for(m, 3, 'a');
+    m->foreign[0] = m->foreign[1] = m->foreign[3] = true;
+    assert_int_equal(asked_with_sessions(m, &possible), 0);
 }
 
 /* Both permits are held by owners that wait for "b", one of them perhaps not:
@@ -1298,6 +1370,8 @@ TEST_FILE(deadlock)
         cmocka_unit_test(a_text_that_fits_a_waiter_means_none),
         cmocka_unit_test(one_of_equal_tokens_fails),
         cmocka_unit_test(what_is_possible_is_no_deadlock),
+        cmocka_unit_test(a_session_possibly_holds_what_its_tickets_do),
+        cmocka_unit_test(a_session_that_can_go_on_is_no_deadlock),
         cmocka_unit_test(a_permit_that_is_possibly_held_is_no_deadlock),
         cmocka_unit_test(a_lock_can_be_asked_about),
         cmocka_unit_test(each_cycle_of_many_locks_is_found_once),

@@ -37,7 +37,8 @@ struct list_entry {
     bool there;       /* it existed when it was read; or it is not read */
     int64_t czxid;    /* 0: not read */
     int64_t ctime;
-    size_t payload; /* offset in .text of the list */
+    uint64_t session; /* 0: it belongs to none, or is not read */
+    size_t payload;   /* offset in .text of the list */
 };
 
 /* The state of one detailed list, freed when the request is answered. */
@@ -133,6 +134,7 @@ static struct hf_ticket ticket_of(const struct detailed_list *list,
         .payload = entry->czxid == 0 ? "" : list->text + entry->payload,
         .dialect = hf_zk_dialect_name(entry->node.dialect),
         .created_utc_ms = entry->ctime > 0 ? (uint64_t)entry->ctime : 0,
+        .session = entry->session,
         .unread = entry->czxid == 0,
     };
 }
@@ -226,6 +228,7 @@ static void take_in(struct detailed_list *list, struct list_entry *entry,
     entry->there = true;
     entry->czxid = stat.czxid;
     entry->ctime = stat.ctime;
+    entry->session = hf_zk_is_session(stat.owner) ? (uint64_t)stat.owner : 0;
     entry->payload = list->used;
     list->used += hf_zk_payload_copy(list->text + list->used, data) + 1;
 }
