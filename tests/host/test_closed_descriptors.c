@@ -293,15 +293,32 @@ static int keep_those_of_libuv(void)
     return next;
 }
 
+/* A client without a thread, which cannot notice before the fork. */
+static struct hf_client *open_idle(const char *url)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+
+    opts.delivery = HF_DELIVER_DISPATCH;
+    if (hf_client_open(url, &opts, &client, &error) != HF_OK)
+        end_with("open an idle client", error.text);
+    if (hf_client_fd(client) < 0)
+        end_with("fd of an idle client", "none");
+    return client;
+}
+
 static void reuse(const char *url, enum hf_delivery delivery)
 {
     int first = keep_those_of_libuv();
+    struct hf_client *idle;
     struct user user;
     struct own own;
 
     hold(&user, url,
          delivery == HF_DELIVER_THREAD ? "closed/reused" : "closed/dispatched",
          delivery);
+    idle = open_idle(url);
     closefrom(first);
     open_all(&own);
     check_fork(&own);
@@ -311,6 +328,8 @@ static void reuse(const char *url, enum hf_delivery delivery)
     check_refused(&user);
     check_own(&own, "after the close");
     check_fork(&own);
+    expect("close of an idle client", hf_client_close(idle), HF_OK);
+    check_own(&own, "after the close of an idle client");
     (void)unlink(own.path);
 }
 
