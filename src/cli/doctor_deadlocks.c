@@ -99,8 +99,10 @@ static void add_unknown(const struct hf_doctor_deadlocks *deadlocks)
     if (survey->cut)
         hf_finding_add(deadlocks->list, &head,
                        "not all that may be in a deadlock could be looked at: "
-                       "that would take more than %d queues or %d tickets",
-                       HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
+                       "that would take more than %d queues, %d tickets, or "
+                       "%d locks of one session",
+                       HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX,
+                       HF_DEADLOCK_SESSION_HOLDS);
     if (survey->silent > 0)
         hf_finding_add(deadlocks->list, &head,
                        "a deadlock through other programs cannot be seen for "

@@ -205,8 +205,11 @@ void hf_explain_unknown(FILE *out, bool cut, uint64_t silent)
 {
     fputs(" could not be known: ", out);
     if (cut)
-        fprintf(out, "that would take more than %d queues or %d tickets",
-                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
+        fprintf(out,
+                "that would take more than %d queues, %d tickets, or %d locks "
+                "of one session",
+                HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX,
+                HF_DEADLOCK_SESSION_HOLDS);
     else if (silent == 1)
         fputs("1 ticket does not say what its owner holds", out);
     else
