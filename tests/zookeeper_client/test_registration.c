@@ -204,11 +204,18 @@ static void null_and_no_bytes_are_two_things(void **state)
     struct hf_zookeeper_registration *r;
     struct hf_zookeeper_result *result;
 
-    for (int is_null = 0; is_null < 2; is_null++) {
+    for (int i = 0; i < 4; i++) {
+        const int is_null = i & 1;
+        const char *data = is_null ? NULL : "";
+        const bool sets = (i & 2) != 0;
+
         assert_int_equal(hf_zookeeper_registration_open(f->zookeeper, "/r",
-                                                        is_null ? NULL : "", 0,
-                                                        NULL, &r),
+                                                        sets ? "x" : data,
+                                                        sets ? 1 : 0, NULL, &r),
                          HF_OK);
+        await_registered(r);
+        if (sets)
+            assert_int_equal(hf_zookeeper_registration_set(r, data, 0), HF_OK);
         await_registered(r);
         assert_int_equal(hf_zookeeper_get(f->zookeeper, "/r", WAIT_MS, &result),
                          HF_OK);
@@ -485,6 +492,51 @@ static void a_node_is_replaced(void **state)
     (void)log_await_line(&f->log, at, "r REGISTERED HF_OK /r");
     close_registration(r);
     close_handle(other);
+}
+
+/* The same reason is reported again. */
+static void it_is_blocked_after_it_was_registered(void **state)
+{
+    static const struct hf_zookeeper_op replace[2] = {
+        {.kind = HF_ZOOKEEPER_DELETE, .path = "/r", .version = -1},
+        {.kind = HF_ZOOKEEPER_CREATE, .path = "/r", .data = "o", .bytes = 1}};
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper *other = open_other(f);
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration *r;
+    size_t at;
+
+    zookeeper_make(other, "/r", "o");
+    r = open_registration(f->zookeeper, "/r", "data", &name);
+    at = log_await_line(&f->log, 0, "r BLOCKED HF_EEXISTS /r");
+    delete_node(other, "/r");
+    at = log_await_line(&f->log, at, "r REGISTERED HF_OK /r");
+    assert_int_equal(hf_zookeeper_multi(other, replace, 2, WAIT_MS, NULL),
+                     HF_OK);
+    (void)log_await_line(&f->log, at, "r BLOCKED HF_EEXISTS /r");
+    close_registration(r);
+    close_handle(other);
+}
+
+/* What blocked it is over before the user is notified. */
+static void it_is_blocked_between_two_dispatches(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration *r;
+
+    opts.delivery = HF_DELIVER_DISPATCH;
+    zookeeper_reopen(f, &opts);
+    zookeeper_make(f->zookeeper, "/r", "o");
+    r = open_registration(f->zookeeper, "/r", "data", &name);
+    assert_int_equal(hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS), HF_OK);
+    delete_node(f->zookeeper, "/r");
+    await_registered(r);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hf_zookeeper_dispatch(f->zookeeper), HF_OK);
+    log_expect(&f->log, 0, (const char *[]){"r REGISTERED HF_OK /r", NULL});
+    close_registration(r);
 }
 
 static void a_node_of_this_session_gets_the_data(void **state)
@@ -1157,6 +1209,8 @@ TEST_FILE(registration)
         TEST(the_node_of_another_session_is_waited_for),
         TEST(a_node_that_is_not_ours_stays),
         TEST(a_node_is_replaced),
+        TEST(it_is_blocked_after_it_was_registered),
+        TEST(it_is_blocked_between_two_dispatches),
         TEST(a_node_of_this_session_gets_the_data),
         TEST(a_node_made_anew_by_this_session_gets_the_data),
         TEST(a_node_of_this_session_is_deleted),

@@ -197,8 +197,43 @@ class LostAnswers(Case):
         self.driver.session(session)  # the create has been started
         self.raw.delete(self.node)
         self.proxy.thaw()
-        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.await_event(registration, "REGISTERED HF_OK")
         self.assertEqual(self.raw.get(self.node)[0], b"data")
+        self.assertEqual(self.events(registration), ["REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_the_session_replaces_the_node_before_the_look(self):
+        """The look behind the set of the data waits for room, and urgent
+        operations go ahead of it."""
+        session = self.opened()
+        registration = self.registered(session)
+        self.proxy.hold(DOWN)
+        self.start_reads(session, IN_FLIGHT - 1)
+        self.driver.reset(registration, "new")
+        self.driver.start(session, "delete", "/r", version=-1,
+                          priority="urgent")
+        self.driver.start(session, "create", "/r", data="own",
+                          mode="ephemeral", priority="urgent")
+        self.driver.session(session)  # they have been started
+        self.proxy.thaw()
+        self.await_event(registration, "REGISTERED HF_OK", after=2)
+        self.assertEqual(self.raw.get(self.node)[0], b"new")
+        self.assertEqual(self.events(registration), [
+            "REGISTERED HF_OK", "UNREGISTERED HF_EGONE", "REGISTERED HF_OK"])
+        self.driver.end()
+
+    def test_another_program_has_set_the_data(self):
+        """The version is another one, of which the event is on its way."""
+        session = self.opened()
+        registration = self.registered(session)
+        self.proxy.hold(DOWN)
+        self.raw.set(self.node, b"other")
+        self.driver.reset(registration, "new")
+        self.driver.session(session)  # the set has been sent
+        self.proxy.thaw()
+        self.assertEqual(self.driver.wait_registered(registration), "HF_OK")
+        self.assertEqual(self.raw.get(self.node)[0], b"new")
+        self.assertEqual(self.events(registration), ["REGISTERED HF_OK"])
         self.driver.end()
 
     def test_the_answer_to_the_delete_is_lost(self):
