@@ -52,28 +52,25 @@ static hf_status no_memory(struct hf_error *error)
  */
 
 /* Read all of ${file} into ${history}->text. */
-static hf_status read_text(FILE *file, struct hf_history *history,
-                           struct hf_error *error)
+static hf_status read_text(FILE *file, size_t most_bytes,
+                           struct hf_history *history, struct hf_error *error)
 {
     size_t room = FIRST_TEXT_BYTES, bytes = 0;
     char *text = hf_alloc(room);
 
     while (text != NULL) {
-        char *more;
-
         history->text = text;
         bytes += fread(text + bytes, 1, room - 1 - bytes, file);
         text[bytes] = '\0';
+        if (bytes > most_bytes)
+            return hf_error_set(error, HF_ELIMIT,
+                                "the history is too long; expected at most "
+                                "%zu bytes",
+                                most_bytes);
         if (bytes < room - 1)
             break;
-        if (room >= HF_HISTORY_BYTES)
-            return hf_error_set(error, HF_ELIMIT,
-                                "the history is too long; expected less than "
-                                "%zu bytes",
-                                HF_HISTORY_BYTES);
         room *= 2;
-        more = hf_realloc(text, room);
-        text = more;
+        text = hf_realloc(text, room);
     }
     if (text == NULL)
         return no_memory(error);
@@ -468,14 +465,14 @@ static hf_status apply_event(struct history_reader *reader,
     return HF_OK;
 }
 
-hf_status hf_history_read(FILE *file, struct hf_history *history,
-                          struct hf_error *error)
+hf_status hf_history_read(FILE *file, size_t most_bytes,
+                          struct hf_history *history, struct hf_error *error)
 {
     struct history_reader reader = {.history = history, .error = error};
     hf_status status;
 
     *history = (struct hf_history){0};
-    status = read_text(file, history, error);
+    status = read_text(file, most_bytes, history, error);
     if (status == HF_OK)
         status = parse_lines(&reader, history->text);
     if (status == HF_OK)

@@ -17,7 +17,7 @@
 
 #define HF_HISTORY_FIRST_LINE "holdfast-history 1"
 
-/* The longest file that is read. */
+/* The longest file that commands read. */
 #define HF_HISTORY_BYTES ((size_t)1 << 30)
 
 /* How an attempt ended. */
@@ -80,13 +80,14 @@ struct hf_history {
     char *text;                  /* the file; names point into it */
 };
 
-/* Read ${history} from ${file}.  hf_history_free() must be called whatever the
+/* Read ${history} from ${file}, which has at most ${most_bytes}.
+ * hf_history_free() must be called whatever the
  * status.
  *   Fails  HF_EINVAL if it is not a history, with the line in ${error};
  *          HF_ENOMEM; HF_EDIR if ${file} cannot be read; HF_ELIMIT if it is
  *          too long. */
-hf_status hf_history_read(FILE *file, struct hf_history *history,
-                          struct hf_error *error);
+hf_status hf_history_read(FILE *file, size_t most_bytes,
+                          struct hf_history *history, struct hf_error *error);
 /* Free ${history}; it is empty afterwards. */
 void hf_history_free(struct hf_history *history);
 

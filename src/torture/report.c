@@ -400,7 +400,7 @@ int hf_report(const struct hf_report_opts *opts)
                     strerror(errno));
         return HF_EXIT_NO_INPUT;
     }
-    if (hf_history_read(file, &history, &error) == HF_OK) {
+    if (hf_history_read(file, HF_HISTORY_BYTES, &history, &error) == HF_OK) {
         exit_code = check(opts, &history);
     } else {
         hf_ui_print("%s: %s", opts->name, error.text);

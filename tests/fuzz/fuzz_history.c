@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         memcpy(text + sizeof first - 1, data, bytes);
     file = fmemopen(text, sizeof first - 1 + bytes, "r");
     MUST(file != NULL);
-    if (hf_history_read(file, &history, &error) == HF_OK)
+    if (hf_history_read(file, HF_HISTORY_BYTES, &history, &error) == HF_OK)
         check_history(&history);
     else
         MUST(error.status == HF_EINVAL &&

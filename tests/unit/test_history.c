@@ -16,14 +16,14 @@ struct checked_history {
     struct hf_check_result result;
 };
 
-static hf_status read_text(const char *text, struct hf_history *history,
-                           struct hf_error *error)
+static hf_status read_text(const char *text, size_t most_bytes,
+                           struct hf_history *history, struct hf_error *error)
 {
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     hf_status status;
 
     assert_non_null(file);
-    status = hf_history_read(file, history, error);
+    status = hf_history_read(file, most_bytes, history, error);
     fclose(file);
     return status;
 }
@@ -34,7 +34,7 @@ static void check_history(const char *notes, struct checked_history *checked)
     struct hf_error error = {HF_OK, ""};
 
     (void)snprintf(text, sizeof text, "%s\n%s", HF_HISTORY_FIRST_LINE, notes);
-    if (read_text(text, &checked->history, &error) != HF_OK)
+    if (read_text(text, sizeof text, &checked->history, &error) != HF_OK)
         fail_msg("%s", error.text);
     assert_true(hf_check_history(&checked->history, LATE_US, &checked->result));
 }
@@ -847,11 +847,37 @@ static void what_makes_no_sense_is_refused(void **state)
         assert_non_null(file);
         if (*text == '\0')
             fgetc(file);
-        assert_int_equal(hf_history_read(file, &history, &error), HF_EINVAL);
+        assert_int_equal(
+            hf_history_read(file, HF_HISTORY_BYTES, &history, &error),
+            HF_EINVAL);
         if (strstr(error.text, rows[i].part) == NULL)
             fail_msg("row %zu: %s", i, error.text);
         hf_history_free(&history);
         fclose(file);
+    }
+}
+
+/* Also around the room that it is read into, which grows. */
+static void what_is_too_long_is_refused(void **state)
+{
+    static const size_t lengths[] = {100, 65534, 65535, 65536, 131071, 200000};
+    static char text[200001];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t first = strlen(HF_HISTORY_FIRST_LINE);
+        struct hf_error error = {HF_OK, ""};
+        struct hf_history history;
+
+        memset(text, '\n', lengths[i]);
+        memcpy(text, HF_HISTORY_FIRST_LINE, first);
+        text[lengths[i]] = '\0';
+        assert_int_equal(read_text(text, lengths[i], &history, &error), HF_OK);
+        hf_history_free(&history);
+        assert_int_equal(read_text(text, lengths[i] - 1, &history, &error),
+                         HF_ELIMIT);
+        assert_non_null(strstr(error.text, "too long"));
+        hf_history_free(&history);
     }
 }
 
@@ -922,6 +948,7 @@ TEST_FILE(history)
         cmocka_unit_test(handoffs_are_measured),
         cmocka_unit_test(a_picture_has_what_is_wrong),
         cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(what_is_written_is_read),
     };
 
