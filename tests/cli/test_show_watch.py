@@ -138,6 +138,21 @@ class EachEngine(Watching):
         finally:
             terminal.close()
 
+    def test_a_terminal_and_a_semaphore(self):
+        """Its holders and its waiters are in queues of their own."""
+        holder = self.holder("--permits", "1/1", name=self.name)
+        waiter = self.start("--permits", "1/1", self.name, "--", "true")
+        terminal = harness.Terminal(
+            [harness.TOOL, "show", "-w", self.name], self.environment)
+        try:
+            terminal.expect(r"\r\n1 holds .*\r\n2 waits .*\r\n")
+            self.finish(holder)
+            self.finish(waiter)
+            terminal.write("\x03")
+            terminal.drain()
+        finally:
+            terminal.close()
+
 
 class Served(EachEngine):
     """With a server behind a proxy.  .fill(count) puts waiters into the queue,

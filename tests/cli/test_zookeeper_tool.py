@@ -784,9 +784,13 @@ class Commands(Served):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             for port in (1, silent.getsockname()[1]):
                 for arguments in (["ls", "/"], ["tree", "/"], ["watch", "/a"],
-                                  ["set", "/a", "x"]):
+                                  ["set", "/a", "x"], ["get", "/a"],
+                                  ["create", "/a"], ["rm", "/a"],
+                                  ["stat", "/a"], ["acl", "get", "/a"],
+                                  ["export", "/"], ["txn"]):
                     self.fails(69, "no server was reached in time", *arguments,
-                               "-c", "zk://127.0.0.1:%d" % port, "-t", "300ms")
+                               "-c", "zk://127.0.0.1:%d" % port, "-t", "300ms",
+                               text="create /a x\n")
 
     def test_a_password_in_the_command_line(self):
         url = self.url.replace("zk://", "zk://user:geheim@")
