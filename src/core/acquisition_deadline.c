@@ -68,9 +68,10 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
     const struct hf_own_ticket *ticket = hf_acquisition_ticket(waits_by);
     const char *connection_error = connection_error_of(core, waits_by);
     const char *colon = connection_error[0] != '\0' ? ": " : "";
-    char waited[HF_DURATION_BYTES];
+    char waited[HF_DURATION_BYTES], outage[HF_SESSION_OUTAGE_BYTES];
 
     hf_duration_format_short(waited_ms, waited);
+    hf_session_format_outage(&core->session, outage);
     if (!core->session.ever_connected)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, why);
@@ -83,9 +84,9 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
              ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %s; first in line, but of %" PRIu32
-                     " permits %" PRIu32 " are not free; held by \"%s\"",
-                     waited, a->limit, a->weight,
-                     hf_shared_text_get(a->holder));
+                     " permits %" PRIu32 " are not free; held by \"%s\"%s",
+                     waited, a->limit, a->weight, hf_shared_text_get(a->holder),
+                     outage);
     else if (ticket != NULL && ticket->state == HF_OWN_TICKET_HELD &&
              !has_position)
         hf_error_set(why, HF_ETIMEDOUT,
@@ -99,17 +100,18 @@ void hf_acquisition_explain_timeout(struct hf_core *core,
                      waited, state, colon, connection_error);
     else if (a->kind == HF_TICKET_PARTICIPANT && ticket->in.queued.blocking > 0)
         hf_error_set(why, HF_ETIMEDOUT,
-                     "waited %s; %" PRIu32 " of %" PRIu32 " parties are there",
-                     waited, a->ahead, a->limit);
+                     "waited %s; %" PRIu32 " of %" PRIu32
+                     " parties are there%s",
+                     waited, a->ahead, a->limit, outage);
     else if (!has_position && ticket->in.queued.blocking == 0)
         hf_error_set(why, HF_ETIMEDOUT,
                      "first in the queue, but after %s the engine has not "
-                     "confirmed the session",
-                     waited);
+                     "confirmed the session%s",
+                     waited, outage);
     else
         hf_error_set(why, HF_ETIMEDOUT,
-                     "waited %s; ahead: %" PRIu32 ", held by \"%s\"", waited,
-                     a->ahead, hf_shared_text_get(a->holder));
+                     "waited %s; ahead: %" PRIu32 ", held by \"%s\"%s", waited,
+                     a->ahead, hf_shared_text_get(a->holder), outage);
 }
 
 /* End a wait whose time is over. */

@@ -54,26 +54,23 @@ static uint64_t ends_at_ms(const struct hf_core *core,
 static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
 {
     uint64_t waited_ms = core->now_ms - operation->started_at_ms;
-    const char *connection_error = core->session.connection_error;
-    const char *colon = connection_error[0] != '\0' ? ": " : "";
-    char waited[HF_DURATION_BYTES];
+    char waited[HF_DURATION_BYTES], outage[HF_SESSION_OUTAGE_BYTES];
     struct hf_error why;
 
     hf_duration_format_short(waited_ms, waited);
+    hf_session_format_outage(&core->session, outage);
     if (!core->session.ever_connected)
         hf_session_explain_never_connected(
             &core->session, core->config.engine_name, waited_ms, &why);
     else if (operation->state == STATE(WATCHING))
-        hf_error_set(&why, HF_ETIMEDOUT, "%s after %s",
+        hf_error_set(&why, HF_ETIMEDOUT, "%s after %s%s",
                      operation->generation != 0
                          ? "others of the round were still there"
                          : "the barrier was still up",
-                     waited);
+                     waited, outage);
     else
-        hf_error_set(&why, HF_ETIMEDOUT,
-                     "no answer after %s; the session is %s%s%s", waited,
-                     hf_state_name(core->session.state), colon,
-                     connection_error);
+        hf_error_set(&why, HF_ETIMEDOUT, "no answer after %s%s", waited,
+                     outage);
     hf_operation_give_up(core, operation, &why);
 }
 

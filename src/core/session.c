@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/time_math.h"
@@ -187,6 +188,18 @@ void hf_session_explain_never_connected(const struct hf_session *session,
                      engine_name_text(engine_name), waited,
                      session->connection_error[0] != '\0' ? ": " : "",
                      session->connection_error);
+}
+
+void hf_session_format_outage(const struct hf_session *session,
+                              char text[HF_SESSION_OUTAGE_BYTES])
+{
+    const char *error = session->connection_error;
+
+    text[0] = '\0';
+    if (session->state != HF_STATE_CONNECTED)
+        (void)snprintf(
+            text, HF_SESSION_OUTAGE_BYTES, "; the session is %s%s%.200s",
+            hf_state_name(session->state), error[0] != '\0' ? ": " : "", error);
 }
 
 void hf_session_gave_up(struct hf_session *session, const char *engine_name,

@@ -143,6 +143,13 @@ void hf_session_explain_never_connected(const struct hf_session *session,
                                         uint64_t waited_ms,
                                         struct hf_error *why);
 
+/* Write to ${text} that a wait could learn nothing new, and why, as
+ * "; the session is SUSPENDED: zk1:2181: connection refused"; "" while the
+ * session is connected. */
+#define HF_SESSION_OUTAGE_BYTES 256
+void hf_session_format_outage(const struct hf_session *session,
+                              char text[HF_SESSION_OUTAGE_BYTES]);
+
 /* Set ${why} to the error of grants that end because safe-until has passed. */
 void hf_session_explain_not_renewed(const struct hf_session *session,
                                     struct hf_error *why);

@@ -3,12 +3,14 @@
  * Waiting until a cache has read everything that has changed.
  */
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
 #include "host/done.h"
 #include "zookeeper_cache/cache.h"
+#include "zookeeper_client/zookeeper_session.h"
 
 /* A call that waits, on the stack of its caller, or a started one.  All fields
  * under the monitor's lock. */
@@ -17,8 +19,7 @@ struct hf_cache_wait {
     struct hf_cache_wait *next;
     struct hf_cache_wait **link;
     struct hf_zookeeper_timer timer;
-    hf_status status; /* once it has ended */
-    const char *text;
+    struct hf_error outcome;  /* once it has ended */
     struct hf_waiter *waiter; /* the call that waits, or NULL: */
     struct hf_done done;
     struct hf_callback callback; /* of .done */
@@ -41,8 +42,8 @@ static void run_done(void *arg)
     struct hf_cache_wait *wait = arg;
     struct hf_zookeeper *zookeeper = wait->zookeeper;
     struct hf_monitor *monitor = zookeeper->monitor;
-    const struct hf_result result = {.status = wait->status,
-                                     .text = wait->text};
+    const struct hf_result result = {.status = wait->outcome.status,
+                                     .text = wait->outcome.text};
 
     hf_done_call(monitor, &wait->done, &result);
     if (hf_fork_is_child(&monitor->fork))
@@ -64,22 +65,27 @@ static void unlink_wait(struct hf_cache_wait *wait)
 static void end(struct hf_cache_wait *wait, hf_status status, const char *text)
 {
     unlink_wait(wait);
-    wait->status = status;
-    wait->text = text;
+    wait->outcome.status = status;
+    (void)snprintf(wait->outcome.text, sizeof wait->outcome.text, "%s", text);
     if (wait->waiter != NULL)
         hf_waiter_answer(wait->zookeeper->monitor, wait->waiter, status);
     else
         hf_monitor_queue(wait->zookeeper->monitor, &wait->callback);
 }
 
-#define LATE                                                                   \
-    "the time was over before everything that has changed was read; wait "     \
-    "longer, or look at the state of the handle"
-
 /* The .fn of the timer. */
 static void time_is_over(void *arg)
 {
-    end(arg, HF_ETIMEDOUT, LATE);
+    struct hf_cache_wait *wait = arg;
+    const char *outage = hf_zookeeper_connection_error(wait->zookeeper);
+    char text[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text,
+                   "the time was over before everything that has changed was "
+                   "read; wait longer%s%.300s",
+                   outage[0] != '\0' ? "; there is no connection: " : "",
+                   outage);
+    end(wait, HF_ETIMEDOUT, text);
 }
 
 void hf_cache_waits_end(struct hf_zookeeper_cache *cache, hf_status status,
@@ -107,7 +113,7 @@ static void add(struct hf_zookeeper_cache *cache, struct hf_cache_wait *wait,
     else if (hf_cache_is_current(cache))
         end(wait, HF_OK, "");
     else if (wait_ms == 0)
-        end(wait, HF_ETIMEDOUT, LATE);
+        time_is_over(wait);
     else
         hf_zookeeper_timer_set(cache->zookeeper, &wait->timer,
                                hf_deadline_ms(hf_now_ms(), wait_ms));
@@ -122,7 +128,7 @@ static hf_status await(struct hf_cache_wait *wait, struct hf_waiter *waiter,
     if (!waiter->done)
         unlink_wait(wait);
     else if (status != HF_OK)
-        (void)hf_error_set(error, status, "%s", wait->text);
+        *error = wait->outcome;
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "host/opts_compat.h"
 #include "zookeeper_client/zookeeper_registration.h"
+#include "zookeeper_client/zookeeper_session.h"
 
 /* --------------------------------------------------------------- copies -- */
 
@@ -400,6 +401,7 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
                                 uint64_t wait_ms, struct hf_error *error)
 {
     struct hf_registration_wait wait = {.started = false};
+    const char *outage;
     hf_status status;
 
     hf_registration_wait_begin(r, &wait, wait_ms);
@@ -411,13 +413,16 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
     r->removal_wait = NULL;
     if (wait.ended)
         *error = wait.outcome;
-    if (status == HF_ETIMEDOUT)
-        return hf_error_set(error, status,
-                            "the node of %.200s is not known to be gone within "
-                            "%llu ms; its deletion goes on until the session "
-                            "ends",
-                            r->path, (unsigned long long)wait_ms);
-    return status;
+    if (status != HF_ETIMEDOUT)
+        return status;
+    outage = hf_zookeeper_connection_error(r->zookeeper);
+    return hf_error_set(error, status,
+                        "the node of %.200s is not known to be gone within "
+                        "%llu ms; its deletion goes on until the session "
+                        "ends%s%.150s",
+                        r->path, (unsigned long long)wait_ms,
+                        outage[0] != '\0' ? "; there is no connection: " : "",
+                        outage);
 }
 
 hf_status

@@ -13,6 +13,7 @@
 #include "core/time_math.h"
 #include "host/done.h"
 #include "zookeeper_client/zookeeper_registration.h"
+#include "zookeeper_client/zookeeper_session.h"
 
 /* -------------------------------------------------------------- lifetime -- */
 
@@ -158,12 +159,14 @@ static void expire(void *arg)
 {
     struct hf_registration_wait *wait = arg;
     const struct hf_zookeeper_registration *r = wait->registration;
+    const char *outage = hf_zookeeper_connection_error(r->zookeeper);
+    const char *error = r->why.text[0] != '\0' ? r->why.text : outage;
     struct hf_error why;
 
     (void)hf_error_set(&why, HF_ETIMEDOUT,
                        "%.200s was not registered within %llu ms%s%s", r->path,
                        (unsigned long long)wait->wait_ms,
-                       r->why.text[0] != '\0' ? ": " : "", r->why.text);
+                       error[0] != '\0' ? ": " : "", error);
     hf_registration_wait_end(wait, &why);
 }
 

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
+#include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_retry/retry_removal.h"
 
 /* Where memory for an operation was missing. */
@@ -428,9 +429,7 @@ static hf_status prepare(struct hf_zookeeper_retry *retry,
 /* The user's time is over: set the text of .timed_out. */
 static void say_why(struct hf_zookeeper_retry *retry)
 {
-    const struct hf_zookeeper *zookeeper = retry->call.zookeeper;
-    const char *error =
-        zookeeper->begun ? zookeeper->session->connectivity.error : "";
+    const char *error = hf_zookeeper_connection_error(retry->call.zookeeper);
 
     hf_zk_op_end(
         retry->timed_out, HF_ETIMEDOUT,

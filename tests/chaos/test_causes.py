@@ -132,6 +132,15 @@ class Redis(Case):
         server = self.server("appendonly yes")
         self.assert_waits(server.url(), "connection refused", server.start)
 
+    def test_a_name_that_nobody_knows_is_waited_for(self):
+        """RFC 2606: nobody ever will.  The text has what was wrong, and what to
+        look at."""
+        process = self.tool("redis://nobody.invalid:6379")
+        said, errors = process.communicate(timeout=waiting.LIMIT_S)
+        self.assertEqual((process.returncode, said), (UNAVAILABLE, ""), errors)
+        self.assertRegex(errors, "%s: nobody.invalid:6379: no address: ." %
+                         WAITED)
+
     def test_a_server_without_room_for_clients_is_waited_for(self):
         server = self.started("maxclients 1")
         client = server.client()

@@ -309,6 +309,43 @@ static void a_name_that_does_not_resolve_says_why(void **state)
     link_fixture_stop(&fixture);
 }
 
+/* Every failure of a lookup is one that passes, because a name server, a record
+ * and a descriptor may come; the texts are those of getaddrinfo(3), and of
+ * errno where it says EAI_SYSTEM.  docs/engines.md has the rows. */
+static void each_failure_of_a_lookup_passes_and_says_what_it_is(void **state)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } failures[] = {
+        {EAI_NONAME, "no address: Name or service not known"},
+        {EAI_NODATA, "no address: No address associated with hostname"},
+        {EAI_AGAIN, "no address: Temporary failure in name resolution"},
+        {EAI_FAIL, "no address: Non-recoverable failure in name resolution"},
+        {EAI_FAMILY, "no address: ai_family not supported"},
+        {EAI_ADDRFAMILY, "no address: Address family for hostname not "
+                         "supported"},
+        {EAI_MEMORY, "no address: Memory allocation failure"},
+        {EAI_SYSTEM, "no address: Too many open files"},
+    };
+    int threads = count_threads();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
+        struct link_fixture fixture;
+
+        set_service(false, failures[i].code);
+        link_fixture_start(&fixture);
+        fixture.close_when_down = true;
+        assert_true(link_fixture_open(&fixture, "one.test", 1));
+        link_fixture_await_down(&fixture);
+        assert_string_equal(fixture.why, failures[i].text);
+        assert_int_equal(fixture.status, HF_EUNREACHABLE);
+        link_fixture_stop(&fixture);
+        await_threads(threads);
+    }
+}
+
 static void addresses_take_turns_when_they_fail(void **state)
 {
     struct asker asker = {.answered = false};
@@ -575,6 +612,7 @@ TEST_FILE(resolver)
         cmocka_unit_test(a_name_is_looked_up_at_most_once_a_second),
         cmocka_unit_test(a_lookup_that_failed_is_repeated_after_a_second),
         cmocka_unit_test(a_name_that_does_not_resolve_says_why),
+        cmocka_unit_test(each_failure_of_a_lookup_passes_and_says_what_it_is),
         cmocka_unit_test(addresses_take_turns_when_they_fail),
         cmocka_unit_test(what_was_known_is_used_when_a_name_stops_resolving),
         cmocka_unit_test(what_was_known_is_used_when_lookups_hang),

@@ -128,6 +128,26 @@ static void a_try_does_not_wait(void **state)
     operation_fixture_expect_end(&s, HF_ETIMEDOUT);
 }
 
+static void a_wait_that_ends_in_an_outage_says_so(void **state)
+{
+    struct operation_fixture s;
+
+    (void)state;
+    begin(&s, 500);
+    seen(&s, 7);
+    operation_fixture_step(
+        &s, (struct hf_event){
+                .kind = HF_EVENT_CONNECTION_ERROR,
+                .as.connection_error = {.text = "zk1: connection refused",
+                                        .status = HF_EUNREACHABLE}});
+    operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    operation_fixture_tick(&s, OPERATION_START_MS + 500);
+    operation_fixture_expect_end(&s, HF_ETIMEDOUT);
+    assert_non_null(strstr(s.operation.text,
+                           "; the session is SUSPENDED: zk1: connection "
+                           "refused"));
+}
+
 static void a_wait_ends_in_time(void **state)
 {
     struct operation_fixture s;
@@ -292,6 +312,7 @@ TEST_FILE(barrier)
         cmocka_unit_test(an_event_may_overtake_the_list),
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_wait_ends_in_time),
+        cmocka_unit_test(a_wait_that_ends_in_an_outage_says_so),
         cmocka_unit_test(a_wait_can_be_cancelled_at_any_time),
         cmocka_unit_test(the_engine_does_not_learn_of_what_was_over_before),
         cmocka_unit_test(answers_cross_the_end),

@@ -46,6 +46,24 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
 
 /* ---------------------------------------------------------------- limits -- */
 
+/* What is known of the queue is old then. */
+static void a_deadline_in_an_outage_says_so(void **state)
+{
+    CORE_FIXTURE(f, 0);
+    f->a.deadline_at_ms = 5000;
+    enqueue_a_in(f, "x y a1");
+    expect(f, "a WAITING 2; a WATCH y; a WATCH a1");
+    report_connection_error(f, HF_EUNREACHABLE, "zk1: connection refused");
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    advance_to(f, 4999);
+    expect(f, "");
+    wake(f);
+    assert_string_equal(hf_acquisition_text(&f->a),
+                        "waited 4s; ahead: 2, held by \"another client\"; the "
+                        "session is SUSPENDED: zk1: connection refused");
+}
+
 static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
 {
     CORE_FIXTURE(f, 0);
@@ -232,6 +250,7 @@ TEST_FILE(limits)
         cmocka_unit_test(a_try_enters_an_empty_queue),
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
+        cmocka_unit_test(a_deadline_in_an_outage_says_so),
         cmocka_unit_test(
             fn31_fn69_a_deadline_in_the_queue_removes_then_reports),
         cmocka_unit_test(fn64_those_who_leave_in_front_put_no_deadline_off),

@@ -746,6 +746,23 @@ static void on_waited(void *arg, const struct hf_result *result)
     log_add(arg, "waited %s", hf_status_name(result->status));
 }
 
+/* A wait for ${cache} says why there is no connection, once one attempt to
+ * connect has failed. */
+static void expect_reason(const struct hf_zookeeper *zookeeper,
+                          struct hf_zookeeper_cache *cache)
+{
+    struct hf_error error = {.text = ""};
+
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(hf_zookeeper_cache_wait(cache, 30), HF_ETIMEDOUT);
+        hf_zookeeper_error(zookeeper, &error);
+        if (strstr(error.text, "there is no connection: 127.0.0.1:1: "
+                               "connection refused") != NULL)
+            return;
+    }
+    fail_msg("\"%s\" has no reason", error.text);
+}
+
 static void waits_end(struct zookeeper_fixture *f)
 {
     const struct hf_done done = {on_waited, &f->log, on_drop};
@@ -772,6 +789,7 @@ static void waits_end(struct zookeeper_fixture *f)
     assert_int_equal(hf_zookeeper_cache_wait(cache, 0), HF_ETIMEDOUT);
     assert_int_equal(hf_zookeeper_cache_wait(cache, 30), HF_ETIMEDOUT);
     zookeeper_expect_error(unreachable, "hf_zookeeper_cache_wait: the time");
+    expect_reason(unreachable, cache);
     assert_int_equal(hf_zookeeper_cache_wait_start(cache, 30, done), HF_OK);
     (void)log_await_line(&f->log, 0, "waited HF_ETIMEDOUT");
     assert_int_equal(hf_zookeeper_cache_wait_start(cache, HF_FOREVER, done),

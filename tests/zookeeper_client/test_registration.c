@@ -470,6 +470,31 @@ static void a_node_that_is_not_ours_stays(void **state)
     assert_int_equal(stat_of(f->zookeeper, "/r").mzxid, mzxid);
 }
 
+/* A wait says why there is no connection, once one attempt to connect has
+ * failed. */
+static void a_wait_without_a_connection_says_why(void **state)
+{
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration *r;
+    struct hf_zookeeper *unreachable;
+    struct hf_error error = {.text = ""};
+
+    assert_int_equal(
+        hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable, NULL), HF_OK);
+    r = open_registration(unreachable, "/r", "data", &name);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(hf_zookeeper_registration_wait(r, 30), HF_ETIMEDOUT);
+        hf_zookeeper_error(unreachable, &error);
+        if (strstr(error.text, "within 30 ms: 127.0.0.1:1: connection "
+                               "refused") != NULL)
+            break;
+    }
+    zookeeper_expect_error(unreachable, "127.0.0.1:1: connection refused");
+    assert_int_equal(hf_zookeeper_close(unreachable), HF_OK);
+    hf_zookeeper_registration_free(r);
+}
+
 /* Somebody deletes ours and makes another in one transaction. */
 static void a_node_is_replaced(void **state)
 {
@@ -1208,6 +1233,7 @@ TEST_FILE(registration)
         TEST(the_last_data_are_those_of_the_next_session),
         TEST(the_node_of_another_session_is_waited_for),
         TEST(a_node_that_is_not_ours_stays),
+        TEST(a_wait_without_a_connection_says_why),
         TEST(a_node_is_replaced),
         TEST(it_is_blocked_after_it_was_registered),
         TEST(it_is_blocked_between_two_dispatches),
