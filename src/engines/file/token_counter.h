@@ -67,8 +67,9 @@ struct hf_token_counter {
  * never given another mode, and in a shared root only a counter is written to:
  * others may have put any file of ours there.  .fd, .threads, .descriptors,
  * .policy, .state and .state_required are set before.
- *   Time      three calls, and those that look at the floor; the first open
- *             after a boot syncs a file.
+ *   Time      four calls, four more for the lock of one that is not mapped,
+ *             and those that look at the floor; the first open after a boot
+ *             syncs a file.
  *   Thread    any that may wait.
  *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; it is
  *             closed then. */
