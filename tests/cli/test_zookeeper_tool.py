@@ -513,10 +513,12 @@ class Commands(Served):
         self.assertEqual(err.splitlines()[1:], [
             "holdfast: 0 nodes were created and 0 replaced before that",
             "holdfast: the nodes from line 2 on were not imported"])
+        self.do("acl", "set", "/a/b", "world:anyone:drwa")
         self.assertEqual(self.json("import", "-nOj", "/a", file), {
             "created": 1, "replaced": 2, "ephemeral_skipped": 0,
             "transactions": 1, "dry_run": True})
         self.assertEqual(self.do("get", "/a/b"), "old")
+        self.assertEqual(self.do("acl", "get", "/a/b"), "world:anyone:drwa\n")
         self.do("import", "-O", "/a", file)
         self.assertEqual(self.do("get", "/a/b"), "x")
 
@@ -741,6 +743,9 @@ class Commands(Served):
             with self.subTest(arguments=arguments):
                 self.fails(64, part, *arguments)
         self.assertEqual(self.zk()[0], 64)
+        for arguments in (["export", "/a"], ["txn"]):
+            self.fails(64, 'the scheme of the URL is "file"', *arguments, "-c",
+                       "file:/tmp", text="create /a x\n")
         del self.environment["HOLDFAST_URL"]
         self.fails(64, "no servers are named; expected -c zk://HOST:PORT or "
                    "HOLDFAST_URL in the environment", "ls", "/")
