@@ -235,6 +235,17 @@ class Case(unittest.TestCase):
     def run_tool(self, *arguments, **options):
         return self.finish(self.start(*arguments, **options))
 
+    def run_measured(self, *arguments, output="/dev/null"):
+        """The exit status, the standard error, and the memory in KiB."""
+        with open(output, "w") as out:
+            ran = subprocess.run(
+                ["/usr/bin/python3", "-S", "-c", MEASURE, TOOL,
+                 *arguments], env=self.environment, text=True,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+                timeout=10 * waiting.LIMIT_S, check=False)
+        *said, memory = ran.stderr.rstrip("\n").split("\n")
+        return ran.returncode, "\n".join(said), int(memory)
+
     def holder(self, *options, name="lock"):
         """Start a tool that holds the lock until its standard input ends; the
         process, once the command runs."""

@@ -71,17 +71,6 @@ class Lying(harness.Case):
         elif request.op == "getACL":
             request.reply(payload=jute.Writer().acls(EVERYBODY).bytes + stat)
 
-    def run_measured(self, *arguments, output="/dev/null"):
-        """The exit status, the standard error, and the memory in KiB."""
-        with open(output, "w") as out:
-            ran = subprocess.run(
-                ["/usr/bin/python3", "-S", "-c", harness.MEASURE, harness.TOOL,
-                 *arguments], env=self.environment, text=True,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
-                timeout=10 * waiting.LIMIT_S, check=False)
-        *said, memory = ran.stderr.rstrip("\n").split("\n")
-        return ran.returncode, "\n".join(said), int(memory)
-
     def ends(self, status, said, *arguments):
         ended, err, memory = self.run_measured(*arguments)
         print("%s: %d MiB" % (" ".join(arguments), memory >> 10),
