@@ -180,7 +180,7 @@ class Scripted:
         self.assertEqual(seen[("holdfast_queue_holders", ("name", "exact"))], 1)
         self.assertEqual(seen[("holdfast_queue_waiters", ("name", "exact"))], 2)
         self.assertEqual(seen[("holdfast_queue_waiters", ("name", "free"))], 0)
-        self.assertGreaterEqual(
+        self.assertGreater(
             seen[("holdfast_queue_oldest_hold_seconds", ("name", "exact"))],
             seen[("holdfast_queue_oldest_wait_seconds", ("name", "exact"))])
         self.assertEqual({name.split("_")[1] for name in seen.types}, {"queue"})
