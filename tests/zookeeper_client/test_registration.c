@@ -477,11 +477,14 @@ static void a_wait_without_a_connection_says_why(void **state)
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
     struct hf_zookeeper_registration *r;
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper *unreachable;
     struct hf_error error = {.text = ""};
 
+    opts.connect_ms = HF_FOREVER; /* the registration itself goes on trying */
     assert_int_equal(
-        hf_zookeeper_open("zk://127.0.0.1:1", NULL, &unreachable, NULL), HF_OK);
+        hf_zookeeper_open("zk://127.0.0.1:1", &opts, &unreachable, NULL),
+        HF_OK);
     r = open_registration(unreachable, "/r", "data", &name);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(hf_zookeeper_registration_wait(r, 30), HF_ETIMEDOUT);
