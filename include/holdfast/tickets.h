@@ -152,21 +152,32 @@ HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
                                        uint64_t wait_ms, struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
 
+/* The longest text of an eviction. */
+#define HF_EVICTED_BY_BYTES 256
+
 /**
- * hf_lock_evict(lock, id, wait_ms):
+ * hf_lock_evict(lock, id, evicted_by, wait_ms):
  * Remove the ticket called ${id} from the queue of ${lock} by force, also if it
  * is another client's.  An owner that uses this library is notified: a holder
  * that its grant is lost, a waiter that it is displaced (struct hf_wait),
  * because it goes to the tail of the queue.  The next one may enter before the
  * evicted holder is notified, or while that goes on because it cannot be
  * reached: only its token distinguishes the two.
+ *   ${evicted_by} says to the owner who evicts it, and why, in at most
+ * HF_EVICTED_BY_BYTES of UTF-8 without control characters: "alice@db1: stuck
+ * since noon".  NULL or "": nothing is said.  It becomes part of the error text
+ * of the lost grant (hf_grant_error()); in ZooKeeper, of a warning in the
+ * owner's log after the loss.  It may get lost: the holder then learns only
+ * that somebody has removed its ticket.
  *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED the ticket
  *             may have been removed, or may yet be.
- *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as
- *             hf_lock_tickets().
+ *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id or
+ *             ${evicted_by} is too long, no UTF-8 or has control characters;
+ *             and as hf_lock_tickets().
  */
 HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
-                               uint64_t wait_ms) HF_NONNULL(1, 2) HF_MUST_CHECK;
+                               const char *evicted_by, uint64_t wait_ms)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
 
 /**
  * hf_lock_revoke(lock, id, wait_ms):
@@ -182,15 +193,16 @@ HF_API hf_status hf_lock_revoke(struct hf_lock *lock, const char *id,
                                 uint64_t wait_ms) HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
- * hf_lock_evict_start(lock, id, wait_ms, done),
+ * hf_lock_evict_start(lock, id, evicted_by, wait_ms, done),
  * hf_lock_revoke_start(lock, id, wait_ms, done):
  * Begin hf_lock_evict() and hf_lock_revoke().
- *   Ownership ${id} is copied.
+ *   Ownership ${id} and ${evicted_by} are copied.
  *   Callback  ${done} once.
  *   Fails     HF_EINVAL HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
-                                     uint64_t wait_ms, struct hf_done done)
+                                     const char *evicted_by, uint64_t wait_ms,
+                                     struct hf_done done)
     HF_NONNULL(1, 2) HF_MUST_CHECK;
 HF_API hf_status hf_lock_revoke_start(struct hf_lock *lock, const char *id,
                                       uint64_t wait_ms, struct hf_done done)

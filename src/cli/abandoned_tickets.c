@@ -29,7 +29,7 @@ static hf_status remove_ticket(struct hf_client *client,
     if (status != HF_OK)
         return status;
     hf_ticket_id_format(&run->page->tickets[i], id);
-    status = hf_lock_evict(lock, id, until_ms - now_ms);
+    status = hf_lock_evict(lock, id, NULL, until_ms - now_ms);
     hf_lock_free(lock);
     return status == HF_EGONE ? HF_OK : status;
 }

@@ -6,8 +6,10 @@
  */
 #include "cli/evict.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cli/clock.h"
@@ -18,14 +20,26 @@
 #include "cli/ticket_choice.h"
 #include "cli/ui.h"
 #include "core/error.h"
+#include "core/utf8.h"
+#include "host/owner_text.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000
 
+/* What is said to the owner of a ticket: the user, '@', the host, ": " and the
+ * reason. */
+#define USER_BYTES 48
+#define HOST_BYTES 64
+#define REASON_BYTES 140
+_Static_assert(USER_BYTES + 1 + HOST_BYTES + 2 + REASON_BYTES <=
+                   HF_EVICTED_BY_BYTES,
+               "an eviction with the longest reason is refused");
+
 struct evict_options {
-    const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
-    uint64_t wait_ms; /* how long to wait for each answer */
-    bool yes;         /* do not ask */
+    const char *url;    /* NULL: HOLDFAST_URL, else the file engine */
+    uint64_t wait_ms;   /* how long to wait for each answer */
+    const char *reason; /* NULL: none */
+    bool yes;           /* do not ask */
     bool json;
     const char *name;
     const char *word; /* the ticket */
@@ -36,6 +50,8 @@ struct evict_options {
 static const struct hf_option_row rows[] = {
     HF_URL_OPTION(FIELD(url)),
     HF_ANSWER_TIMEOUT_OPTION(FIELD(wait_ms)),
+    HF_OPTION('r', "reason", "TEXT", hf_option_text, FIELD(reason),
+              .help = "say why; its owner sees that, with user and host"),
     HF_OPTION('y', "yes", NULL, hf_option_set, FIELD(yes), .set = true,
               .help = "do not ask; without a terminal this is needed"),
     HF_OPTION('j', "json", NULL, hf_option_set, FIELD(json), .set = true,
@@ -68,6 +84,10 @@ static hf_status read_operands(const struct hf_command_line *line,
                             operands[2]);
     options->name = operands[0];
     options->word = operands[1];
+    if (options->reason != NULL &&
+        hf_owner_text_check_value("reason", options->reason, REASON_BYTES,
+                                  error) != HF_OK)
+        return error->status;
     if (!options->yes && !has_terminal())
         return hf_error_set(error, HF_EINVAL,
                             "there is no terminal to ask on; expected --yes");
@@ -143,6 +163,27 @@ static bool is_confirmed(void)
 
 /* ---------------------------------------------------------------- evict -- */
 
+/* Write "alice@db1: REASON" to ${text}.  The user is the one whose rights the
+ * process has. */
+static void format_evicted_by(const char *reason,
+                              char text[HF_EVICTED_BY_BYTES + 1])
+{
+    char user[USER_BYTES + 1], memory[4096];
+    struct passwd entry, *found = NULL;
+    struct utsname machine;
+
+    if (getpwuid_r(geteuid(), &entry, memory, sizeof memory, &found) == 0 &&
+        found != NULL)
+        (void)snprintf(user, sizeof user, "%s", entry.pw_name);
+    else
+        (void)snprintf(user, sizeof user, "%ld", (long)geteuid());
+    (void)snprintf(text, HF_EVICTED_BY_BYTES + 1, "%s@%.*s", user, HOST_BYTES,
+                   uname(&machine) == 0 ? machine.nodename : "?");
+    hf_utf8_make_printable(text, true);
+    if (reason != NULL)
+        (void)strcat(strcat(text, ": "), reason);
+}
+
 /* Evict ${outcome}->view. */
 static hf_status evict(const struct evict_options *options,
                        const struct hf_queue_view *queue,
@@ -150,7 +191,12 @@ static hf_status evict(const struct evict_options *options,
                        struct hf_error *error)
 {
     struct hf_lock *lock = hf_queue_view_lock_of(queue, outcome->view);
-    hf_status status = hf_lock_evict(lock, outcome->view->id, options->wait_ms);
+    char evicted_by[HF_EVICTED_BY_BYTES + 1];
+    hf_status status;
+
+    format_evicted_by(options->reason, evicted_by);
+    status =
+        hf_lock_evict(lock, outcome->view->id, evicted_by, options->wait_ms);
 
     outcome->done = status == HF_OK;
     outcome->result = outcome->done ? "evicted" : "gone already";

@@ -239,6 +239,11 @@ struct hf_request {
     const char *queue; /* the lock's name; NAMES: "" for all */
     struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
+    /* REMOVE of a ticket of another session: who evicts it, and why, at most
+     * HF_EVICTED_BY_BYTES; NULL: nothing is said.  What the engine can do to
+     * let its owner know this must not delay the removal or the GONE, nor make
+     * them fail. */
+    const char *evicted_by;
     const struct hf_names_request *names; /* NAMES */
     /* LIST that is .detailed: the tickets whose texts are wanted. */
     struct hf_text_range texts;
@@ -509,7 +514,7 @@ struct hf_engine_ops {
      * its memory may live on until their close callbacks have run. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 15
+#define HF_ENGINE_ABI 16
 
 /* The one symbol that a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

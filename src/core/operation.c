@@ -231,6 +231,7 @@ static void init(struct hf_core *core, struct hf_operation *operation)
     operation->request.queue = operation->queue;
     operation->request.names = operation->names;
     operation->request.ticket = operation->ticket;
+    operation->request.evicted_by = operation->evicted_by;
     if (operation->kind == HF_REQUEST_SET_FLAG)
         operation->request.ticket = hf_ticket_id_random(&core->config.random);
     if (is_of_flag(operation))

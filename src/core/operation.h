@@ -55,6 +55,8 @@ struct hf_operation {
     const struct hf_names_request *names; /* NAMES; lives as .queue */
     struct hf_ticket_id ticket;           /* REMOVE, REVOKE; WATCH_QUEUE with a
                                              .generation: one's own */
+    const char *evicted_by; /* REMOVE: as in struct hf_request; lives as
+                               .queue */
     /* WATCH_QUEUE: 0: wait for a barrier.  Else wait for the participants of a
      * double barrier, to leave the round that this generation has admitted.
      * .keeps_ticket: one's own ticket is still there, and HF_EBUSY says that it

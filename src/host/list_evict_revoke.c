@@ -74,9 +74,11 @@ hf_status hf_lock_list_texts_start(struct hf_lock *lock,
 /* ------------------------------------------------------------- changing -- */
 
 /* The arguments for the removal of one ticket. */
-static struct hf_queue_op_args evict_args(uint64_t wait_ms)
+static struct hf_queue_op_args evict_args(const char *evicted_by,
+                                          uint64_t wait_ms)
 {
     return (struct hf_queue_op_args){.kind = HF_REQUEST_REMOVE,
+                                     .evicted_by = evicted_by,
                                      .only_try = wait_ms == 0,
                                      .wait_ms = wait_ms};
 }
@@ -91,17 +93,19 @@ static struct hf_queue_op_args revoke_args(const char *id, uint64_t wait_ms)
                                      .wait_ms = wait_ms};
 }
 
-hf_status hf_lock_evict(struct hf_lock *lock, const char *id, uint64_t wait_ms)
+hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
+                        const char *evicted_by, uint64_t wait_ms)
 {
-    return hf_queue_op_run(lock, "hf_lock_evict", evict_args(wait_ms), id,
-                           NULL);
+    return hf_queue_op_run(lock, "hf_lock_evict",
+                           evict_args(evicted_by, wait_ms), id, NULL);
 }
 
 hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
-                              uint64_t wait_ms, struct hf_done done)
+                              const char *evicted_by, uint64_t wait_ms,
+                              struct hf_done done)
 {
-    return hf_queue_op_start(lock, "hf_lock_evict_start", evict_args(wait_ms),
-                             id, done, NULL);
+    return hf_queue_op_start(lock, "hf_lock_evict_start",
+                             evict_args(evicted_by, wait_ms), id, done, NULL);
 }
 
 hf_status hf_lock_revoke(struct hf_lock *lock, const char *id, uint64_t wait_ms)

@@ -41,6 +41,7 @@ void hf_queue_op_dereference(struct hf_queue_op *queue_op)
         return;
     hf_tickets_free(queue_op->tickets);
     hf_lock_dereference(queue_op->lock);
+    hf_free(queue_op->evicted_by);
     hf_free(queue_op);
 }
 
@@ -98,6 +99,7 @@ static void start_operation(struct hf_queue_op *queue_op,
     queue_op->operation.keeps_ticket = queue_op->args.keeps_ticket;
     queue_op->operation.flag_kind = queue_op->args.flag_kind;
     queue_op->operation.texts = queue_op->args.texts;
+    queue_op->operation.evicted_by = queue_op->evicted_by;
     if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
         kind == HF_REQUEST_WATCH_QUEUE)
         queue_op->operation.ticket = *ticket;
@@ -152,6 +154,11 @@ static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
 
     if (queue_op == NULL)
         return NULL;
+    if (args->evicted_by != NULL &&
+        (queue_op->evicted_by = hf_strdup(args->evicted_by)) == NULL) {
+        hf_free(queue_op);
+        return NULL;
+    }
     queue_op->args = *args;
     queue_op->lock = lock;
     queue_op->op = (struct hf_op){&op_ops, &lock->client->monitor};

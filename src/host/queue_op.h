@@ -33,6 +33,8 @@ struct hf_queue_op_args {
     struct hf_text_range texts; /* and those whose texts the user wants */
     bool every_holder; /* ask every holder for a release; there is no .ticket */
     struct hf_ticket_id ticket; /* the one to evict, or to ask for a release */
+    /* Who evicts it, and why; NULL: nothing is said.  Copied. */
+    const char *evicted_by;
     bool only_try; /* as in struct hf_operation, instead of .wait_ms */
     /* To leave a double barrier: our round, and whether our .ticket is still in
      * the queue; as in struct hf_operation. */
@@ -53,6 +55,7 @@ struct hf_queue_op_args {
 struct hf_queue_op {
     struct hf_operation operation; /* the one that the core works on */
     struct hf_queue_op_args args;
+    char *evicted_by; /* the copy; NULL: nothing is said */
     struct hf_lock *lock;
     struct hf_op op;         /* the user's handle */
     unsigned references;     /* see above */

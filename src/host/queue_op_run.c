@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "host/done.h"
+#include "host/owner_text.h"
 #include "host/queue_op.h"
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
@@ -43,6 +44,10 @@ static hf_status check_arguments(const char *id, struct hf_queue_op_args *args,
 {
     hf_status status = parse_id(id, args, error);
 
+    if (status == HF_OK && args->evicted_by != NULL)
+        status =
+            hf_owner_text_check_value("text of the eviction", args->evicted_by,
+                                      HF_EVICTED_BY_BYTES, error);
     return status == HF_OK ? check_which(args->which, error) : status;
 }
 

@@ -145,6 +145,15 @@ void hf_zk_multi_check(struct hf_zk_session *session, const char *path)
     put_versioned(session, path, HF_ZK_ANY_VERSION);
 }
 
+void hf_zk_multi_set_data(struct hf_zk_session *session, const char *path,
+                          const char *data, int32_t version)
+{
+    put_header(session, HF_ZK_SET_DATA, false);
+    hf_jute_put_string(&session->wire.out, path);
+    hf_jute_put_string(&session->wire.out, data);
+    hf_jute_put_int(&session->wire.out, version);
+}
+
 void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path)
 {
     put_header(session, HF_ZK_GET_DATA, false);
@@ -224,6 +233,8 @@ enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
             continue;
         if (type == HF_ZK_ERROR_RESULT) {
             error = get_error(&rest, &rolled_back);
+        } else if (type == HF_ZK_SET_DATA) {
+            (void)hf_zk_get_stat(&rest);
         } else if (type == HF_ZK_CREATE && made < count) {
             paths[made++] = hf_jute_get_buffer(&rest);
         } else {

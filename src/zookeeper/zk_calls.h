@@ -46,6 +46,8 @@ void hf_zk_multi_create(struct hf_zk_session *session, const char *path,
 void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
                         int32_t version);
 void hf_zk_multi_check(struct hf_zk_session *session, const char *path);
+void hf_zk_multi_set_data(struct hf_zk_session *session, const char *path,
+                          const char *data, int32_t version);
 /* Only in a HF_ZK_MULTI_READ, whose operations fail each by itself. */
 void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path);
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin);

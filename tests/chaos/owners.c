@@ -185,7 +185,8 @@ static void on_holders(void *arg, const struct hf_result *result)
         result->status == HF_OK ? hf_tickets_at(result->tickets, 0) : NULL;
 
     if (holder != NULL)
-        check(hf_lock_evict_start(arg, holder->id, ADMIN_WAIT_MS, nobody));
+        check(
+            hf_lock_evict_start(arg, holder->id, NULL, ADMIN_WAIT_MS, nobody));
     hf_tickets_free(result->tickets);
     hf_lock_free(arg);
 }

@@ -4,6 +4,7 @@ what they say of it."""
 
 import json
 import os
+import pwd
 import re
 import subprocess
 import uuid
@@ -38,6 +39,12 @@ class Tool:
     def holds(self, *options):
         """A holder whose command ignores what asks it to end."""
         return self.holder(*options, name=self.name)
+
+    def ended(self, holder):
+        """The status and the error output of one that has lost the lock, whose
+        command would go on."""
+        holder.wait(waiting.LIMIT_S)
+        return holder.returncode, self.finish(holder)[2]
 
     def waits(self, *options):
         before = len(self.tickets())
@@ -150,6 +157,32 @@ class EachEngine(Tool):
         self.assertEqual(self.finish(holder)[0], 76)
         self.assertEqual(self.finish(waiter)[0], 0)
         self.assertEqual(self.tool("evict", "--yes", self.name, token)[0], 1)
+
+    def test_the_holder_learns_who_evicts_it_and_why(self):
+        who = "%s@%s" % (pwd.getpwuid(os.geteuid()).pw_name,
+                         os.uname().nodename)
+        for options, said in (
+                ([], who), (["--reason", "a disk is full"],
+                            who + ": a disk is full"),
+                (["-r", "\u202emirror " + "\u00e9" * 60], None),
+                # Neither the shell nor a format has a say.
+                (["--reason=$(date) %s %n"], who + ": $(date) %s %n")):
+            holder = self.holds()
+            status, _, err = self.tool("evict", "--yes", *options, self.name,
+                                       self.tickets()[0]["token"])
+            self.assertEqual(status, 0, err)
+            code, err = self.ended(holder)
+            self.assertEqual(code, 76)
+            self.assertIn("its ticket was evicted by " +
+                          (said or who + ": ???mirror " + "\u00e9" * 60), err)
+
+    def test_reasons_are_checked(self):
+        for reason, why in (("x" * 141, "141 bytes; expected 140 at most"),
+                            ("a\nb", "has a control character at byte 1")):
+            status, _, err = self.tool("evict", "-y", "-r", reason, self.name,
+                                       "12345")
+            self.assertEqual(status, 64)
+            self.assertIn(why, err)
 
     def test_a_waiter_is_evicted(self):
         holder = self.holds()
@@ -282,6 +315,36 @@ class ZooKeeper(EachEngine, engines.ZooKeeper, harness.Case):
                 1, "not asked: db1 4711, which holds %s\n" % self.name))
             self.assertIn("it uses another library, which receives no", err)
             self.assertEqual(self.tickets()[0]["payload"], "db1 4711")
+
+    def test_data_of_others_are_not_replaced(self):
+        """Of the parent of the tickets, where who evicts is written."""
+        path = "/" + self.name
+        with self.server.client() as client:
+            for data, said in ((b"theirs", False), (b"17", False), (b"", True),
+                               (b"holdfast evicted long ago", True)):
+                holder = self.holds()
+                client.set(path, data)
+                token = self.tickets()[0]["token"]
+                status, _, err = self.tool("evict", "-yr", "full", self.name,
+                                           token)
+                self.assertEqual(status, 0, err)
+                code, err = self.ended(holder)
+                self.assertEqual((code, "evicted by" in err), (76, said), err)
+                left = client.get(path)[0]
+                self.assertEqual(left == data, not said)
+
+    def test_who_may_not_write_the_parent_evicts_nevertheless(self):
+        path = "/" + self.name
+        with self.server.client() as client:
+            # READ, CREATE and DELETE.
+            client.create(path, acls=[jute.Acl(1 | 4 | 8, "world", "anyone")])
+            holder = self.holds()
+            status, _, err = self.tool("evict", "-yr", "full", self.name,
+                                       self.tickets()[0]["token"])
+            self.assertEqual(status, 0, err)
+            code, err = self.ended(holder)
+            self.assertEqual((code, "evicted by" in err), (76, False), err)
+            self.assertEqual(client.get(path)[0], b"")
 
     def test_participants_of_a_double_barrier(self):
         with self.server.client() as client:

@@ -110,6 +110,8 @@ int conformance_sim_run(const char *name, const struct hf_sim_config *config,
         .evict = evict,
         .shown = shown,
         .leases_have_no_order = config->ensemble.layout == HF_ZK_KAZOO,
+        .evictions_are_silent =
+            config->ensemble.servers == 0 && !config->leases.enabled,
         .has_double_barriers = true,
         .cut = cut,
         .data = &copy,

@@ -65,6 +65,9 @@ static void take_answer(struct engine_client *client,
         request_of(client, event->as.answer.request);
 
     assert_false(request->forgotten);
+    if (event->kind == HF_EVENT_GONE && event->as.answer.text != NULL)
+        (void)snprintf(request->text, sizeof(request->text), "%s",
+                       event->as.answer.text);
     if ((event->kind == HF_EVENT_GONE && request->answers == 1 &&
          request->answer == HF_EVENT_WATCHING) ||
         (event->kind == HF_EVENT_QUEUE_CHANGED && request->answers == 1 &&
@@ -133,6 +136,20 @@ static void on_event(void *arg, struct hf_event *event)
     }
 }
 
+__attribute__((format(printf, 3, 4))) static void
+on_log(void *arg, enum hf_log_level level, const char *format, ...)
+{
+    struct engine_client *client = arg;
+    va_list args;
+
+    if (level > HF_LOG_WARNING)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(client->warning, sizeof(client->warning), format, args);
+    va_end(args);
+    (void)fprintf(stderr, "%s\n", client->warning);
+}
+
 /* --------------------------------------------------------------- waiting -- */
 
 static bool is_connected(void *arg)
@@ -162,6 +179,7 @@ struct engine_client *client_open(struct conformance_fixture *fixture)
     assert_non_null(client);
     client->fixture = fixture;
     client->host.event = on_event;
+    client->host.log = on_log;
     client->host.host = client;
     client->engine = fixture->open(fixture, &client->host);
     assert_non_null(client->engine);
@@ -246,6 +264,41 @@ struct client_request *client_watch(struct engine_client *client,
     request->request.ticket_kind = ticket->kind;
     client->fixture->ops->request(client->engine, &request->request);
     return client_wait(client, request);
+}
+
+struct client_request *client_evict(struct engine_client *client,
+                                    const char *queue, struct hf_ticket_id id,
+                                    const char *evicted_by)
+{
+    struct client_request *request =
+        new_call(client, HF_REQUEST_REMOVE, queue, id);
+
+    request->request.evicted_by = evicted_by;
+    client->fixture->ops->request(client->engine, &request->request);
+    return client_wait(client, request);
+}
+
+struct saying {
+    const struct engine_client *client;
+    const struct client_request *watch;
+    const char *text;
+};
+
+static bool is_said(void *arg)
+{
+    const struct saying *saying = arg;
+
+    return strstr(saying->watch->text, saying->text) != NULL ||
+           strstr(saying->client->warning, saying->text) != NULL;
+}
+
+bool client_wait_says(struct engine_client *client,
+                      struct client_request *watch, const char *text)
+{
+    struct saying saying = {client, watch, text};
+
+    client->fixture->pump(client->fixture, is_said, &saying);
+    return is_said(&saying);
 }
 
 struct client_request *client_start(struct engine_client *client,

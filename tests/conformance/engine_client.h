@@ -21,7 +21,7 @@ struct client_request {
     bool found;
     enum hf_failure failure; /* of FAILED, with the next two */
     hf_status status;
-    char text[HF_ERROR_TEXT_BYTES];
+    char text[HF_ERROR_TEXT_BYTES]; /* also of GONE */
     size_t count; /* of ENQUEUED and LISTED: tickets that the answer shows, */
     size_t more;  /* and how many more are ahead of those */
     struct hf_ticket tickets[SNAPSHOT_MAX];
@@ -35,6 +35,7 @@ struct engine_client {
     struct hf_engine *engine;
     bool connected;
     bool closed;
+    char warning[HF_ERROR_TEXT_BYTES]; /* the last one of the engine */
     struct client_request *requests[CLIENT_REQUESTS_MAX];
     size_t count;
 };
@@ -128,6 +129,16 @@ struct client_request *client_start_double_barrier(struct engine_client *client,
                                                    const char *queue,
                                                    struct hf_ticket_id id,
                                                    uint32_t limit);
+
+/* REMOVE, which says who evicts the ticket. */
+struct client_request *client_evict(struct engine_client *client,
+                                    const char *queue, struct hf_ticket_id id,
+                                    const char *evicted_by);
+
+/* Wait until ${watch} of a ticket of this client that is gone, or a warning,
+ * has said ${text}; false at the bound. */
+bool client_wait_says(struct engine_client *client,
+                      struct client_request *watch, const char *text);
 
 /* Take a WATCH or WATCH_QUEUE back: no event of it may come any more. */
 void client_forget(struct engine_client *client, struct client_request *watch);

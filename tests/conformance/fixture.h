@@ -53,6 +53,9 @@ struct conformance_fixture {
     /* A list may show a ticket for a moment after another client removed it: a
      * quorum has asked a server that is behind. */
     bool tickets_linger;
+    /* Owners do not learn who evicted them: the model of an engine has no place
+     * for that. */
+    bool evictions_are_silent;
     /* Break the connection of every client; each is CONNECTED again in the same
      * session.  NULL: there are no connections. */
     void (*cut)(struct conformance_fixture *fixture);

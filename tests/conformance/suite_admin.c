@@ -238,6 +238,94 @@ void what_is_gone_cannot_be_evicted(void **state)
     client_close(a);
 }
 
+/* Evict a ticket of a client by ${evicted_by}, twice from one queue, so that
+ * the second text is in the place of the first.  The owner must learn
+ * ${said}. */
+static void check_says(struct conformance_fixture *fixture,
+                       const char *evicted_by, const char *said)
+{
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id;
+    struct client_request *own;
+
+    for (unsigned i = 0; i < 2; i++) {
+        id = fresh_id();
+        a->warning[0] = '\0';
+        (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "mine");
+        own = watch(a, id);
+        assert_true(client_evict(b, "q", id, evicted_by)->found);
+        assert_true(client_wait_gone(a, own));
+        if (!fixture->evictions_are_silent)
+            assert_true(client_wait_says(a, own, said));
+        assert_int_equal(client_detailed_list(b, "q")->count, 0);
+        assert_false(client_evict(b, "q", id, evicted_by)->found);
+    }
+    client_close(b);
+    client_close(a);
+}
+
+void owners_learn_who_evicts_them(void **state)
+{
+    char longest[HF_EVICTED_BY_BYTES + 1];
+
+    check_says(*state, "alice@db1: a disk is full",
+               "its ticket was evicted by alice@db1: a disk is full");
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    check_says(*state, longest, longest);
+}
+
+void owners_that_watch_late_learn_it_too(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "mine");
+    assert_true(client_evict(b, "q", id, "alice@db1")->found);
+    client_drain(a); /* the notice may be on its way */
+    own = client_ask(a, HF_REQUEST_WATCH, "q", id);
+    assert_true(client_wait_gone(a, own));
+    if (!fixture->evictions_are_silent)
+        assert_true(client_wait_says(a, own, "evicted by alice@db1"));
+    client_close(b);
+    client_close(a);
+}
+
+/* What reaches an engine may be anything, because others write it. */
+void texts_of_evictions_cannot_deceive(void **state)
+{
+    check_says(*state, "a\x1b[2J %s%n 'q' \\ \xff \u202e",
+               "evicted by a?[2J %s%n 'q' \\ ? ???");
+}
+
+/* Nothing that was said of an earlier one is taken for it. */
+void evictions_need_not_say_anything(void **state)
+{
+    struct conformance_fixture *fixture = *state;
+    struct engine_client *a = client_open(fixture);
+    struct engine_client *b = client_open(fixture);
+    struct hf_ticket_id id = fresh_id();
+    struct client_request *own;
+
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    assert_true(client_evict(b, "q", id, "alice@db1")->found);
+    id = fresh_id();
+    (void)enqueue_mutex(a, id, HF_TICKET_MUTEX, "");
+    own = watch(a, id);
+    a->warning[0] = '\0';
+    assert_true(evict(b, id)->found);
+    assert_true(client_wait_gone(a, own));
+    client_drain(a);
+    assert_null(strstr(own->text, "alice"));
+    assert_null(strstr(a->warning, "alice"));
+    client_close(b);
+    client_close(a);
+}
+
 /* ----------------------------------------------------------- revocation -- */
 
 static struct client_request *ask(struct engine_client *client,

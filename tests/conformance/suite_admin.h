@@ -14,6 +14,10 @@
     X(holders_can_be_evicted)                                                  \
     X(waiters_can_be_evicted)                                                  \
     X(what_is_gone_cannot_be_evicted)                                          \
+    X(owners_learn_who_evicts_them)                                            \
+    X(owners_that_watch_late_learn_it_too)                                     \
+    X(texts_of_evictions_cannot_deceive)                                       \
+    X(evictions_need_not_say_anything)                                         \
     X(owners_are_notified_of_revocations)                                      \
     X(owners_are_notified_of_earlier_revocations)                              \
     X(nobody_asks_what_is_gone)                                                \

@@ -253,14 +253,14 @@ void api_evict(const struct api_step *s)
     lock->busy++;
     if (s->b % 2 != 0) {
         call = api_blocks(lock->client, wait_ms);
-        status = hf_lock_evict(lock->lock, id, wait_ms);
+        status = hf_lock_evict(lock->lock, id, NULL, wait_ms);
         (void)api_blocked(&call, "hf_lock_evict", status,
                           found | BIT(HF_EINVAL) | BIT(HF_ECLOSED));
         MUST(!bad || status != HF_OK);
     } else if ((operation = api_operation("hf_lock_evict_start", lock->client,
                                           found, &next_step)) != NULL) {
-        status =
-            hf_lock_evict_start(lock->lock, id, wait_ms, api_done(operation));
+        status = hf_lock_evict_start(lock->lock, id, NULL, wait_ms,
+                                     api_done(operation));
         api_started(operation, status,
                     bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
     }

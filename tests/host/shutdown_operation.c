@@ -148,12 +148,12 @@ static hf_status evict_start(struct shutdown_operation *operation,
                              struct hf_done done)
 {
     return hf_lock_evict_start(operation_lock(operation), operation->run->id,
-                               operation->wait_ms, done);
+                               NULL, operation->wait_ms, done);
 }
 
 static hf_status evict(struct shutdown_operation *operation)
 {
-    return hf_lock_evict(operation_lock(operation), operation->run->id,
+    return hf_lock_evict(operation_lock(operation), operation->run->id, NULL,
                          operation->wait_ms);
 }
 

@@ -92,7 +92,7 @@ static hf_status start_examine(struct done_fixture *f, struct hf_done done)
 static hf_status start_evict(struct done_fixture *f, struct hf_done done)
 {
     return hf_lock_evict_start(f->lock, "00000000-0000-0000-0000-000000000000",
-                               WAIT_MS, done);
+                               NULL, WAIT_MS, done);
 }
 
 static hf_status start_revoke(struct done_fixture *f, struct hf_done done)

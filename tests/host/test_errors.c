@@ -140,7 +140,8 @@ static void close_all(struct errors_fixture *f)
     close(f->commands[1]);
 }
 
-static void evict_holder(struct hf_client *client, const char *name)
+static void evict_holder(struct hf_client *client, const char *name,
+                         const char *evicted_by)
 {
     struct hf_tickets *tickets;
     struct hf_lock *lock;
@@ -148,8 +149,9 @@ static void evict_holder(struct hf_client *client, const char *name)
     assert_int_equal(hf_lock_open(client, name, NULL, &lock), HF_OK);
     assert_int_equal(
         hf_lock_tickets(lock, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets), HF_OK);
-    assert_int_equal(
-        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id,
+                                   evicted_by, HF_FOREVER),
+                     HF_OK);
     hf_tickets_free(tickets);
     hf_lock_free(lock);
 }
@@ -159,9 +161,20 @@ static void somebody_evicts_the_holder(enum way way)
     struct errors_fixture f;
 
     open_files(&f, way);
-    evict_holder(f.other, "nightly");
+    evict_holder(f.other, "nightly", NULL);
     await_loss(&f, "somebody evicted it");
     release_lost(&f, "somebody evicted it");
+    close_all(&f);
+}
+
+static void alice_evicts_the_holder(enum way way)
+{
+    struct errors_fixture f;
+
+    open_files(&f, way);
+    evict_holder(f.other, "nightly", "alice@db1: 100 %s full");
+    await_loss(&f, "its ticket was evicted by alice@db1: 100 %s full");
+    release_lost(&f, "its ticket was evicted by alice@db1: 100 %s full");
     close_all(&f);
 }
 
@@ -208,6 +221,7 @@ static void the_lease_is_not_renewed(enum way way)
 
 #define CASES(X)                                                               \
     X(somebody_evicts_the_holder)                                              \
+    X(alice_evicts_the_holder)                                                 \
     X(the_lock_directory_is_moved_away)                                        \
     X(the_session_ends)                                                        \
     X(the_lease_is_not_renewed)
@@ -260,7 +274,7 @@ static void of_several_locks_the_lost_one_is_named(void **state)
     assert_int_equal(hf_lock_open(client, "b", NULL, &locks[1]), HF_OK);
     opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
     assert_int_equal(hf_locks_acquire(locks, 2, &opts, &grant), HF_OK);
-    evict_holder(other, "b");
+    evict_holder(other, "b", NULL);
     wait_until(is_notified, &loss);
     assert_says(&loss.error, HF_ELOST,
                 "\"b\" was lost: ", "somebody evicted it");
@@ -361,7 +375,7 @@ static void a_mutex_says_why_it_was_lost(void **state)
 
     assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
-    evict_holder(h->other, "mutex");
+    evict_holder(h->other, "mutex", NULL);
     wait_until(is_mutex_lost, h);
     says_mutex(h, HF_ELOST, "hf_mutex_lock: ", why);
     do {
@@ -390,7 +404,7 @@ static void a_read_write_lock_has_its_error(void **state)
     assert_int_equal(hf_rwlock_wrlock(h->rwlock), HF_EREENTRANT);
     says_rwlock(h, HF_EREENTRANT,
                 "hf_rwlock_wrlock: ", "unlock the read first");
-    evict_holder(h->other, "rwlock");
+    evict_holder(h->other, "rwlock", NULL);
     wait_until(is_rwlock_lost, h);
     says_rwlock(h, HF_ELOST, "hf_rwlock_rdlock: ", why);
     do {
@@ -504,7 +518,8 @@ static void a_leader_learns_why_it_is_deposed(void **state)
     assert_int_equal(
         hf_lock_tickets(lock, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets), HF_OK);
     assert_int_equal(
-        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, HF_FOREVER), HF_OK);
+        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, NULL, HF_FOREVER),
+        HF_OK);
     hf_tickets_free(tickets);
     hf_lock_free(lock);
     wait_until(is_notified, &deposed);

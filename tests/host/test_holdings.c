@@ -139,7 +139,8 @@ static void evict_holder(struct hf_lock *lock)
         hf_lock_tickets(lock, HF_TICKETS_HOLDERS, WAIT_MS, &tickets), HF_OK);
     assert_int_equal(hf_tickets_count(tickets), 1);
     assert_int_equal(
-        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, WAIT_MS), HF_OK);
+        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, NULL, WAIT_MS),
+        HF_OK);
     hf_tickets_free(tickets);
 }
 

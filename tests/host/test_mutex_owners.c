@@ -568,7 +568,7 @@ static void threads_are_listed_behind_their_ticket(void **state)
     hf_tickets_free(tickets);
     hf_tickets_free(
         list(other, HF_TICKETS_ALL, 2)); /* number of tickets it sees */
-    assert_int_equal(hf_lock_evict(f.theirs, "", WAIT_MS), HF_EINVAL);
+    assert_int_equal(hf_lock_evict(f.theirs, "", NULL, WAIT_MS), HF_EINVAL);
     assert_int_equal(hf_mutex_unlock(first), HF_OK);
     assert_int_equal(end_of(&ours), HF_OK);
     assert_int_equal(end_of(&theirs), HF_OK);

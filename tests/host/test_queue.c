@@ -56,7 +56,7 @@ static hf_status wait_for(struct host_operation *operation)
         return hf_lock_tickets(operation->subject, HF_TICKETS_WAITERS, WAIT_MS,
                                &operation->tickets);
     case EVICT:
-        return hf_lock_evict(operation->subject, operation->id, WAIT_MS);
+        return hf_lock_evict(operation->subject, operation->id, NULL, WAIT_MS);
     case ASK:
         break;
     }
@@ -76,8 +76,8 @@ static hf_status start(struct host_operation *operation, struct hf_done done)
         return hf_lock_tickets_start(operation->subject, HF_TICKETS_WAITERS,
                                      WAIT_MS, done);
     case EVICT:
-        return hf_lock_evict_start(operation->subject, operation->id, WAIT_MS,
-                                   done);
+        return hf_lock_evict_start(operation->subject, operation->id, NULL,
+                                   WAIT_MS, done);
     case ASK:
         break;
     }
@@ -499,6 +499,8 @@ static void wrong_calls_are_refused(void **state)
     struct host_operation operation = {.ended = 0};
     struct hf_done done = host_operation_done(&operation);
     struct hf_done none = {NULL, done.arg, done.drop};
+    static const char nobody[] = "00000000-0000-0000-0000-000000000000";
+    char text[HF_EVICTED_BY_BYTES + 2] = "";
     char longer[HF_OWNER_TEXT_BYTES + 2];
     struct hf_tickets *tickets;
     struct hf_client *client;
@@ -511,12 +513,22 @@ static void wrong_calls_are_refused(void **state)
     host_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
-    assert_int_equal(hf_lock_evict(lock, "nobody", 0), HF_EINVAL);
+    assert_int_equal(hf_lock_evict(lock, "nobody", NULL, 0), HF_EINVAL);
     hf_lock_error(lock, &error);
     assert_non_null(strstr(error.text, "hf_lock_evict: 'nobody' is no id"));
     assert_int_equal(hf_lock_revoke(lock, "", 0), HF_EINVAL);
-    assert_int_equal(hf_lock_evict_start(lock, "x", 0, done), HF_EINVAL);
+    assert_int_equal(hf_lock_evict_start(lock, "x", NULL, 0, done), HF_EINVAL);
     assert_int_equal(atomic_load(&operation.dropped), 1);
+    assert_int_equal(hf_lock_evict(lock, nobody, "a\nb", 0), HF_EINVAL);
+    hf_lock_error(lock, &error);
+    assert_non_null(strstr(error.text,
+                           "hf_lock_evict: the text of the eviction "
+                           "\"a\\x0Ab\" is not valid UTF-8"));
+    memset(text, 'x', sizeof(text) - 1);
+    assert_int_equal(hf_lock_evict(lock, nobody, text, 0), HF_EINVAL);
+    text[HF_EVICTED_BY_BYTES] = '\0';
+    assert_int_equal(hf_lock_evict(lock, nobody, text, 0), HF_EGONE);
+    assert_int_equal(hf_lock_evict(lock, nobody, "", 0), HF_EGONE);
     assert_int_equal(hf_lock_tickets_start(lock, HF_TICKETS_ALL, 0, none),
                      HF_EINVAL);
     assert_int_equal(atomic_load(&operation.dropped), 2);

@@ -474,7 +474,7 @@ static void holders_of_permits_are_listed_and_asked(void **state)
     assert_int_equal(hf_lock_revoke(theirs, NULL, HF_FOREVER), HF_OK);
     host_wait_until(&f.a, was_asked, &expected_request);
     assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
-    assert_int_equal(hf_lock_evict(theirs, view->id, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_evict(theirs, view->id, NULL, HF_FOREVER), HF_OK);
     host_wait_until(&f.a, is_lost, grant);
     hf_tickets_free(tickets);
     assert_int_equal(host_give(&f.a, grant), HF_ELOST);
@@ -568,8 +568,8 @@ static void waiters_for_permits_are_listed_and_asked(void **state)
     /* An evicted child notices when the one ahead of it has gone, and goes
      * to the tail. */
     view = hf_tickets_at(tickets, 2);
-    assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
-    assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_EGONE);
+    assert_int_equal(hf_lock_evict(mine, view->id, NULL, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_evict(mine, view->id, NULL, HF_FOREVER), HF_EGONE);
     await_tickets(&f.directory, 2);
     hf_tickets_free(tickets);
     assert_int_equal(host_give(&f.a, grant), HF_OK);

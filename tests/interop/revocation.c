@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "hold") == 0)
         hold(lock);
     else if (argc == 5)
-        say(hf_status_name(hf_lock_evict(lock, argv[4], WAIT_MS)));
+        say(hf_status_name(hf_lock_evict(lock, argv[4], NULL, WAIT_MS)));
     else
         say(hf_status_name(hf_lock_revoke(lock, NULL, WAIT_MS)));
     hf_lock_free(lock);

@@ -109,7 +109,7 @@ class Session:
 
     def withdraw(self, queue, ticket):
         head, _ = self.call("remove", self.id, NEVER_MS, queue.encode(),
-                            ticket)
+                            ticket, None)
         return head["found"]
 
     def renew(self, without=None):

@@ -149,7 +149,7 @@ class CostTest(unittest.TestCase):
         self.compare("enqueue", enqueue)
         self.compare("list_ahead", lambda _: (b"alone", ticket, False))
         self.compare("remove", lambda database: (
-            database.session.id, NEVER_MS, b"alone", ticket))
+            database.session.id, NEVER_MS, b"alone", ticket, None))
 
     def queue_up(self, queue, kind, waiting):
         """A session has a ticket of kind, and idle tickets of the kind waiting
@@ -161,7 +161,8 @@ class CostTest(unittest.TestCase):
     def test_a_release_that_many_wait_for(self):
         self.queue_up("crowded", WRITE, WRITE)
         self.compare("remove", lambda database: (
-            database.session.id, NEVER_MS, b"crowded", database.ticket))
+            database.session.id, NEVER_MS, b"crowded", database.ticket,
+            None))
 
     def test_the_next_one_of_many(self):
         self.queue_up("next", WRITE, WRITE)
@@ -285,7 +286,7 @@ class OldSnapshotTest(unittest.TestCase):
 
     def remove(self, session, queue, ticket):
         return self.pages(session, "remove", session.id, NEVER_MS,
-                          queue.encode(), ticket)
+                          queue.encode(), ticket, None)
 
     def pair(self, queue):
         ticket = str(uuid.uuid4())

@@ -226,7 +226,8 @@ class OrderTest(unittest.TestCase):
             name = self.emptied(owner)
             ticket, seen = owner.enqueue(name)
             self.assertEqual(self.sole(name), ticket)
-            head, _ = owner.call("remove", owner.id, 1, name.encode(), ticket)
+            head, _ = owner.call("remove", owner.id, 1, name.encode(), ticket,
+                                 None)
             self.assertEqual(head["code"], 1)
             self.assertEqual(owner.list(name), seen)
             self.assertIsNone(self.sole(name))

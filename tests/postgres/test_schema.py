@@ -508,7 +508,7 @@ class SchemaTest(unittest.TestCase):
                       1, b""),
                      ("list_and_watch", self.a.id, 60000, past, name, False),
                      ("renew", self.a.id, 60000, past),
-                     ("remove", self.a.id, past, name, ticket),
+                     ("remove", self.a.id, past, name, ticket, None),
                      ("downgrade", self.a.id, past, name, ticket),
                      ("request_release", past, name, ticket),
                      ("set_flag", past, name, BARRIER, NOBODY),

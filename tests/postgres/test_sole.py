@@ -173,7 +173,7 @@ def withdraw(m, s):
 
 
 def withdraw_late(m, s):
-    s.call("remove", s.id, PAST_MS, m.name.encode(), m.first)
+    s.call("remove", s.id, PAST_MS, m.name.encode(), m.first, None)
 
 
 def look(m, s):

@@ -15,10 +15,9 @@ MUTATIONS = {
         "    for _, id in ipairs(by and ids or {}) do "
         "tell_waiters(id,going[id].kind,going,'0') end"),
     "REDIS_PURGE_NOTIFIES_NO_LOOKER": (
-        "{'gone', '0', id, name}, ' '))\n        end\n    end\n"
+        "                ' '))\n        end\n    end\n"
         "    tell_lookers()\nend",
-        "{'gone', '0', id, name}, ' ')) end end "
-        "if by then tell_lookers() end end"),
+        "' ')) end end if by then tell_lookers() end end"),
     # A renewal prolongs tickets, and not the keys that they are in.
     "REDIS_KEYS_NOT_PROLONGED": (
         "        if #ARGV >= 7 then -- marks stay\n"

@@ -170,11 +170,11 @@ static void evict(struct queue_fixture *queue_fixture)
     }
     CHECK(fixture, hf_tickets_count(holders) == 1);
     status = hf_lock_evict(queue_fixture->b, hf_tickets_at(holders, 0)->id,
-                           SCENARIO_TIMEOUT_MS);
+                           NULL, SCENARIO_TIMEOUT_MS);
     if (!scenario_is_ok(fixture, "hf_lock_evict", status, text_of_lock,
                         queue_fixture->b)) {
         status = hf_lock_evict(queue_fixture->b, hf_tickets_at(holders, 0)->id,
-                               SCENARIO_TIMEOUT_MS);
+                               NULL, SCENARIO_TIMEOUT_MS);
         CHECK(fixture, status == HF_OK || status == HF_EGONE);
     }
     hf_tickets_free(holders);

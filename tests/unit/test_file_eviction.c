@@ -70,6 +70,68 @@ static void a_stopped_holder_is_evicted(void **state)
     client_close(a);
 }
 
+/* Does any ticket of "q" have a payload? */
+static bool has_payload(void)
+{
+    char command[2 * CONFORMANCE_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+
+    conformance_file_path("q", path);
+    (void)snprintf(command, sizeof command,
+                   "find %s -name '*.payload*' | grep -q .", path);
+    return system(command) == 0;
+}
+
+/* The text that it cannot read is removed with the next ticket that is made.
+ */
+static void nothing_stays_that_a_stopped_holder_was_to_read(void **state)
+{
+    struct hf_ticket_id held = fresh_id();
+    struct victim *victim =
+        conformance_file.victim_start(&conformance_file, "q", held, 0);
+    struct engine_client *a = client_open(&conformance_file);
+
+    (void)state;
+    assert_int_equal(kill(pid_of(victim), SIGSTOP), 0);
+    assert_true(client_evict(a, "q", held, "alice@db1")->found);
+    assert_true(has_payload());
+    take(a, fresh_id());
+    assert_false(has_payload());
+    conformance_file.victim_kill(&conformance_file, victim);
+    client_close(a);
+}
+
+/* The payload of a ticket says nothing of an eviction unless it begins as
+ * evictions do, and then nothing that could deceive. */
+static void payloads_are_no_texts_of_evictions(void **state)
+{
+    static const struct {
+        const char *payload, *why;
+    } rows[] = {
+        {"host=db1 text=evicted%20by%20me", ""},
+        {"evicted by ", ""},
+        {"evicted by \x1b]0;x\a", "its ticket was evicted by ?]0;x?"},
+    };
+    struct engine_client *a = client_open(&conformance_file);
+    char command[2 * CONFORMANCE_FILE_PATH_BYTES];
+    char path[CONFORMANCE_FILE_PATH_BYTES];
+    struct hf_ticket_id held;
+    struct client_request *own;
+
+    (void)state;
+    conformance_file_path("q", path);
+    (void)snprintf(command, sizeof command, "find %s -type p -delete", path);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        held = fresh_id();
+        (void)client_enqueue(a, "q", held, HF_TICKET_MUTEX, rows[i].payload);
+        own = watch(a, held);
+        assert_int_equal(system(command), 0);
+        assert_true(client_wait_gone(a, own));
+        assert_string_equal(own->text, rows[i].why);
+    }
+    client_close(a);
+}
+
 /* The holder learns of it by its own watch.  The next client does not depend
  * on that: the FIFO of the ticket is closed for the holder. */
 static void a_ticket_removed_by_hand_holds_nobody_up(void **state)
@@ -190,6 +252,8 @@ TEST_FILE(file_eviction)
     const struct CMUnitTest tests[] = {
         FILE_TEST(a_stopped_holder_is_evicted),
         FILE_TEST(a_ticket_removed_by_hand_holds_nobody_up),
+        FILE_TEST(nothing_stays_that_a_stopped_holder_was_to_read),
+        FILE_TEST(payloads_are_no_texts_of_evictions),
         FILE_TEST(a_detailed_list_has_no_dead_that_nobody_watched),
         FILE_TEST(the_dead_are_not_asked),
         FILE_TEST(touching_a_ticket_asks_its_owner),

@@ -448,8 +448,32 @@ static void messages_are_read(void **state)
     assert_true(hf_redis_notice_read(&notice, "revoked 12 " ID " q"));
     assert_int_equal(notice.kind, HF_STORE_REVOKED);
     assert_int_equal(notice.revoked, 12);
+    assert_true(hf_redis_notice_read(&notice, "evicted 613a2062 " ID " a b"));
+    assert_int_equal(notice.kind, HF_STORE_GONE);
+    assert_int_equal(notice.ticket_kind, 0);
+    assert_string_equal(notice.why, "its ticket was evicted by a: b");
+    assert_string_equal(notice.queue, "a b");
+    assert_true(hf_redis_notice_read(&notice, "gone 0 " ID " q"));
+    assert_string_equal(notice.why, "");
     assert_true(hf_redis_notice_read(&notice, "changed q"));
     assert_string_equal(notice.queue, "q");
+}
+
+/* Anybody may send them.  The ticket is gone, whatever they say of that. */
+static void a_wrong_text_of_an_eviction_hides_no_loss(void **state)
+{
+    static const char *const texts[] = {
+        "evicted  " ID " q", "evicted x " ID " q", "evicted 6 " ID " q",
+        "evicted 0061 " ID " q", "evicted 1G " ID " q"};
+    struct hf_store_notice notice;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_true(hf_redis_notice_read(&notice, texts[i]));
+        assert_int_equal(notice.kind, HF_STORE_GONE);
+        assert_string_equal(notice.why, "");
+        assert_string_equal(notice.queue, "q");
+    }
 }
 
 static void other_messages_are_not(void **state)
@@ -467,6 +491,10 @@ static void other_messages_are_not(void **state)
         "gone 0 6f2a6c1e q",
         "gone 0 zzzzzzzz-6a0b-4e9d-9d0e-2f5c3a1b7d44 q",
         "revoked 4294967296 " ID " q",
+        "evicted",
+        "evicted 61",
+        "evicted 61 " ID,
+        "evicted 61 0 q",
         "hello " ID " q"};
     struct hf_store_notice notice;
 
@@ -585,6 +613,7 @@ TEST_FILE(redis_answer)
         FIXTURE_TEST(the_first_of_several_faults_is_reported),
         FIXTURE_TEST(an_error_of_wait_is_unsure),
         FIXTURE_TEST(messages_are_read),
+        FIXTURE_TEST(a_wrong_text_of_an_eviction_hides_no_loss),
         FIXTURE_TEST(other_messages_are_not),
         FIXTURE_TEST(servers_are_checked_by_their_answers),
         FIXTURE_TEST(how_long_a_server_has_served_is_never_guessed),

@@ -56,7 +56,7 @@ static void fn58_what_has_gone_is_gone(void **state)
     refused(&f, HF_ZK_NO_NODE);
     assert_string_equal(zk_fixture_events(&f), "GONE a");
     ask(&f, HF_REQUEST_PROVE, ""); /* and is no ticket of ours any more */
-    assert_string_equal(zk_fixture_sent(&f), "MULTI /");
+    assert_string_equal(zk_fixture_sent(&f), "DATA q | MULTI /");
     zk_fixture_close(&f);
 }
 
@@ -616,8 +616,47 @@ static void fn39_fn51_gone_while_away(void **state)
     deliver_answers(&f);
     assert_string_equal(zk_fixture_events(&f), "GONE a");
     ask(&f, HF_REQUEST_PROVE, "");
-    assert_string_equal(zk_fixture_sent(&f), "MULTI /");
+    assert_string_equal(zk_fixture_sent(&f), "DATA q | MULTI /");
     zk_fixture_close(&f);
+}
+
+/* The loss is reported first, whatever is read then; and what is said of
+ * another ticket, or by other programs, is of no meaning. */
+static void who_evicted_it_is_read_after_the_loss(void **state)
+{
+    static const struct {
+        const char *ticket, *before, *logged;
+    } rows[] = {
+        {"a", "holdfast evicted ",
+         "the lock at /q: its ticket was evicted by me"},
+        {"b", "holdfast evicted ", ""},
+        {"a", "holdfast evicts ", ""},
+        {"", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char id[HF_TICKET_ID_TEXT_BYTES], text[128] = "";
+        struct hf_ticket_id ticket;
+        struct zk_fixture f;
+
+        queue_known(&f);
+        ask(&f, HF_REQUEST_WATCH, "a");
+        data(&f, "me", 17, f.session);
+        event(&f, HF_ZK_NODE_DELETED, "q/a#9");
+        assert_string_equal(zk_fixture_events(&f), "WATCHING a; GONE a");
+        assert_string_equal(zk_fixture_sent(&f), "DATA q/a#9 w | DATA q");
+        f.logged_digests[0] = '\0';
+        if (rows[i].ticket[0] != '\0') {
+            ticket = zk_fixture_id(rows[i].ticket);
+            hf_ticket_id_format(&ticket, id);
+            (void)snprintf(text, sizeof text, "%s%s by me", rows[i].before, id);
+        }
+        data(&f, text, 5, 0);
+        assert_string_equal(f.logged_digests, rows[i].logged);
+        assert_string_equal(zk_fixture_events(&f), "");
+        zk_fixture_close(&f);
+    }
 }
 
 static void a_lost_session_ends_watches_in_silence(void **state)
@@ -755,6 +794,7 @@ TEST_FILE(zk_watches)
         cmocka_unit_test(watches_are_set_again_before_all_else),
         cmocka_unit_test(a_cut_among_the_packets),
         cmocka_unit_test(fn39_fn51_gone_while_away),
+        cmocka_unit_test(who_evicted_it_is_read_after_the_loss),
         cmocka_unit_test(a_lost_session_ends_watches_in_silence),
         cmocka_unit_test(a_lost_session_notifies_only_watchers_of_others),
         cmocka_unit_test(many_watches_need_many_packets),

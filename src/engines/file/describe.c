@@ -4,7 +4,8 @@
  * puts it in the place of the old one, so that a reader finds the one or the
  * other.
  *
- * No lock is needed, because only the owner writes its payload.  If the process
+ * No lock is needed, because only the owner writes its payload, and a session
+ * that evicts the ticket (eviction.c): either text is whole.  If the process
  * ends between the two steps, the file that it leaves is removed by the next
  * enqueue in that directory (hf_listing_remove_orphans()).
  */
@@ -69,20 +70,20 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
     return rc;
 }
 
-/* Replace the payload in the directory at the path of the lock. */
-static hf_status write_payload(struct hf_engine *engine,
-                               const struct hf_file_ticket *own_ticket,
-                               const char *payload, struct hf_error *error)
+hf_status hf_engine_write_payload(struct hf_engine *engine,
+                                  const char *dir_name,
+                                  const struct hf_ticket *ticket,
+                                  const char *payload, struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
     hf_status status = HF_OK;
     int dir;
 
-    hf_root_settings_path(&engine->settings, own_ticket->dir_name, NULL, path);
+    hf_root_settings_path(&engine->settings, dir_name, NULL, path);
     dir = hf_sys_open(path, DIR_FLAGS, 0);
     if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
         return hf_error_set_errno(error, "open", path);
-    if (replace_payload(dir, &own_ticket->ticket, payload) != 0)
+    if (replace_payload(dir, ticket, payload) != 0)
         status = hf_error_set_errno(error, "write a payload in", path);
     hf_descriptors_close(&engine->descriptors, &dir);
     return status;
@@ -96,8 +97,9 @@ void hf_engine_describe(struct hf_engine *engine, struct hf_request *request)
         own_ticket != NULL && hf_file_ticket_is_present(engine, own_ticket);
     struct hf_error error;
 
-    if (found &&
-        write_payload(engine, own_ticket, request->payload, &error) != HF_OK)
+    if (found && hf_engine_write_payload(engine, own_ticket->dir_name,
+                                         &own_ticket->ticket, request->payload,
+                                         &error) != HF_OK)
         hf_engine_fail_by_status(engine, request, &error);
     else
         hf_engine_answer_found(engine, request, HF_EVENT_DESCRIBED, found);

@@ -8,6 +8,12 @@
  * closes nothing.  So a byte is written into the FIFO once it has no name any
  * more: the waiting sessions wake up and see that the name is gone.
  *
+ * What the owner is to know of the eviction is put in the place of the ticket's
+ * payload before, and stays there when the FIFO goes.  The owner reads it and
+ * removes it; where the owner cannot, the next enqueue does, as any payload
+ * without a ticket (hf_listing_remove_orphans()).  An enqueue that comes before
+ * the owner has read it removes it too: the owner then knows the loss alone.
+ *
  * An owner is asked to let go by touching its ticket.  inotify reports that,
  * and an owner that looks later sees the time.  Everybody who could remove the
  * ticket can do this, with touch(1) too, and nothing is left that has to be
@@ -20,15 +26,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "core/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/listing.h"
+#include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/queue_read.h"
 #include "engines/file/queue_watch.h"
+#include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 
@@ -74,9 +83,26 @@ static int open_fifo(struct hf_engine *engine, const char *path)
     return fifo;
 }
 
+/* Leave ${evicted_by} to the owner of ${ticket}.  False if nothing is left. */
+static bool write_evicted_by(struct hf_engine *engine, const char *dir_name,
+                             const struct hf_ticket *ticket,
+                             const char *evicted_by)
+{
+    char payload[sizeof(HF_FILE_EVICTED_BY) + HF_EVICTED_BY_BYTES];
+    struct hf_error unused;
+
+    if (evicted_by == NULL)
+        return false;
+    (void)snprintf(payload, sizeof payload, HF_FILE_EVICTED_BY "%s",
+                   evicted_by);
+    return hf_engine_write_payload(engine, dir_name, ticket, payload,
+                                   &unused) == HF_OK;
+}
+
 /* Remove ${ticket} and write the byte that wakes those who wait for it. */
 static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
-                              const struct hf_ticket *ticket, bool *found,
+                              const struct hf_ticket *ticket,
+                              const char *evicted_by, bool *found,
                               struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
@@ -85,8 +111,12 @@ static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
 
     path_of(engine, dir_name, ticket, path);
     fifo = open_fifo(engine, path);
-    status = hf_ticket_file_remove(&engine->settings, dir_name, ticket, found,
-                                   error);
+    if (fifo >= 0 && write_evicted_by(engine, dir_name, ticket, evicted_by))
+        status = hf_ticket_file_remove_fifo(&engine->settings, dir_name, ticket,
+                                            found, error);
+    else
+        status = hf_ticket_file_remove(&engine->settings, dir_name, ticket,
+                                       found, error);
     if (fifo < 0)
         return status;
     if (status == HF_OK)
@@ -110,7 +140,8 @@ static hf_status find_and_evict(struct hf_engine *engine,
          i++) {
         status = find(engine, request, &ticket, &listed, error);
         if (status == HF_OK && listed)
-            status = evict_ticket(engine, dir_name, &ticket, found, error);
+            status = evict_ticket(engine, dir_name, &ticket,
+                                  request->evicted_by, found, error);
     }
     return status;
 }
@@ -126,7 +157,9 @@ void hf_engine_evict(struct hf_engine *engine, struct hf_request *request)
         hf_engine_fail_by_status(engine, request, &error);
         return;
     }
-    if (found)
+    /* Else its owner looks whether the directory is empty, once it has read
+     * what is left there for it. */
+    if (found && request->evicted_by == NULL)
         hf_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
     hf_engine_answer_found(engine, request, HF_EVENT_REMOVED, found);
     if (found) /* its owner may be slow to close it */

@@ -6,6 +6,8 @@
 #include "engines/file/own_presence.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 
 #include "engines/file/engine.h"
 #include "engines/file/own_tickets.h"
@@ -44,10 +46,29 @@ bool hf_file_ticket_is_present(const struct hf_engine *engine,
     return hf_file_ticket_presence(engine, ticket) != HF_GONE;
 }
 
+/* The payload is the target of a symbolic link. */
+void hf_file_ticket_read_why(const struct hf_engine *engine,
+                             const struct hf_file_ticket *ticket,
+                             char why[HF_EVICTED_WHY_BYTES])
+{
+    const size_t mark = strlen(HF_FILE_EVICTED_BY);
+    char file[HF_PAYLOAD_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+    char text[HF_PAYLOAD_BYTES];
+    ssize_t bytes;
+
+    why[0] = '\0';
+    hf_payload_file_format(&ticket->ticket, file);
+    hf_root_settings_path(&engine->settings, ticket->dir_name, file, path);
+    bytes = hf_sys_readlinkat(AT_FDCWD, path, text, sizeof(text));
+    if (bytes > (ssize_t)mark && memcmp(text, HF_FILE_EVICTED_BY, mark) == 0)
+        (void)hf_evicted_by_explain(text + mark, (size_t)bytes - mark, why);
+}
+
 /* The text is for the person who deleted or moved the whole directory without
  * knowing that it is in use. */
 void hf_engine_answer_own_gone(struct hf_engine *engine,
-                               struct hf_request *request)
+                               struct hf_request *request, const char *why)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
     char locks[HF_PATH_BYTES];
@@ -55,7 +76,7 @@ void hf_engine_answer_own_gone(struct hf_engine *engine,
 
     hf_root_settings_path(&engine->settings, ".", NULL, locks);
     event.as.answer.request = request;
-    event.as.answer.text = "";
+    event.as.answer.text = why;
     if (hf_sys_lstat(locks, &status) != 0 && means_gone(errno))
         event.as.answer.text =
             "the lock directory was deleted or moved away; make sure that "

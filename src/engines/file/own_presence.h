@@ -8,6 +8,7 @@
 #ifndef HF_ENGINES_FILE_OWN_PRESENCE_H
 #define HF_ENGINES_FILE_OWN_PRESENCE_H
 
+#include "core/evicted_by.h"
 #include "engines/file/own_tickets.h"
 
 enum hf_presence {
@@ -26,9 +27,19 @@ enum hf_presence hf_file_ticket_presence(const struct hf_engine *engine,
 bool hf_file_ticket_is_present(const struct hf_engine *engine,
                                struct hf_file_ticket *ticket);
 
-/* Answer HF_EVENT_GONE to the watch of a ticket of this session, with a text if
- * all locks have been deleted or moved away. */
+/* A session that evicts a ticket writes this before its removal, and then who
+ * it is and why, in place of the payload. */
+#define HF_FILE_EVICTED_BY "evicted by "
+
+/* ${ticket} is gone, and its payload was not removed yet: set ${why} to what an
+ * evicting session has left there for HF_EVENT_GONE, or to "". */
+void hf_file_ticket_read_why(const struct hf_engine *engine,
+                             const struct hf_file_ticket *ticket,
+                             char why[HF_EVICTED_WHY_BYTES]);
+
+/* Answer HF_EVENT_GONE to the watch of a ticket of this session, with ${why},
+ * or with a text if all locks have been deleted or moved away. */
 void hf_engine_answer_own_gone(struct hf_engine *engine,
-                               struct hf_request *request);
+                               struct hf_request *request, const char *why);
 
 #endif

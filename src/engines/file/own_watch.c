@@ -358,10 +358,12 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
                         struct hf_file_ticket *own_ticket)
 {
     char dir_name[HF_DIR_NAME_BYTES];
+    char why[HF_EVICTED_WHY_BYTES];
 
     memcpy(dir_name, own_ticket->dir_name, strlen(own_ticket->dir_name) + 1);
+    hf_file_ticket_read_why(engine, own_ticket, why);
     (void)hf_engine_remove_own(engine, own_ticket);
-    hf_engine_answer_own_gone(engine, request);
+    hf_engine_answer_own_gone(engine, request, why);
     hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 

@@ -40,6 +40,12 @@ void hf_engine_remove(struct hf_engine *engine, struct hf_request *request);
 /* describe.c: HF_REQUEST_DESCRIBE. */
 void hf_engine_describe(struct hf_engine *engine, struct hf_request *request);
 
+/* describe.c: give ${ticket}, which may be another session's, this payload. */
+hf_status hf_engine_write_payload(struct hf_engine *engine,
+                                  const char *dir_name,
+                                  const struct hf_ticket *ticket,
+                                  const char *payload, struct hf_error *error);
+
 /* downgrade.c: HF_REQUEST_DOWNGRADE. */
 void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
 

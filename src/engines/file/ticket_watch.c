@@ -164,10 +164,13 @@ void hf_ticket_watch_answer_gone(struct hf_ticket_watch *watch)
     struct hf_engine *engine = watch->engine;
     struct hf_request *request = watch->request;
     bool is_own = watch->own_ticket != NULL;
+    char why[HF_EVICTED_WHY_BYTES];
 
+    if (is_own)
+        hf_file_ticket_read_why(engine, watch->own_ticket, why);
     hf_ticket_watch_end(watch);
     if (is_own)
-        hf_engine_answer_own_gone(engine, request);
+        hf_engine_answer_own_gone(engine, request, why);
     else
         hf_engine_answer(engine, request, HF_EVENT_GONE);
 }

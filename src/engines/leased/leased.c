@@ -202,7 +202,8 @@ void hf_leased_notice(struct hf_leased *leased,
     switch (notice->kind) {
     case HF_STORE_GONE:
         if (notice->ticket_kind == 0)
-            hf_leased_ticket_gone(leased, notice->queue, &notice->ticket, NULL);
+            hf_leased_ticket_gone(leased, notice->queue, &notice->ticket,
+                                  notice->why[0] != '\0' ? notice->why : NULL);
         else
             hf_leased_watches_gone(leased, notice->queue, &notice->ticket,
                                    notice->ticket_kind);

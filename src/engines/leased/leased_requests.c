@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "core/finding_list.h"
+#include "core/memory.h"
 #include "engines/leased/leased_private.h"
 
 /* ----------------------------------------------------------------- lists -- */
@@ -271,6 +272,8 @@ static bool add_own_ticket(struct hf_leased *leased,
         return false;
     ticket->state = HF_LEASED_TICKET_ENQUEUING;
     ticket->loss_unreported = ticket->abandoned = false;
+    hf_free(ticket->why);
+    ticket->why = NULL;
     ticket->kind = call->store_call.ticket_kind;
     ticket->owner = call->request->own_ticket;
     return true;
@@ -305,6 +308,7 @@ void hf_leased_begin_request(struct hf_leased *leased,
     call->store_call.ticket_kind = request->ticket_kind;
     call->store_call.weight = request->weight;
     call->store_call.payload = request->payload;
+    call->store_call.evicted_by = request->evicted_by;
     call->store_call.detailed = request->detailed;
     call->store_call.texts = request->texts;
     call->store_call.limit = request->limit;

@@ -61,6 +61,7 @@ void hf_leased_ticket_remove(struct hf_leased *leased,
             ticket->previous_next_in_queue;
     leased->queue_table.ticket_count--;
     hf_leased_queue_unref(&leased->queue_table, ticket->queue);
+    hf_free(ticket->why);
     hf_free(ticket);
 }
 

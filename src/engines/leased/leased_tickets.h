@@ -32,6 +32,7 @@ struct hf_leased_ticket {
     enum hf_leased_ticket_state state;
     /* PRESENT, but the server has lost it, and its owner does not know yet */
     bool loss_unreported;
+    char *why; /* .loss_unreported: its reason; NULL: not known */
     /* the owner no longer relies on it: it asked for the removal, or got the
      * answer that the ticket is not the write ticket that it expected */
     bool abandoned;

@@ -84,6 +84,7 @@
 #include <stdint.h>
 
 #include "core/engine.h"
+#include "core/evicted_by.h"
 #include "core/ticket.h"
 
 /* Size of a session's name: 32 hexadecimal digits and the NUL.  The name is
@@ -118,7 +119,8 @@ enum hf_store_call_kind {
     /* The answer has those of .tickets that are in the queue, in any order,
      * with at least .id, .kind and their leases. */
     HF_STORE_EXISTS,
-    /* Remove the ticket, also one of another session.  .found: it was there. */
+    /* Remove the ticket, also one of another session, whose GONE then has
+     * .evicted_by, if it is given.  .found: it was there. */
     HF_STORE_REMOVE,
     /* Make a write ticket of this session a read ticket.  Nothing else of it
      * changes.  .found: it is a read ticket now, or was one already. */
@@ -208,6 +210,7 @@ struct hf_store_call {
     uint32_t limit;  /* NEW_GENERATION: the least number of participants */
     struct hf_ticket_id flag; /* NEW_GENERATION: id of the new READY flag */
     const char *payload;      /* ENQUEUE DESCRIBE */
+    const char *evicted_by;   /* REMOVE: as in struct hf_request */
     const struct hf_ticket_id *tickets; /* EXISTS */
     size_t count;
     const struct hf_store_ticket_set *ticket_sets; /* RENEW, CLOSE_SESSION */
@@ -315,6 +318,8 @@ struct hf_store_notice {
     /* GONE: WRITE if the ticket became a read ticket; 0: it is gone */
     enum hf_ticket_kind ticket_kind;
     uint32_t revoked; /* REVOKED: how often so far */
+    /* GONE: who evicted it (core/evicted_by.h); "": not known */
+    char why[HF_EVICTED_WHY_BYTES];
 };
 
 /* ---------------------------------------------------------------- vtable -- */

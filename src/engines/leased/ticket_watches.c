@@ -213,6 +213,15 @@ bool hf_leased_owner_watches(const struct hf_leased_ticket *ticket)
     return watch != NULL;
 }
 
+/* Keep the loss for the watch of the owner, which is about to come.  Without
+ * memory for the reason it is a loss without one. */
+static void keep_loss(struct hf_leased_ticket *ticket, const char *why)
+{
+    if (ticket->why == NULL && why != NULL)
+        ticket->why = hf_strdup(why);
+    ticket->loss_unreported = true;
+}
+
 void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
                            const struct hf_ticket_id *id, const char *why)
 {
@@ -230,7 +239,7 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue_name,
         if (ticket->abandoned || hf_leased_owner_watches(ticket))
             hf_leased_ticket_remove(leased, ticket);
         else
-            ticket->loss_unreported = true;
+            keep_loss(ticket, why);
     }
     notify_gone(leased, queue->name, id, 0, why);
     hf_leased_queue_unref(&leased->queue_table, queue);

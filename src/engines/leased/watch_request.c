@@ -4,6 +4,7 @@
  * cover it. */
 #include "engines/leased/watch_request.h"
 
+#include "core/memory.h"
 #include "engines/leased/leased_private.h"
 
 /* Is it our ticket, and was it at the server by the last answer? */
@@ -30,8 +31,13 @@ void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
         return;
     }
     if (ticket->loss_unreported) {
+        char *why = ticket->why;
+
+        ticket->why = NULL;
         hf_leased_ticket_remove(leased, ticket);
-        hf_leased_watch_notify_gone(leased, watch, HF_LEASED_MISSING);
+        hf_leased_watch_notify_gone(leased, watch,
+                                    why != NULL ? why : HF_LEASED_MISSING);
+        hf_free(why);
         return;
     }
     if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {

@@ -158,7 +158,7 @@ static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_enqueue", &p);
 }
 
-/* REMOVE DOWNGRADE REVOKE */
+/* REMOVE DOWNGRADE REVOKE; of a REMOVE also who evicts the ticket, or NULL */
 static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
                              const char *statement, const char *ticket)
 {
@@ -169,6 +169,10 @@ static bool send_ticket_call(PGconn *conn, const struct hf_store_call *call,
     add_number(&p, call->not_after_ms);
     add_bytes(&p, call->queue);
     add_text(&p, ticket);
+    if (call->kind == HF_STORE_REMOVE && call->evicted_by != NULL)
+        add_bytes(&p, call->evicted_by);
+    else if (call->kind == HF_STORE_REMOVE)
+        add_text(&p, NULL);
     return send_call(conn, statement, &p);
 }
 

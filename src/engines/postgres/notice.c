@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses notifications: "gone ID KIND QUEUE", "changed QUEUE", "revoked ID
- * COUNT QUEUE".  The words are separated by spaces; the queue's name is in
+/* Parses notifications: "gone ID KIND QUEUE", "evicted ID TEXT QUEUE", "changed
+ * QUEUE", "revoked ID COUNT QUEUE".  The words are separated by spaces; the
+ * queue's name, and TEXT, which says who evicted the ticket, are in
  * hexadecimal. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,17 @@ static bool read_number(const char **text, uint32_t *number)
     return true;
 }
 
+/* Read TEXT into ${notice}.  Nothing of it makes the notification malformed,
+ * because the ticket is gone all the same. */
+static bool read_evicted_by(const char **text, struct hf_store_notice *notice)
+{
+    size_t digits = strcspn(*text, " ");
+
+    (void)hf_evicted_by_explain_hex(*text, digits, notice->why);
+    *text += digits;
+    return *(*text)++ == ' ';
+}
+
 /* Parse a notification into ${notice}; its queue's name goes to ${name}.  False
  * if it is malformed. */
 static bool parse(const char *text, struct hf_store_notice *notice,
@@ -80,6 +92,11 @@ static bool parse(const char *text, struct hf_store_notice *notice,
     if (read_word(&text, "changed")) {
         notice->kind = HF_STORE_CHANGED;
         return read_name(text, name);
+    }
+    if (read_word(&text, "evicted")) {
+        notice->kind = HF_STORE_GONE;
+        return read_ticket(&text, &notice->ticket) &&
+               read_evicted_by(&text, notice) && read_name(text, name);
     }
     notice->kind = HF_STORE_REVOKED;
     if (read_word(&text, "gone"))

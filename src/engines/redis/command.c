@@ -237,6 +237,20 @@ static bool put_quorum_call(struct hf_resp *resp,
     return true;
 }
 
+/* REMOVE, and who evicts the ticket if that is said. */
+static void put_remove(struct hf_resp *resp, const struct hf_store_call *call,
+                       const struct hf_redis_script_options *script)
+{
+    char hex[HF_EVICTED_BY_HEX_BYTES] = "";
+
+    if (call->evicted_by != NULL)
+        hf_evicted_by_encode(call->evicted_by, hex);
+    put_command_head(resp, call, script, call->queue, hex[0] != '\0' ? 2 : 1);
+    put_id(resp, &call->ticket);
+    if (hex[0] != '\0')
+        hf_resp_put_text(resp, hex);
+}
+
 size_t hf_redis_command_count(const struct hf_store_call *call)
 {
     bool of_all_queues =
@@ -276,6 +290,8 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_ids(resp, call->tickets, call->count);
         break;
     case HF_STORE_REMOVE:
+        put_remove(resp, call, script);
+        break;
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
         put_command_head(resp, call, script, call->queue, 1);
@@ -309,6 +325,27 @@ void hf_redis_command_put(struct hf_resp *resp,
 
 /* --------------------------------------------------------------- notices -- */
 
+/* Parse "ID QUEUE". */
+static bool read_id(struct hf_store_notice *notice, const char *at)
+{
+    if (strnlen(at, HF_TICKET_ID_TEXT_BYTES) != HF_TICKET_ID_TEXT_BYTES ||
+        at[HF_TICKET_ID_TEXT_BYTES - 1] != ' ' ||
+        !hf_ticket_id_parse(&notice->ticket, at, HF_TICKET_ID_TEXT_BYTES - 1))
+        return false;
+    notice->queue = at + HF_TICKET_ID_TEXT_BYTES;
+    return true;
+}
+
+/* Parse "TEXT ID QUEUE".  Nothing of TEXT, who evicted the ticket, makes the
+ * notice invalid, because the ticket is gone all the same. */
+static bool read_evicted(struct hf_store_notice *notice, const char *at)
+{
+    size_t digits = strcspn(at, " ");
+
+    (void)hf_evicted_by_explain_hex(at, digits, notice->why);
+    return at[digits] == ' ' && read_id(notice, at + digits + 1);
+}
+
 /* Parse "NUMBER ID QUEUE". */
 static bool read_ticket(struct hf_store_notice *notice, const char *at,
                         unsigned long *number)
@@ -320,13 +357,7 @@ static bool read_ticket(struct hf_store_notice *notice, const char *at,
     *number = strtoul(at, &end, 10);
     if (*end != ' ' || *number > UINT32_MAX)
         return false;
-    at = end + 1;
-    if (strnlen(at, HF_TICKET_ID_TEXT_BYTES) != HF_TICKET_ID_TEXT_BYTES ||
-        at[HF_TICKET_ID_TEXT_BYTES - 1] != ' ' ||
-        !hf_ticket_id_parse(&notice->ticket, at, HF_TICKET_ID_TEXT_BYTES - 1))
-        return false;
-    notice->queue = at + HF_TICKET_ID_TEXT_BYTES;
-    return true;
+    return read_id(notice, end + 1);
 }
 
 /* What follows ${word} in ${text}; NULL if ${text} does not begin with it. */
@@ -355,6 +386,10 @@ bool hf_redis_notice_read(struct hf_store_notice *notice, const char *text)
                 (number == 0 || number == HF_TICKET_WRITE);
         notice->ticket_kind = (enum hf_ticket_kind)number;
         return valid;
+    }
+    if ((body = after_prefix(text, "evicted ")) != NULL) {
+        notice->kind = HF_STORE_GONE;
+        return read_evicted(notice, body);
     }
     if ((body = after_prefix(text, "revoked ")) == NULL)
         return false;

@@ -126,8 +126,8 @@ local function tell_lookers()
 end
 
 -- Take out the tickets ${ids}, and tell whom it concerns; the session ${by}
--- knows of its own.
-local function remove(ids, by)
+-- knows of its own.  ${who}: who does it, as their owners are to know it, or nil.
+local function remove(ids, by, who)
     local going = {}
 
     if #ids == 0 then
@@ -148,22 +148,12 @@ local function remove(ids, by)
         redis.call('HDEL', tickets, id)
         give_back(id)
         if going[id].session ~= by then
-            tell(going[id].session, table.concat({'gone', '0', id, name}, ' '))
+            tell(going[id].session, table.concat(
+                who and {'evicted', who, id, name} or {'gone', '0', id, name},
+                ' '))
         end
     end
     tell_lookers()
-end
-
--- Those of ARGV from ${first} on that are there.
-local function those_there(first)
-    local found = {}
-
-    for i = first, #ARGV do
-        if redis.call('ZSCORE', untils, ARGV[i]) then
-            found[#found + 1] = ARGV[i]
-        end
-    end
-    return found
 end
 
 -- Tell this session when a ticket goes.

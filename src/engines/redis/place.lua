@@ -193,12 +193,13 @@ function operations.probe()
     return rows
 end
 
--- ARGV: id
+-- ARGV: id; and, if that is said, who evicts it, in hexadecimal digits
 function operations.withdraw()
-    local found = those_there(6)
-
-    remove(found, session)
-    return #found > 0 and 1 or evict(ARGV[6])
+    if not redis.call('ZSCORE', untils, ARGV[6]) then
+        return evict(ARGV[6])
+    end
+    remove({ARGV[6]}, session, ARGV[7])
+    return 1
 end
 
 -- ARGV: id.  Whether it is a read ticket now.

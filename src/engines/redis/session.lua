@@ -36,8 +36,13 @@ if not operations[ARGV[1]] then
 
     -- ARGV: ids
     function operations.goodbye()
-        local found = those_there(6)
+        local found = {}
 
+        for i = 6, #ARGV do
+            if redis.call('ZSCORE', untils, ARGV[i]) then
+                found[#found + 1] = ARGV[i]
+            end
+        end
         remove(found, session)
         redis.call('ZREM', looks, session)
         return #found

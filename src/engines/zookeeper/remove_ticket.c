@@ -4,6 +4,7 @@
 #include "engines/zookeeper/remove_ticket.h"
 
 #include "engines/zookeeper/children.h"
+#include "engines/zookeeper/eviction.h"
 #include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
@@ -22,7 +23,14 @@ static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
     bool gone = req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE;
+    bool refused = !gone && req->eviction == HF_ZK_EVICTION_WRITTEN;
 
+    /* We may not write the parent, or somebody else has: do without. */
+    if (refused && hf_zk_session_usable(&zk->session)) {
+        req->eviction = HF_ZK_EVICTION_NONE;
+        search(zk, req);
+        return;
+    }
     if (req->error == HF_ZK_NO_NODE && (req->several || req->listed) &&
         req->attempts++ < HF_ZK_ATTEMPTS_MAX &&
         hf_zk_session_usable(&zk->session)) {
@@ -46,7 +54,8 @@ static void deleted(void *user, struct hf_zk_call *call,
 
     enum hf_zk_error error = reply->error;
 
-    if (error == HF_ZK_OK && req->several)
+    if (error == HF_ZK_OK &&
+        (req->several || req->eviction == HF_ZK_EVICTION_WRITTEN))
         error = hf_zk_multi_result(&reply->body, NULL, 0);
     /* The ticket may have either of two names; it was found if one of them
      * existed. */
@@ -100,43 +109,81 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
     delete_parent(zk, req, own_ticket->sequence);
 }
 
-/* Delete the ${nodes} that were listed with the id, at most as many as we ever
- * make of one.  Others, which must be somebody else's, are deleted by a later
- * round. */
+/* Delete the nodes that were listed with the id, from ${index} on, in one
+ * transaction, at most as many as we ever make of one.  Others, which must be
+ * somebody else's, are deleted by a later round.  Who evicts the ticket is
+ * written first, so that it is there when the owner's watch fires. */
+static void send_multi(struct hf_zk *zk, struct hf_zk_request *req,
+                       size_t index)
+{
+    const struct hf_zk_queue *queue = req->queue;
+    const struct hf_ticket_id *id = &req->request->ticket;
+    char data[HF_ZK_EVICTION_BYTES];
+    size_t begin = hf_zk_call_begin(
+        &zk->session, hf_zk_request_call(req, deleted), HF_ZK_MULTI);
+
+    if (req->eviction == HF_ZK_EVICTION_WRITTEN) {
+        hf_zk_eviction_format(id, req->request->evicted_by, data);
+        hf_zk_multi_set_data(&zk->session, queue->path, data, req->version);
+    }
+    for (uint32_t i = 0; index < queue->count && i < HF_WEIGHT_MAX; index++) {
+        if (!hf_ticket_id_equal(&queue->children[index].node.id, id))
+            continue;
+        hf_zk_multi_delete(
+            &zk->session,
+            hf_zk_child_path(zk, queue, queue->children[index].name),
+            HF_ZK_ANY_VERSION);
+        i++;
+    }
+    hf_zk_multi_end(&zk->session, begin);
+}
+
+/* Delete the ${nodes} nodes that were listed with the id, from ${index} on. */
 static void delete_listed(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t index, size_t nodes)
 {
     const struct hf_zk_queue *queue = req->queue;
-    const struct hf_ticket_id *id = &req->request->ticket;
     int32_t sequence = queue->children[index].node.sequence;
-    struct hf_zk_call *call;
-    size_t begin;
 
     req->listed = true;
     req->several = nodes > 1;
     req->partly_removed |= nodes < req->request->weight;
     req->error = HF_ZK_NO_NODE;
     hf_zk_request_step(req, delete_done);
-    call = hf_zk_request_call(req, deleted);
-    if (nodes == 1) {
+    if (nodes > 1 || req->eviction == HF_ZK_EVICTION_WRITTEN)
+        send_multi(zk, req, index);
+    else
         hf_zk_send_delete(
-            &zk->session, call,
+            &zk->session, hf_zk_request_call(req, deleted),
             hf_zk_child_path(zk, queue, queue->children[index].name));
-    } else {
-        begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
-        for (uint32_t i = 0; index < queue->count && i < HF_WEIGHT_MAX;
-             index++) {
-            if (!hf_ticket_id_equal(&queue->children[index].node.id, id))
-                continue;
-            hf_zk_multi_delete(
-                &zk->session,
-                hf_zk_child_path(zk, queue, queue->children[index].name),
-                HF_ZK_ANY_VERSION);
-            i++;
-        }
-        hf_zk_multi_end(&zk->session, begin);
-    }
     delete_parent(zk, req, sequence);
+}
+
+static void searched(struct hf_zk *zk, struct hf_zk_request *req);
+
+/* The answer to the read of the parent's data. */
+static void parent_read(void *user, struct hf_zk_call *call,
+                        const struct hf_zk_reply *reply)
+{
+    struct hf_zk *zk = user;
+    struct hf_zk_request *req = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    if (reply->error == HF_ZK_OK &&
+        hf_zk_eviction_may_replace(hf_jute_get_buffer(&body)) && !body.failed) {
+        req->version = hf_zk_get_stat(&body).version;
+        req->eviction = HF_ZK_EVICTION_WRITTEN;
+    }
+    hf_zk_request_answered(zk, req);
+}
+
+/* See whether it can be written there who evicts the ticket. */
+static void read_parent(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    req->eviction = HF_ZK_EVICTION_NONE;
+    hf_zk_request_step(req, searched);
+    hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, parent_read),
+                        req->queue->path, false);
 }
 
 /* The search is done: delete what it found. */
@@ -147,6 +194,10 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
     bool listed = req->list_error == HF_ZK_OK;
 
     if (listed && index < queue->count && hf_zk_session_usable(&zk->session)) {
+        if (req->eviction == HF_ZK_EVICTION_UNREAD) {
+            read_parent(zk, req);
+            return;
+        }
         delete_listed(zk, req, index,
                       hf_zk_children_count_id(queue, &req->request->ticket));
         return;
@@ -177,6 +228,8 @@ void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
     req->after_removal = then;
     req->attempts = 0;
     req->partly_removed = req->listed = false;
+    req->eviction = req->request->evicted_by != NULL ? HF_ZK_EVICTION_UNREAD
+                                                     : HF_ZK_EVICTION_NONE;
     if (own_ticket != NULL)
         delete_own(zk, req, own_ticket);
     else

@@ -160,8 +160,8 @@ void hf_zk_own_ticket_downgraded(const struct hf_zk *zk,
     own_ticket->queue->listed_on = 0; /* the cached list shows a write ticket */
 }
 
-/* While a ticket is downgraded, its old node goes as part of that. */
-void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path)
+struct hf_zk_own_ticket *hf_zk_own_ticket_at(const struct hf_zk *zk,
+                                             const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
     struct hf_zk_node node;
@@ -170,12 +170,21 @@ void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path)
     if (!hf_zk_node_parse(name, strlen(name), &node) &&
         !hf_zk_participant_parse(name, strlen(name), &node) &&
         !hf_zk_permit_parse(name, strlen(name), &node))
-        return;
+        return NULL;
     own_ticket = hf_zk_own_ticket_find(zk, &node.id);
     if (own_ticket != NULL && !own_ticket->downgrading &&
         strncmp(own_ticket->prefix, name, own_ticket->prefix_bytes) == 0 &&
         (uint32_t)node.sequence - (uint32_t)own_ticket->sequence <
             own_ticket->weight)
+        return own_ticket;
+    return NULL;
+}
+
+void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path)
+{
+    struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_at(zk, path);
+
+    if (own_ticket != NULL)
         hf_zk_own_ticket_free(zk, own_ticket);
 }
 

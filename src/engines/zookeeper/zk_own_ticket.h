@@ -71,6 +71,11 @@ void hf_zk_own_ticket_read_name(const struct hf_zk *zk,
 void hf_zk_own_ticket_downgraded(const struct hf_zk *zk,
                                  struct hf_zk_own_ticket *own_ticket);
 
+/* Our ticket that has a node at ${path}, or NULL; also NULL while it is
+ * downgraded, because its old node goes as part of that. */
+struct hf_zk_own_ticket *hf_zk_own_ticket_at(const struct hf_zk *zk,
+                                             const char *path);
+
 /* The node at ${path} is gone.  If it was a node of our ticket, the whole
  * ticket is gone and is freed. */
 void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path);

@@ -26,6 +26,13 @@ enum hf_zk_refused {
     HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see permit.h */
 };
 
+/* May a removal write who evicts the ticket? */
+enum hf_zk_eviction {
+    HF_ZK_EVICTION_UNREAD,  /* the parent's data were not read */
+    HF_ZK_EVICTION_WRITTEN, /* with the deletes, in one transaction */
+    HF_ZK_EVICTION_NONE,    /* no, or such a transaction was refused */
+};
+
 struct detailed_list;
 
 /* The state of one request.  It is freed when the request is answered. */
@@ -66,6 +73,9 @@ struct hf_zk_request {
     bool several;        /* several nodes are being deleted in one multi */
     bool listed;         /* the nodes being deleted come from a list */
     bool partly_removed; /* somebody else had deleted some of them */
+    /* HF_REQUEST_REMOVE with .evicted_by, see eviction.h.  .version is that of
+     * the parent's data. */
+    enum hf_zk_eviction eviction;
     /* HF_REQUEST_ENQUEUE: operations of the multi in front of the creates of
      * the ticket's nodes, and what was refused if .error is set. */
     uint32_t trial;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/children.h"
+#include "engines/zookeeper/eviction.h"
 #include "engines/zookeeper/watch_waiters.h"
 #include "engines/zookeeper/zk_private.h"
 #include "zookeeper/watch_modes.h"
@@ -41,6 +42,7 @@ static void node_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
     struct hf_request *request;
     bool was_reading = watch->reading;
 
+    hf_zk_eviction_read(zk, watch->path);
     hf_zk_own_ticket_node_gone(zk, watch->path);
     if (watch->waiters != NULL)
         hf_zk_children_node_gone(zk, watch->waiters->request->queue,

@@ -40,6 +40,10 @@ void lease_send_notice(struct lease_server *server,
         notice.notice.ticket = row->ticket.id;
         notice.notice.revoked = row->revoked;
     }
+    if (row != NULL && row->removing && row->evicted_by != NULL &&
+        strcmp(session, row->session) == 0)
+        (void)hf_evicted_by_explain(row->evicted_by, strlen(row->evicted_by),
+                                    notice.notice.why);
     server->observer.notice(server->observer.arg, &notice);
 }
 

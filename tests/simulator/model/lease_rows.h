@@ -14,7 +14,8 @@ struct lease_row {
     struct hf_ticket ticket;
     uint64_t expires_ms;
     uint32_t revoked;
-    bool removing; /* lease_rows_remove_marked() removes it */
+    bool removing;          /* lease_rows_remove_marked() removes it */
+    const char *evicted_by; /* .removing: who does it, for its owner; or NULL */
 };
 
 struct lease_queue_watch {

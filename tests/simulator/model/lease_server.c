@@ -145,13 +145,15 @@ static void probe(struct lease_server *server, uint64_t clock_ms,
 
 /* ${session} gets no notice of its own removal. */
 static bool remove_ticket(struct lease_server *server, const char *queue,
-                          const char *session, const struct hf_ticket_id *id)
+                          const char *session, const struct hf_ticket_id *id,
+                          const char *evicted_by)
 {
     struct lease_row *row = lease_row_find(server, queue, id);
 
     if (row == NULL)
         return false;
     row->removing = true;
+    row->evicted_by = evicted_by;
     lease_rows_remove_marked(server, queue, session);
     return true;
 }
@@ -253,7 +255,7 @@ static bool clear_barrier(struct lease_server *server,
         count_of(server, call->queue, HF_TICKET_PARTICIPANT, &id) > 0)
         return false;
     return count_of(server, call->queue, call->ticket_kind, &id) > 0 &&
-           remove_ticket(server, call->queue, call->session, &id);
+           remove_ticket(server, call->queue, call->session, &id, NULL);
 }
 
 /* A new READY replaces the old one, because it starts a new generation. */
@@ -269,7 +271,7 @@ static bool set_ready(struct lease_server *server, uint64_t clock_ms,
         count_of(server, call->queue, HF_TICKET_PARTICIPANT, &id) < call->limit)
         return false;
     if (count_of(server, call->queue, HF_TICKET_READY, &id) > 0)
-        (void)remove_ticket(server, call->queue, call->session, &id);
+        (void)remove_ticket(server, call->queue, call->session, &id, NULL);
     add_flag(server, clock_ms, call->queue, HF_TICKET_READY, &call->flag);
     lease_notify_queue_watches(server, call->queue);
     return true;
@@ -284,7 +286,7 @@ static void end_session(struct lease_server *server,
 
         for (size_t i = 0; i < ticket_set->count; i++)
             (void)remove_ticket(server, ticket_set->queue, call->session,
-                                &ticket_set->tickets[i]);
+                                &ticket_set->tickets[i], NULL);
     }
     lease_queue_watches_end(server, call->session);
 }
@@ -326,8 +328,8 @@ static void execute(struct lease_server *server, uint64_t clock_ms,
         probe(server, clock_ms, call, answer);
         break;
     case HF_STORE_REMOVE:
-        answer->answer.found =
-            remove_ticket(server, call->queue, call->session, &call->ticket);
+        answer->answer.found = remove_ticket(server, call->queue, call->session,
+                                             &call->ticket, call->evicted_by);
         break;
     case HF_STORE_DOWNGRADE:
         answer->answer.found = downgrade(server, call);
@@ -405,7 +407,7 @@ void lease_server_touch(struct lease_server *server, const char *queue)
 bool lease_server_remove(struct lease_server *server, const char *queue,
                          const struct hf_ticket_id *id)
 {
-    return remove_ticket(server, queue, NULL, id);
+    return remove_ticket(server, queue, NULL, id, NULL);
 }
 
 /* ---------------------------------------------------------------- server -- */

@@ -5,6 +5,8 @@
 #include "simulator/model/zk_internal.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,9 +105,15 @@ static void on_event(void *host, struct hf_event *event)
 
 static void on_log(void *host, enum hf_log_level level, const char *format, ...)
 {
-    (void)host;
-    (void)level;
-    (void)format;
+    const struct hf_engine *engine = ((struct zk_client *)host)->engine;
+    char text[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (engine->host.log != NULL)
+        engine->host.log(engine->host.host, level, "%s", text);
 }
 
 /* ----------------------------------------------------------------- model -- */

@@ -136,9 +136,11 @@ END
 $$;
 
 -- Remove the ticket, whichever session owns it.  Ended tickets are left to
--- those that wait behind them.
+-- those that wait behind them.  evicted_by says to another owner who removes it,
+-- or is NULL.
 CREATE FUNCTION holdfast_4.remove(
-    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid)
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid,
+    evicted_by bytea DEFAULT NULL)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
@@ -153,7 +155,7 @@ BEGIN
     IF pg_catalog.current_setting('search_path')
        OPERATOR(pg_catalog.<>) 'pg_catalog, pg_temp' THEN
         RETURN QUERY SELECT * FROM holdfast_4.remove_with_search_path(
-            session_id, not_after_ms, queue_name, ticket_id);
+            session_id, not_after_ms, queue_name, ticket_id, evicted_by);
         RETURN;
     END IF;
     -- lowest becomes the number of the first ticket that this statement sees.
@@ -217,7 +219,12 @@ BEGIN
             PERFORM holdfast_4.notify_watchers(q, queue_name);
         END IF;
     END IF;
-    IF owner <> session_id THEN
+    IF owner <> session_id AND evicted_by IS NOT NULL THEN
+        PERFORM holdfast_4.notify_session(
+            owner, format('evicted %s %s %s', ticket_id,
+                          encode(evicted_by, 'hex'),
+                          encode(queue_name, 'hex')));
+    ELSIF owner <> session_id THEN
         PERFORM holdfast_4.notify_gone(owner, queue_name, ticket_id, 0);
     END IF;
     RETURN NEXT a;
@@ -298,12 +305,13 @@ END
 $$;
 
 CREATE FUNCTION holdfast_4.remove_with_search_path(
-    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid)
+    session_id uuid, not_after_ms bigint, queue_name bytea, ticket_id uuid,
+    evicted_by bytea)
 RETURNS SETOF holdfast_4.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM holdfast_4.remove(
-        session_id, not_after_ms, queue_name, ticket_id);
+        session_id, not_after_ms, queue_name, ticket_id, evicted_by);
 END
 $$;
 

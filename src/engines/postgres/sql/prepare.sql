@@ -4,8 +4,8 @@
 
 PREPARE hf_enqueue (uuid, bigint, bigint, bytea, uuid, integer, integer, bytea)
 AS SELECT * FROM holdfast_4.enqueue($1, $2, $3, $4, $5, $6, $7, $8);
-PREPARE hf_remove (uuid, bigint, bytea, uuid)
-AS SELECT * FROM holdfast_4.remove($1, $2, $3, $4);
+PREPARE hf_remove (uuid, bigint, bytea, uuid, bytea)
+AS SELECT * FROM holdfast_4.remove($1, $2, $3, $4, $5);
 PREPARE hf_list_ahead (bytea, uuid, boolean)
 AS SELECT * FROM holdfast_4.list_ahead($1, $2, $3);
 PREPARE hf_renew (uuid, bigint, bigint)
