@@ -10,7 +10,6 @@
 #include "core/time_math.h"
 #include "host/done.h"
 #include "zookeeper_cache/cache.h"
-#include "zookeeper_client/zookeeper_session.h"
 
 /* A call that waits, on the stack of its caller, or a started one.  All fields
  * under the monitor's lock. */

@@ -33,6 +33,11 @@ void hf_zookeeper_changed(struct hf_zookeeper *zookeeper)
     hf_zk_io_run_soon(zookeeper->io);
 }
 
+const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper)
+{
+    return zookeeper->begun ? zookeeper->session->connectivity.error : "";
+}
+
 bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper)
 {
     return zookeeper->monitor->closing || zookeeper->shared.closing;

@@ -89,6 +89,10 @@ hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
 hf_status hf_zookeeper_fail_unlocked(struct hf_zookeeper *zookeeper,
                                      const char *call, struct hf_error *error);
 
+/* Why ${zookeeper} has no connection; "" while it has one, or if that is not
+ * known.  With the lock. */
+const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper);
+
 /* Has the close of the handle, or of the client whose session it uses, begun?
  * With the lock. */
 bool hf_zookeeper_is_closing(const struct hf_zookeeper *zookeeper);

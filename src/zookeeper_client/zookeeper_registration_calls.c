@@ -10,7 +10,6 @@
 #include "core/memory.h"
 #include "host/opts_compat.h"
 #include "zookeeper_client/zookeeper_registration.h"
-#include "zookeeper_client/zookeeper_session.h"
 
 /* --------------------------------------------------------------- copies -- */
 

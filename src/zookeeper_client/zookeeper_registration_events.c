@@ -13,7 +13,6 @@
 #include "core/time_math.h"
 #include "host/done.h"
 #include "zookeeper_client/zookeeper_registration.h"
-#include "zookeeper_client/zookeeper_session.h"
 
 /* -------------------------------------------------------------- lifetime -- */
 

@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/time_math.h"
-#include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_retry/retry_removal.h"
 
 /* Where memory for an operation was missing. */

@@ -187,11 +187,6 @@ hf_status hf_zookeeper_session_begin(struct hf_zookeeper *zookeeper,
 /* --------------------------------------------- what a handle has under way --
  */
 
-const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper)
-{
-    return zookeeper->begun ? zookeeper->session->connectivity.error : "";
-}
-
 uint64_t hf_zookeeper_due_at_ms(const struct hf_zookeeper *zookeeper)
 {
     return hf_min_ms(hf_zk_op_queue_wake_at_ms(&zookeeper->queue),

@@ -23,10 +23,6 @@ void hf_zookeeper_session_use(struct hf_zookeeper *zookeeper,
                               const struct hf_zk_url_config *config,
                               size_t max_request_bytes);
 
-/* Why ${zookeeper} has no connection; "" while it has one, or if that is not
- * known.  With the lock. */
-const char *hf_zookeeper_connection_error(const struct hf_zookeeper *zookeeper);
-
 /* Do what is due of ${zookeeper}; when that is next, or HF_FOREVER.  With the
  * lock. */
 void hf_zookeeper_run_due(struct hf_zookeeper *zookeeper);
