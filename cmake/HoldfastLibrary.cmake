@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # libholdfast, shared and static, out of the objects of its parts.
 
-set(HF_PARTS hf_core hf_thread hf_engine_loop hf_transport hf_engine_file hf_zookeeper
+set(HF_PARTS hf_base hf_core hf_thread hf_engine_loop hf_transport hf_engine_file
+    hf_zookeeper
     hf_zookeeper_io hf_zk hf_engine_zookeeper hf_monitor hf_metrics hf_host
     hf_zookeeper_retry hf_zookeeper_client hf_zookeeper_cache)
 set(HF_PART_OBJECTS "")

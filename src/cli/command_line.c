@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/url.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/url.h"
 
 /* getopt_long() returns the letter of a short option; of a long one this plus
  * the number of its row, so that error texts know which was written. */

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/url.h"
+#include "base/url.h"
 
 /* A text that is being appended to.  Once something did not fit it stays
  * .full, so that nothing is left out in the middle. */

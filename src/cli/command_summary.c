@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/owner_text.h"
 
 /* Arguments after these are not looked at. */

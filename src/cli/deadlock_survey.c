@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "core/ticket_text.h"
 #include "host/lock.h"
 

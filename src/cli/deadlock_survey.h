@@ -14,9 +14,9 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/tree.h"
 #include "cli/session_table.h"
 #include "core/deadlock_search.h"
-#include "core/tree.h"
 
 /* How many names a search begins with. */
 #define HF_SURVEY_NAMES 256

@@ -11,13 +11,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/list_client.h"
 #include "cli/ui.h"
-#include "core/error.h"
 
 /* Long enough to get a session, short enough for a monitor that starts it. */
 #define WAIT_DEFAULT_MS 15000

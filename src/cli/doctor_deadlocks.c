@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "cli/doctor.h"
 #include "cli/format.h"
-#include "core/quote.h"
 
 /* How many are listed. */
 #define LISTED_MAX 20

@@ -4,8 +4,8 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include "base/time_math.h"
 #include "cli/doctor.h"
-#include "core/time_math.h"
 
 /* Without these, ages and owners that have ended are not known. */
 static void examine_proc(struct hf_finding_list *list)

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/memory.h"
-#include "core/url.h"
+#include "base/memory.h"
+#include "base/url.h"
 #include "host/client_url.h"
 
 static const char *const own_variables[] = {

@@ -12,6 +12,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/utf8.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
@@ -19,8 +21,6 @@
 #include "cli/list_client.h"
 #include "cli/ticket_choice.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/utf8.h"
 #include "host/owner_text.h"
 
 /* Long enough to get a session, short enough for a person. */

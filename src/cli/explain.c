@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/deadlock_survey.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "host/client.h"
 
 /* Long enough to get a session, short enough for a person. */

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 /* A ticket that waits. */
 struct waiting_ticket {

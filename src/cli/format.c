@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/url.h"
-#include "core/utf8.h"
+#include "base/url.h"
+#include "base/utf8.h"
 
 #define AGE_BYTES (HF_DURATION_BYTES + 16)
 

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "cli/format.h"
 #include "cli/process.h"
-#include "core/sha256.h"
 #include "host/owner_text.h"
 
 /* Lines after these are not looked at; runs are never nested that deep. */

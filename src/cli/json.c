@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 
 /* An escape: \uXXXX, beyond U+FFFF a pair of surrogates (UTF-16). */
 static void put_utf16(FILE *out, uint32_t code)

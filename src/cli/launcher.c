@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/time_math.h"
 #include "cli/abandoned_tickets.h"
 #include "cli/clock.h"
 #include "cli/exit_status.h"
@@ -31,7 +32,6 @@
 #include "cli/notify_socket.h"
 #include "cli/tree_termination.h"
 #include "cli/ui.h"
-#include "core/time_math.h"
 
 /* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_LAUNCHER_POLL_MS 50

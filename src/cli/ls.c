@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/progress.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "host/client.h"
 
 /* Long enough to get a session, short enough for a person. */

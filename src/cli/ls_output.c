@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/format.h"
 #include "cli/ls.h"
 #include "cli/show.h"
-#include "core/utf8.h"
 
 /* Wide enough for what is usual. */
 #define NAME_COLUMNS 24

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
@@ -23,9 +25,7 @@
 #include "cli/progress.h"
 #include "cli/queue_view.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "core/lock_name.h"
-#include "core/memory.h"
 #include "metrics/metrics_block.h"
 #include "metrics/metrics_families.h"
 

@@ -18,15 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/sha256.h"
 #include "cli/clock.h"
 #include "cli/process.h"
 #include "cli/progress.h"
 #include "cli/ui.h"
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
-#include "core/sha256.h"
 #include "metrics/metrics_file.h"
 
 #define FOLDED "folded"

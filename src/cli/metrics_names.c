@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/name_list.h"
 #include "metrics/metrics_block.h"
 

@@ -13,10 +13,10 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/secret.h"
+#include "base/utf8.h"
 #include "cli/clock.h"
 #include "cli/ui.h"
-#include "core/secret.h"
-#include "core/utf8.h"
 
 /* When to try again if the socket is full, because the service manager is busy.
  */

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/url_options.h"
 #include "cli/profile.h"
-#include "core/error.h"
-#include "core/url_options.h"
 
 /* Set ${field} of ${row} to ${number}. */
 static void store(const struct hf_option_row *row, void *field, uint64_t number)

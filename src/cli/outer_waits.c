@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/held_locks.h"
 #include "cli/process_tree.h"
-#include "core/memory.h"
 
 /* Shells between a run and the next one inside of it: forks of the first. */
 #define SHELLS_MAX 8

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* hf_process_under_job_control() looks this far up: a shell is a few steps
  * away. */

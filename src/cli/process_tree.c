@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
+#include "base/errno_text.h"
+#include "base/error.h"
 
 /* Set once by hf_process_tree_open(), before there are threads: the kernel has
  * no file of children, so scan. */

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/url.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/url.h"
 #include "transport/secret_file.h"
 
 #define BLANKS " \t\n"

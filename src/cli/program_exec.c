@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/memory.h"
 
 int hf_program_exec(const struct hf_program *program, int argc, char **argv)
 {

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/clock.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "core/ticket.h"
 
 /* Digits in the name of a permit of kazoo. */

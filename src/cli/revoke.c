@@ -8,12 +8,12 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/ticket_choice.h"
 #include "cli/ui.h"
-#include "core/error.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/command_line_hint.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "host/owner_text.h"
 
 /* -------------------------------------------------------------- options -- */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/ticket_text.h"
 
 /* In the number of a ticket that waits. */

@@ -12,8 +12,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/tree.h"
 #include "core/deadlock_reading.h"
-#include "core/tree.h"
 
 /* The most tickets that are kept. */
 #define HF_SESSION_TICKETS_MAX 65536

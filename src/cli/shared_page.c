@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "monitor/clock.h"
 
 #define NS_PER_MS 1000000

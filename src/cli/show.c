@@ -5,14 +5,14 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/quote.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/show_watch.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/quote.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/clock.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
@@ -34,7 +35,6 @@
 #include "cli/show.h"
 #include "cli/ui.h"
 #include "cli/watch_queue.h"
-#include "core/error.h"
 #include "host/client.h"
 #include "host/list_evict_revoke.h"
 

@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "engines/postgres/schema.h"
 
 /* The texts that can be printed. */

@@ -13,10 +13,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/url.h"
 #include "cli/exit_status.h"
 #include "cli/ipc.h"
 #include "cli/signals.h"
-#include "core/url.h"
 
 /* After a leadership that was lost within HF_RESTART_WELL_MS, wait so long
  * before the next campaign: what ended it may do so again. */

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/time_math.h"
 #include "cli/ipc.h"
 #include "cli/notify_socket.h"
-#include "core/error.h"
-#include "core/time_math.h"
 #include "host/grant_check.h"
 #include "host/grant_items.h"
 #include "monitor/log_default.h"

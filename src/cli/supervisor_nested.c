@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/format.h"
-#include "core/error.h"
 #include "host/client.h"
 #include "host/client_url.h"
 #include "host/grant.h"

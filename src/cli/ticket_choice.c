@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/format.h"
 #include "cli/json.h"
 #include "cli/show.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "core/ticket.h"
 
 /* Fewer digits of an id mean nothing: a token may be a small number. */

@@ -12,11 +12,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/secret.h"
+#include "base/url.h"
+#include "base/utf8.h"
 #include "cli/clock.h"
 #include "cli/format.h"
-#include "core/secret.h"
-#include "core/url.h"
-#include "core/utf8.h"
 #include "monitor/log_default.h"
 #include "monitor/nonblocking_write.h"
 

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/error.h"
+#include "base/time_math.h"
 #include "core/core_state.h"
 #include "core/deadlock_detection.h"
-#include "core/error.h"
-#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 #define TO(name) (1u << HF_ACQUISITION_##name)

@@ -32,15 +32,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/retry.h"
+#include "base/shared_text.h"
+#include "base/tree.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
 #include "core/own_ticket.h"
-#include "core/retry.h"
 #include "core/schedule.h"
-#include "core/shared_text.h"
 #include "core/ticket.h"
-#include "core/tree.h"
 
 struct hf_multi_lock;
 struct hf_cohort;

@@ -9,11 +9,11 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/error.h"
+#include "base/time_math.h"
+#include "base/url.h"
 #include "core/core_state.h"
 #include "core/deadlock_detection.h"
-#include "core/error.h"
-#include "core/time_math.h"
-#include "core/url.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 

@@ -10,10 +10,10 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/core_state.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 

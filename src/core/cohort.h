@@ -47,8 +47,8 @@
 #ifndef HF_CORE_COHORT_H
 #define HF_CORE_COHORT_H
 
+#include "base/deferred_call.h"
 #include "core/acquisition.h"
-#include "core/deferred_call.h"
 
 /* One in use, and one that is still being removed. */
 #define HF_COHORT_TICKETS 2

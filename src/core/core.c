@@ -9,8 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/time_math.h"
 
 /* Run through the acquisitions; each may leave the list in its turn. */
 #define FOR_EACH(core, a, next)                                                \

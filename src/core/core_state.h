@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/deferred_call.h"
+#include "base/deferred_call.h"
+#include "base/random.h"
+#include "base/retry.h"
+#include "base/shared_text.h"
+#include "base/time_math.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
-#include "core/random.h"
 #include "core/removal.h"
-#include "core/retry.h"
 #include "core/schedule.h"
 #include "core/session.h"
-#include "core/shared_text.h"
 #include "core/ticket_table.h"
-#include "core/time_math.h"
 
 struct hf_acquisition;
 struct hf_cohort;

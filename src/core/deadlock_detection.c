@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/core_state.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "core/ticket_text.h"
-#include "core/time_math.h"
 
 /* Set ${wait} to the ticket that the acquisition waits by; false: none. */
 static bool waits_by(const struct hf_deadlock_detection *detection,

@@ -13,8 +13,8 @@
 #ifndef HF_CORE_DEADLOCK_DETECTION_H
 #define HF_CORE_DEADLOCK_DETECTION_H
 
+#include "base/deferred_call.h"
 #include "core/deadlock_search.h"
-#include "core/deferred_call.h"
 #include "core/operation.h"
 
 #define HF_DEADLOCK_FIRST_LOOK_MS 1000

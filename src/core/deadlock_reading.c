@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* The most memory of one reading, without its tables. */
 #define BYTES_MAX ((size_t)1 << 25)

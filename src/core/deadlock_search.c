@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/quote.h"
+#include "base/memory.h"
+#include "base/quote.h"
 
 /* Begin the current reading. */
 static void begin_reading(struct hf_deadlock_search *search)

@@ -119,8 +119,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/url.h"
 #include "core/ticket.h"
-#include "core/url.h"
 
 /* ------------------------------------------------------------- requests -- */
 
@@ -430,7 +430,7 @@ struct hf_engine_host {
     /* The user's policy of reconnecting; NULL: the default.  The URL may give
      * another one: hf_reconnect_choose(). */
     const struct hf_reconnect *reconnect;
-    /* The allocator for a module, whose own copy of core/memory.h does not know
+    /* The allocator for a module, whose own copy of base/memory.h does not know
      * which one the program has set; NULL: the one of that copy. */
     const struct hf_allocator *allocator;
     void *host;

@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/tree.h"
+#include "base/tree.h"
 
 struct hf_core;
 struct hf_enqueue_turn;

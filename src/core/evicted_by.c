@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 
 const char *hf_evicted_by_explain(const char *text, size_t bytes,
                                   char why[HF_EVICTED_WHY_BYTES])

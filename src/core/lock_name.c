@@ -10,11 +10,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/path_character.h"
-#include "core/quote.h"
-#include "core/secret.h"
-#include "core/utf8.h"
+#include "base/error.h"
+#include "base/path_character.h"
+#include "base/quote.h"
+#include "base/secret.h"
+#include "base/utf8.h"
 
 struct name_span {
     const char *text;

@@ -11,9 +11,9 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/error.h"
+#include "base/time_math.h"
 #include "core/core_state.h"
-#include "core/error.h"
-#include "core/time_math.h"
 
 #define STATE(name) HF_ACQUISITION_##name
 

@@ -27,8 +27,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/deferred_call.h"
 #include "core/acquisition.h"
-#include "core/deferred_call.h"
 
 /* Set by the user of the parent before its ACQUIRE, except the last fields. */
 struct hf_multi_lock {

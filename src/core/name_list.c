@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define FIRST_ROOM 64
 #define FIRST_BYTES 4096

@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/time_math.h"
+#include "base/url.h"
 #include "core/core_state.h"
 #include "core/double_barrier_rule.h"
-#include "core/error.h"
-#include "core/time_math.h"
-#include "core/url.h"
 
 #define STATE(name) HF_OPERATION_##name
 #define TO(name) (1u << HF_OPERATION_##name)

@@ -25,10 +25,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/retry.h"
 #include "core/barrier_wait.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/retry.h"
 #include "core/schedule.h"
 
 struct hf_core;

@@ -5,10 +5,10 @@
 
 #include <assert.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/admission_rule.h"
 #include "core/core_state.h"
-#include "core/memory.h"
-#include "core/time_math.h"
 
 #define STATE(name) HF_OWN_TICKET_##name
 #define TO(name) (1u << HF_OWN_TICKET_##name)

@@ -35,15 +35,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/retry.h"
+#include "base/tree.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/queue_watch.h"
 #include "core/removal.h"
-#include "core/retry.h"
 #include "core/ticket.h"
 #include "core/ticket_description.h"
 #include "core/ticket_watch.h"
-#include "core/tree.h"
 
 struct hf_acquisition;
 struct hf_core;

@@ -9,10 +9,10 @@
 
 #include <assert.h>
 
+#include "base/error.h"
+#include "base/time_math.h"
 #include "core/admission_rule.h"
 #include "core/core_state.h"
-#include "core/error.h"
-#include "core/time_math.h"
 
 #define STATE(name) HF_OWN_TICKET_##name
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/own_ticket.h"
 
 struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/retry.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/retry.h"
 
 enum hf_queue_watch_state {
     HF_QUEUE_WATCH_NONE,

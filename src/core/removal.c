@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "core/core_state.h"
 #include "core/own_ticket.h"
-#include "core/time_math.h"
 
 /* -------------------------------------------- those that wait, by queue -- */
 

@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/retry.h"
+#include "base/tree.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/retry.h"
-#include "core/tree.h"
 
 struct hf_core;
 struct hf_own_ticket;

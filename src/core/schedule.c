@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/time_math.h"
 #include "core/core_state.h"
-#include "core/time_math.h"
 
 /* Take ${entry} out of the list of touched ones. */
 static void remove_touched(struct hf_core *core,

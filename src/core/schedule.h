@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/heap.h"
+#include "base/heap.h"
 
 struct hf_core;
 struct hf_schedule_entry;

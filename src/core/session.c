@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/time_math.h"
-#include "core/url.h"
-#include "core/utf8.h"
+#include "base/time_math.h"
+#include "base/url.h"
+#include "base/utf8.h"
 
 #define TO(state) (1u << HF_STATE_##state)
 

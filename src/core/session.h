@@ -20,11 +20,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+#include "base/state_machine.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/error.h"
 #include "core/safe_until.h"
-#include "core/state_machine.h"
 
 /* Room for a text that says what to do; with the name of the engine in front of
  * it, it still fits an error text. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 
 /* Is there a hyphen before this byte of an id, as text? */
 static bool hyphen_before(size_t byte)

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/own_ticket.h"
 
 /* Allocate one for ${ticket}; NULL if there is no memory. */

@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/retry.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/retry.h"
 #include "core/ticket.h"
 
 struct hf_own_ticket;

@@ -9,8 +9,8 @@
 #ifndef HF_CORE_TICKET_TABLE_H
 #define HF_CORE_TICKET_TABLE_H
 
+#include "base/tree.h"
 #include "core/ticket.h"
-#include "core/tree.h"
 
 struct hf_own_ticket;
 

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/own_ticket.h"
 
 /* The slot of ${request}. */

@@ -7,8 +7,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
+#include "base/errno_text.h"
+#include "base/error.h"
 #include "thread/high_descriptor.h"
 
 /* Have the timer expire at ${at_ms} of the host's clock, unless it expires

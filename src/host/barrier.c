@@ -4,7 +4,7 @@
  * wait until it is clear.  All of them are operations on a queue (queue_op.h),
  * and none of them needs a ticket.
  */
-#include "core/memory.h"
+#include "base/memory.h"
 #include "host/open_common.h"
 #include "host/queue_op.h"
 

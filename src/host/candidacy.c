@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/election_events.h"
 #include "host/election_wait.h"
 

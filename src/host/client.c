@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "core/error.h"
+#include "base/error.h"
 
 /* Carry out the effects of the core until there are none left.  An engine may
  * answer from inside its request, which steps the core again; the new effects

@@ -10,9 +10,9 @@
 #ifndef HF_HOST_CLIENT_H
 #define HF_HOST_CLIENT_H
 
+#include "base/heap.h"
+#include "base/tree.h"
 #include "core/core.h"
-#include "core/heap.h"
-#include "core/tree.h"
 #include "host/client_metrics.h"
 #include "host/owner_grants.h"
 #include "host/state_listener.h"

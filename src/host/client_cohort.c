@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "host/client.h"
 
 /* What a cohort is found by. */

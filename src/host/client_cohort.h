@@ -10,8 +10,8 @@
 #ifndef HF_HOST_CLIENT_COHORT_H
 #define HF_HOST_CLIENT_COHORT_H
 
+#include "base/tree.h"
 #include "core/cohort.h"
-#include "core/tree.h"
 
 struct hf_client;
 

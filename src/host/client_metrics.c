@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "core/deadlock.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "host/client.h"
 #include "metrics/metrics_families.h"
 #include "monitor/clock.h"

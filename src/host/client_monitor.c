@@ -5,8 +5,8 @@
  */
 #include "host/client_monitor.h"
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "host/client.h"
 #include "host/client_close.h"
 #include "host/client_engine.h"

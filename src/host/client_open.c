@@ -11,9 +11,9 @@
 
 #include <holdfast/uv.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/client.h"
 #include "host/client_close.h"
 #include "host/client_engine.h"

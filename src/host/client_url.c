@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/url.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/url.h"
 
 /* Of Linux 6.3, where the administrator may refuse memfds without it. */
 #ifndef MFD_NOEXEC_SEAL

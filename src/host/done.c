@@ -4,7 +4,7 @@
  */
 #include "host/done.h"
 
-#include "core/error.h"
+#include "base/error.h"
 
 void hf_done_call(struct hf_monitor *monitor, const struct hf_done *done,
                   const struct hf_result *result)

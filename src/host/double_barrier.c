@@ -8,8 +8,8 @@
 
 #include <inttypes.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/done.h"
 #include "host/list_evict_revoke.h"
 #include "host/open_common.h"

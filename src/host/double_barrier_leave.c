@@ -15,9 +15,9 @@
  */
 #include <stddef.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "host/done.h"
 #include "host/double_barrier.h"
 #include "host/queue_op.h"

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/candidacy.h"
 #include "host/election.h"
 #include "host/election_events.h"

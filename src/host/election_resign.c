@@ -4,7 +4,7 @@
  * is answered when nothing of the candidacy can be in the queue any more and no
  * callback of the election runs.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "host/candidacy.h"
 #include "host/done.h"
 #include "host/election.h"

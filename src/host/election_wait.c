@@ -12,9 +12,9 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "host/done.h"
 
 /* -------------------------------------------------------------- endings -- */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/file.h"
 #include "engines/zookeeper/zookeeper.h"
 #include "host/modules.h"
@@ -18,7 +18,7 @@
 /* For the text of an error. */
 #define BUILT_IN "\"file:\", \"zk:\" and \"zks:\" are built in"
 
-/* The longest scheme that a URL can have; see core/url.c. */
+/* The longest scheme that a URL can have; see base/url.c. */
 #define SCHEME_BYTES 32
 
 /* In the order in which they are tried. */

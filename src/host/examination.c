@@ -5,11 +5,11 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "core/error.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/finding_list.h"
-#include "core/memory.h"
 #include "core/operation.h"
-#include "core/time_math.h"
 #include "host/client.h"
 #include "host/done.h"
 #include "monitor/callback_queue.h"

@@ -10,8 +10,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/grant_check.h"
 
 void hf_grant_reference(struct hf_grant *grant)

@@ -4,7 +4,7 @@
  * Every public call fills a struct acquire_args, and begin_acquire() hands that
  * to the core.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "host/done.h"
 #include "host/grant.h"
 #include "host/opts_compat.h"

@@ -7,7 +7,7 @@
  * A callback is queued at most once.  It reports what is true when it runs, and
  * holds a reference to the grant until then.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "host/done.h"
 #include "host/grant.h"
 #include "host/grant_items.h"

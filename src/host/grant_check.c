@@ -5,7 +5,7 @@
  */
 #include "host/grant_check.h"
 
-#include "core/error.h"
+#include "base/error.h"
 
 /* Is the session proven only when a check asks for it? */
 static bool is_lazy(const struct hf_grant *grant)

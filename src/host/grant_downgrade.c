@@ -9,8 +9,8 @@
  */
 #include <stdio.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "core/multi_lock.h"
 #include "host/done.h"
 #include "host/grant.h"

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/candidacy.h"
 #include "host/grant_check.h"
 #include "host/grant_items.h"

@@ -2,7 +2,7 @@
 /*
  * What a grant says of its loss and of calls on it that failed.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "host/grant.h"
 
 const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant)

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/grant.h"
 #include "host/grant_check.h"
 #include "thread/high_descriptor.h"

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "core/multi_lock.h"
 #include "host/grant.h"
 #include "host/semaphore_limit.h"

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/deadlock_detection.h"
-#include "core/memory.h"
 #include "core/multi_lock.h"
-#include "core/time_math.h"
 #include "host/grant.h"
 #include "host/grant_metrics.h"
 #include "host/owner_text.h"

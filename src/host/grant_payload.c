@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/multi_lock.h"
 #include "host/grant.h"
 #include "host/owner_text.h"

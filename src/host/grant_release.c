@@ -4,7 +4,7 @@
  */
 #include <assert.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/done.h"
 #include "host/grant.h"
 #include "host/grant_metrics.h"

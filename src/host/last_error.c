@@ -5,7 +5,7 @@
  */
 #include "host/last_error.h"
 
-#include "core/error.h"
+#include "base/error.h"
 
 void hf_last_error_set(struct hf_shared_texts *texts,
                        struct hf_last_error *last_error, const char *call,

@@ -9,7 +9,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/shared_text.h"
+#include "base/shared_text.h"
 
 /* Zeroed: no error yet. */
 struct hf_last_error {

@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "core/lock_name.h"
-#include "core/memory.h"
 #include "host/opts_compat.h"
 
 /* Each kind of lock, and the kind of its tickets.  The last two are only shown:

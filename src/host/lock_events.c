@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "monitor/monitor.h"
 
 struct hf_waiting_lock_event {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 
 /* Is ${found}, the symbol of the module in ${path}, there, and of our
  * version? */

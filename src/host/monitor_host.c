@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "host/engines.h"
 
 /* The clock of the whole library. */

@@ -12,8 +12,8 @@
  */
 #include <stddef.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/grant_check.h"
 #include "host/open_common.h"
 #include "host/reentrant.h"

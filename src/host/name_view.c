@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* Did the owner of ${ticket} begin to ask before that of ${other}?  Ages by one
  * clock decide, then times of day; where neither is known, the queue does. */

@@ -7,11 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/lock_name.h"
-#include "core/memory.h"
 #include "core/name_list.h"
-#include "core/time_math.h"
 #include "host/done.h"
 #include "host/queue_op.h"
 

@@ -2,9 +2,9 @@
 /* The calls of the user on a walk over names. */
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "core/lock_name.h"
-#include "core/memory.h"
 #include "host/done.h"
 #include "host/names.h"
 #include "host/open_common.h"

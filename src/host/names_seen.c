@@ -9,8 +9,8 @@
 
 #include <holdfast/lock.h>
 
-#include "core/memory.h"
-#include "core/sha256.h"
+#include "base/memory.h"
+#include "base/sha256.h"
 
 #define FIRST_CAPACITY 256
 

@@ -5,8 +5,8 @@
  */
 #include "host/open_common.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/owner_text.h"
 
 /* In a child of a fork nothing is remembered. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 
 /* The first byte behind ${field}. */
 #define END_OF(type, field)                                                    \

@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/quote.h"
+#include "base/utf8.h"
 #include "core/ticket_text.h"
-#include "core/utf8.h"
 
 #define BOOT_DIGITS 8
 #define TIME_BYTES 21 /* "2026-11-21T16:33:00Z" and the NUL */

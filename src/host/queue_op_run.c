@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/done.h"
 #include "host/owner_text.h"
 #include "host/queue_op.h"

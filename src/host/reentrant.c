@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/grant.h"
 #include "host/list_evict_revoke.h"
 

@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/owner_text.h"
 
 /* -------------------------------------------------------- another limit -- */

@@ -12,8 +12,8 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 static void drop_callback(const struct hf_on_state *on_state)
 {

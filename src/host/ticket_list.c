@@ -9,11 +9,11 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/utf8.h"
 #include "core/admission.h"
-#include "core/memory.h"
 #include "core/operation.h"
-#include "core/quote.h"
-#include "core/utf8.h"
 #include "host/owner_text.h"
 
 /* The tickets of one queue. */

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/sha256.h"
-#include "core/utf8.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 
 #define BOUND(us, seconds) us,
 static const uint64_t bounds_us[] = {HF_HISTOGRAM_TABLE(BOUND)};

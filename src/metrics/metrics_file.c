@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "thread/high_descriptor.h"
 
 /* Somebody who sums up a directory removes a file that is being made and that

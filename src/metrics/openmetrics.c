@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 
 #define SECONDS(us, seconds) seconds,
 static const char *const bounds[] = {HF_HISTOGRAM_TABLE(SECONDS) "+Inf"};

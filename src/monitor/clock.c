@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <time.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)

@@ -11,7 +11,7 @@
  */
 #include <pthread.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "monitor/monitor_private.h"
 
 /* Callbacks that ran on a borrowed loop, which has descriptors, too, are left

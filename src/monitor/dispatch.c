@@ -5,7 +5,7 @@
  */
 #include "monitor/monitor_private.h"
 
-#include "core/error.h"
+#include "base/error.h"
 
 int hf_monitor_dispatch_fd(const struct hf_monitor *m)
 {

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "monitor/monitor_private.h"
 
 void hf_monitor_reference(struct hf_monitor *m)

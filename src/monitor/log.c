@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/secret.h"
-#include "core/utf8.h"
+#include "base/memory.h"
+#include "base/secret.h"
+#include "base/utf8.h"
 
 void hf_log_init(struct hf_log *log, struct hf_on_log on_log, bool waits,
                  void (*queue)(void *arg), void *arg)

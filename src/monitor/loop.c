@@ -11,7 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "monitor/clock.h"
 #include "thread/high_descriptor.h"
 

@@ -7,7 +7,7 @@
  */
 #include <assert.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "monitor/monitor_private.h"
 
 bool hf_monitor_needs_poller(const struct hf_monitor *m)

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <poll.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "monitor/monitor_private.h"
 
 /* How often the loop is run before other threads get the lock.  What is left

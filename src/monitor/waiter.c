@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "monitor/monitor_private.h"
 #include "thread/high_descriptor.h"
 

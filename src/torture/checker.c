@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "torture/open_intervals.h"
 #include "torture/overtakers.h"
 

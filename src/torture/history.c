@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
 
 #define FIRST_TEXT_BYTES ((size_t)1 << 16)
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/quote.h"
 
 /* Keys, as a set of bits. */
 enum key {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 bool hf_history_attempts_conflict(const struct hf_history_attempt *a,
                                   enum hf_kind a_kind,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define FIRST_SLOTS 64
 

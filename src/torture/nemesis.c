@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "torture/nemesis.h"
 
+#include "base/random.h"
 #include "cli/clock.h"
-#include "core/random.h"
 
 /* A freeze lasts 2^6 to 2^13 ms: some are shorter than a lease, some longer. */
 #define FREEZE_LEAST_LOG 6

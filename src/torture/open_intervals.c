@@ -2,7 +2,7 @@
 /* See open_intervals.h. */
 #include "torture/open_intervals.h"
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 bool hf_open_intervals_init(struct hf_open_intervals *open,
                             const struct hf_history *history,

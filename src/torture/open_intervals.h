@@ -11,7 +11,7 @@
 #ifndef HF_TORTURE_OPEN_INTERVALS_H
 #define HF_TORTURE_OPEN_INTERVALS_H
 
-#include "core/heap.h"
+#include "base/heap.h"
 #include "torture/hold_interval.h"
 
 enum hf_open_group {

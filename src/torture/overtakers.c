@@ -2,7 +2,7 @@
 /* See overtakers.h. */
 #include "torture/overtakers.h"
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* Attempts that conflict with the same others, but for permits. */
 enum group { READERS, EXCLUSIVE, SEMAPHORES, GROUPS };

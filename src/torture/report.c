@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/json.h"
 #include "cli/ui.h"
-#include "core/quote.h"
 #include "torture/timeline.h"
 
 /* At most this many violations are printed one by one. */

@@ -17,11 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/queue_view.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "core/lock_name.h"
 #include "torture/history.h"
 #include "torture/nemesis.h"

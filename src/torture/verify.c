@@ -2,8 +2,8 @@
 /* See verify.h.  Parses the command line; report.c does the rest. */
 #include "torture/verify.h"
 
+#include "base/error.h"
 #include "cli/command_line.h"
-#include "core/error.h"
 #include "torture/report.h"
 
 /* How much later than safe-until a client may be notified of a loss, for a busy

@@ -14,9 +14,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
 
 /* A name with "/semaphore" and the like behind it. */
 #define LOCK_BYTES (HF_NAME_BYTES + 32)

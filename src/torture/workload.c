@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/memory.h"
 
 /* The longest usual hold, and the longest wait with a limit. */
 #define HOLD_MAX_MS 30

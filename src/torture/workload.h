@@ -16,7 +16,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/random.h"
+#include "base/random.h"
 #include "torture/history_event.h"
 
 enum hf_workload_kind {

@@ -2,8 +2,8 @@
 /*
  * The workload that campaigns to be the leader, leads for a while and resigns.
  */
+#include "base/memory.h"
 #include "cli/clock.h"
-#include "core/memory.h"
 #include "torture/workload.h"
 
 struct election_workload {

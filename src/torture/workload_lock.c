@@ -5,8 +5,8 @@
  */
 #include <assert.h>
 
+#include "base/memory.h"
 #include "cli/clock.h"
-#include "core/memory.h"
 #include "torture/workload.h"
 
 /* Of the semaphore: some workers take one permit, others two, of three. */

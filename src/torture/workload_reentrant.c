@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/clock.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "torture/workload.h"
 
 /* The longest wait.  A worker that is asked to end has to wait for the call. */

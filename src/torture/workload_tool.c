@@ -17,12 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/program_path.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "torture/workload.h"
 
 /* A command that has not answered a probe for this long is not relied on. */

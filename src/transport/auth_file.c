@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
-#include "core/utf8.h"
+#include "base/error.h"
+#include "base/utf8.h"
 #include "transport/secret_file.h"
 
 /* A file that is being parsed. */

@@ -25,7 +25,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/url.h"
+#include "base/url.h"
 
 #define HF_AUTH_BYTES 512
 

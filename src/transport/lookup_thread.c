@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/errno_text.h"
-#include "core/memory.h"
+#include "base/errno_text.h"
+#include "base/memory.h"
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 

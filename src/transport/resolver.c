@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/errno_text.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/errno_text.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "transport/lookup_thread.h"
 
 /* One name, what is known of it, and who waits for it. */

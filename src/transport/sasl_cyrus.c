@@ -19,7 +19,7 @@
 
 #include <sasl/sasl.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "transport/sasl.h"
 #include "transport/set_user_id.h"
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
+#include "base/errno_text.h"
+#include "base/error.h"
 
 #define MAX_BYTES (HF_SECRET_FILE_BYTES - 1)
 

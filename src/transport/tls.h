@@ -25,7 +25,7 @@
 #include <holdfast/holdfast.h>
 
 /* The allocator that a module uses for its own memory: that of the library,
- * because the module has its own copy of core/memory.h, which does not know of
+ * because the module has its own copy of base/memory.h, which does not know of
  * hf_set_allocator(). */
 struct hf_tls_memory {
     void *(*alloc)(size_t bytes);

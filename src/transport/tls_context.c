@@ -2,8 +2,8 @@
 /* The host loads the module, see .tls of struct hf_engine_host. */
 #include "transport/tls_context.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 hf_status hf_tls_context_get(const struct hf_engine_host *host,
                              const struct hf_pem_files *files,

@@ -17,8 +17,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
+#include "base/errno_text.h"
+#include "base/error.h"
 #include "transport/tls.h"
 #include "transport/tls_certificate_names.h"
 #include "transport/tls_private_key.h"

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "transport/socket.h"
 
 struct hf_tls_stream *hf_tls_stream_new(const struct hf_tls_ops *ops,

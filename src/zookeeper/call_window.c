@@ -4,8 +4,8 @@
  * call_window.h for what the window is for. */
 #include "zookeeper/call_window.h"
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 
 /* One piece of work that waits for room.  It is allocated when it begins to
  * wait and freed when it is taken or cancelled. */

@@ -31,7 +31,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/tree.h"
+#include "base/tree.h"
 
 struct hf_zk_waiting;
 

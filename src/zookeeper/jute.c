@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define MIN_SIZE 256
 

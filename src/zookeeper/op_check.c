@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/quote.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper/zk_path.h"
 

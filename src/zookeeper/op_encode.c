@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "zookeeper/op_codec.h"
 
 /* The length and the header in front of a record. */

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "zookeeper/zk_path.h"
 
 /* The bytes of a path that a text shows, so that the reason is not cut off. */

@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/error.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/time_math.h"
 #include "zookeeper/watch_modes.h"
 #include "zookeeper/watch_resume.h"
 #include "zookeeper/zk_calls.h"

@@ -25,7 +25,7 @@
 
 #include <holdfast/zookeeper.h>
 
-#include "core/heap.h"
+#include "base/heap.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper/op_support.h"
 #include "zookeeper/op_waiting.h"

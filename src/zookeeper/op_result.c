@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper/op_failure.h"
 #include "zookeeper/zk_calls.h"

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 
 /* The least D, and into how many slots D is divided for keeping requests. */
 #define SPACING_MIN_MS 1500

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/tree.h"
+#include "base/tree.h"
 #include "zookeeper/protocol.h"
 
 enum hf_zk_watch_mode {

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* The bytes of the block of an added credential. */
 static size_t block_bytes(const char *scheme, size_t count)

@@ -6,7 +6,7 @@
 
 #include <holdfast/zookeeper.h>
 
-#include "core/heap.h"
+#include "base/heap.h"
 #include "zookeeper/zk_session.h"
 
 struct hf_zk_op;

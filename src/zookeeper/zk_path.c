@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "core/path_character.h"
-#include "core/utf8.h"
+#include "base/path_character.h"
+#include "base/utf8.h"
 
 /* How many of the first characters of ${component} need no closer look:
  * printable ones of ASCII, which almost all are. */

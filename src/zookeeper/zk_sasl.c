@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 void hf_zk_sasl_begin(struct hf_zk_sasl *sasl)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 
 static void pause_search(struct hf_zk_search *search, uint64_t now_ms)
 {

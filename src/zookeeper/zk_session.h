@@ -52,9 +52,9 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/connectivity.h"
-#include "core/random.h"
-#include "core/reconnect_policy.h"
+#include "base/connectivity.h"
+#include "base/random.h"
+#include "base/reconnect_policy.h"
 #include "zookeeper/call_window.h"
 #include "zookeeper/listeners.h"
 #include "zookeeper/proof.h"

@@ -3,7 +3,7 @@
  * an answer, and the loss of the session. */
 #include <inttypes.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "zookeeper/zk_session_private.h"
 
 /* A connection on which nothing has arrived for this long is dead.  A third of

@@ -4,7 +4,7 @@
  * resumed, and then the shorter one counts. */
 #include <inttypes.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "zookeeper/zk_session_private.h"
 
 bool hf_zk_session_never_accepted(const struct hf_zk_session *session)

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/quote.h"
 #include "zookeeper/zk_path.h"
 
 #define TIMEOUT_MS 10000

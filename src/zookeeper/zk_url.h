@@ -16,10 +16,10 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/pem_files.h"
-#include "core/reconnect_policy.h"
-#include "core/url.h"
-#include "core/url_options.h"
+#include "base/pem_files.h"
+#include "base/reconnect_policy.h"
+#include "base/url.h"
+#include "base/url_options.h"
 #include "zookeeper/zk_session.h"
 
 #define HF_ZK_CHROOT_BYTES 1024

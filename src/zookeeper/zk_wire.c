@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define LENGTH_BYTES 4
 #define IN_MIN_BYTES 4096

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 struct hf_cache_content *
 hf_cache_content_new(const struct hf_zookeeper_stat *stat, const void *data,

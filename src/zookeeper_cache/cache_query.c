@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* Where a walk is: a node, and how many levels below .top. */
 struct walk {

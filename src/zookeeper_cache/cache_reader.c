@@ -20,9 +20,9 @@
 
 #include <assert.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "zookeeper/zk_session.h"
 
 /* The first pause after a failure, and the longest one: each is twice as long

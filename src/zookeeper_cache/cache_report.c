@@ -11,8 +11,8 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 
 /* Changes that are reported in a row. */
 #define CHANGES_IN_A_ROW 64

@@ -34,7 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/tree.h"
+#include "base/tree.h"
 #include "zookeeper_cache/cache_content.h"
 
 /* The reads that a node needs; a sum of them. */

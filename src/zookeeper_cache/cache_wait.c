@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "host/done.h"
 #include "zookeeper_cache/cache.h"
 

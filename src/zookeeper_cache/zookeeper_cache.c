@@ -4,8 +4,8 @@
  * only take the monitor's lock.  They do nothing that is due, so that they cost
  * no system call.
  */
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/opts_compat.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper_cache/cache.h"

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "core/error.h"
+#include "base/error.h"
 
 void hf_zookeeper_call_dereference(struct hf_zookeeper_call *call)
 {

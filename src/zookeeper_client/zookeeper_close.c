@@ -3,7 +3,7 @@
  * The calls that close a handle: its session with it, or a handle on the
  * session of a client of locks alone.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "zookeeper_client/zookeeper_shared.h"
 
 hf_status hf_zookeeper_close(struct hf_zookeeper *zookeeper)

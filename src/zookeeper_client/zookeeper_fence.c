@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "host/grant.h"
 #include "zookeeper_client/zookeeper_handle.h"
 

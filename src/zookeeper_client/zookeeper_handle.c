@@ -5,8 +5,8 @@
  */
 #include "zookeeper_client/zookeeper_handle.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 hf_status hf_zookeeper_fail(struct hf_zookeeper *zookeeper, const char *call,
                             struct hf_error *error)

@@ -8,9 +8,9 @@
 
 #include <holdfast/uv.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "host/client_url.h"
 #include "host/monitor_host.h"
 #include "host/opts_compat.h"

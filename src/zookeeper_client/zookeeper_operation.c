@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* The operation that ${op} is embedded in. */

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 /* ------------------------------------------------------------ what it is -- */
 

@@ -34,7 +34,7 @@
 
 #include <holdfast/zookeeper_registration.h>
 
-#include "core/retry.h"
+#include "base/retry.h"
 #include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
 

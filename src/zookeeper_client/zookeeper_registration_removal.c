@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
 void hf_registration_removal_end(struct hf_zookeeper_registration *r,

@@ -8,7 +8,7 @@
  * over the handle, and one that began now could end like that, too: so the next
  * one waits for a timer or a connection.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
 /* The backoff of attempts. */

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <sys/random.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "zookeeper_retry/retry_removal.h"
 
 /* Where memory for an operation was missing. */

@@ -4,8 +4,8 @@
  */
 #include "zookeeper_client/zookeeper_retry.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper_client/zookeeper_watch.h"
 #include "zookeeper_retry/retry_create.h"
 #include "zookeeper_retry/retry_delete.h"

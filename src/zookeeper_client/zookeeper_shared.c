@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "host/done.h"
 #include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_client/zookeeper_session.h"

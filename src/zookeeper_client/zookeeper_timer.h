@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/heap.h"
+#include "base/heap.h"
 
 struct hf_zookeeper;
 

@@ -6,8 +6,8 @@
  */
 #include <stddef.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_retry/retry_update.h"
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper/watch_modes.h"
 #include "zookeeper/watch_resume.h"
 

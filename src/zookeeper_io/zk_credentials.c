@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "transport/auth_file.h"
 
 /* Take the credentials from the file that the URL or the environment names.

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "transport/tls_context.h"
 
 /* How many connections may fail at once before the loop continues. */

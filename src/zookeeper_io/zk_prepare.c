@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper_io/zk_credentials.h"
 
 /* Seed the random numbers of the session. */

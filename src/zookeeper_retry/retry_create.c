@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/ticket.h"
-#include "core/time_math.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper_retry/retry_parents.h"
 #include "zookeeper_retry/retry_removal.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/retry.h"
+#include "base/retry.h"
 
 #define PAUSE_FIRST_MS 10
 #define PAUSE_LAST_MS 1000

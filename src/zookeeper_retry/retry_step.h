@@ -25,7 +25,7 @@
 
 #include <holdfast/zookeeper_retry.h>
 
-#include "core/random.h"
+#include "base/random.h"
 
 /* A write that is not guaranteed ends after this many attempts in a row that
  * did not show what happened. */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/quote.h"
 
 /* The permission that ${letter} is, or 0. */
 static int32_t permission_of(char letter)

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "zookeeper_tool/acl_text.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"

@@ -6,9 +6,9 @@
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"
 
+#include "base/error.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
 
 struct options {
     struct hf_tool_common common;

@@ -14,11 +14,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/import_file.h"
 #include "zookeeper_tool/input.h"

@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/ui.h"
-#include "core/memory.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

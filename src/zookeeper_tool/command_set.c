@@ -6,7 +6,7 @@
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"
 
-#include "core/error.h"
+#include "base/error.h"
 
 struct options {
     struct hf_tool_common common;

@@ -2,10 +2,10 @@
 /* holdfast zk txn: the lines of a file as one transaction. */
 #include <assert.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/input.h"
 #include "zookeeper_tool/output.h"

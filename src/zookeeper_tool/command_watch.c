@@ -3,10 +3,10 @@
  * signal comes. */
 #include <inttypes.h>
 
+#include "base/error.h"
+#include "base/quote.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/quote.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
 #include "zookeeper_tool/acl_text.h"
 #include "zookeeper_tool/base64.h"
 #include "zookeeper_tool/input.h"

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
 
 #define LINE_BYTES_MAX (64U << 20)
 #define FIRST_BYTES 4096

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
 
 /* What is left to read. */
 struct cursor {

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 static void set_failure(struct hf_tool_read *read, hf_status status,
                         const char *text)

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
-#include "core/url_options.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/url_options.h"
 #include "zookeeper/zk_path.h"
 
 hf_status hf_tool_check_count(const struct hf_command_line *line,

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/memory.h"
-#include "core/quote.h"
-#include "core/utf8.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/utf8.h"
 #include "zookeeper_tool/base64.h"
 
 /* ---------------------------------------------------------------- words -- */

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/url.h"
 #include "cli/clock.h"
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/ui.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/url.h"
 #include "host/client_url.h"
 
 #define ANSWER_BYTES_MAX (64U << 20)

@@ -8,8 +8,8 @@
 
 #include <assert.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper_tool/node_read.h"
 
 /* How many nodes are read ahead in all families together.  It begins with a

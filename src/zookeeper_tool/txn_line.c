@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/quote.h"
+#include "base/error.h"
+#include "base/quote.h"
 #include "zookeeper_tool/operand.h"
 #include "zookeeper_tool/word_line.h"
 

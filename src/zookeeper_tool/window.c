@@ -2,8 +2,8 @@
 /* See window.h. */
 #include "zookeeper_tool/window.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 #define PENDING_MAX 256
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 
 #define BLANKS " \t\r"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/random.h"
+#include "base/random.h"
 
 struct hf_ticket_id fresh_id(void)
 {

@@ -4,7 +4,7 @@
  * never contains a password. */
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 #include "fuzz.h"
 #include "transport/auth_file.h"
 

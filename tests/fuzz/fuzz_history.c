@@ -3,7 +3,7 @@
  * read, checked and drawn, and the results are consistent. */
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 #include "fuzz.h"
 #include "torture/timeline.h"
 

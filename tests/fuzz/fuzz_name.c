@@ -3,8 +3,8 @@
  * accepted again; a refused one has an error text. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "core/lock_name.h"
-#include "core/utf8.h"
 #include "fuzz.h"
 
 static void check_accepted(const char *name, const char *canonical)

@@ -6,10 +6,10 @@
  * and a JSON reader must be able to take these. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/format.h"
 #include "cli/show.h"
 #include "core/core.h"
-#include "core/utf8.h"
 #include "fuzz.h"
 #include "host/lock.h"
 #include "host/owner_text.h"

@@ -4,9 +4,9 @@
  * expected, and no error contains the password. */
 #include <string.h>
 
-#include "core/url.h"
-#include "core/url_options.h"
-#include "core/utf8.h"
+#include "base/url.h"
+#include "base/url_options.h"
+#include "base/utf8.h"
 #include "engines/zookeeper/zk_config.h"
 #include "fuzz.h"
 

@@ -4,8 +4,8 @@
  * a text that says what was expected, and base64 has one form. */
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/utf8.h"
+#include "base/memory.h"
+#include "base/utf8.h"
 #include "fuzz.h"
 #include "zookeeper/zk_path.h"
 #include "zookeeper_tool/base64.h"

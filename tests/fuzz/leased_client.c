@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "core/name_list.h"
-#include "core/time_math.h"
 #include "engines/leased/leased_engine.h"
 #include "fuzz.h"
 #include "heap/heap.h"

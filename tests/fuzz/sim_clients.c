@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "fuzz.h"
 #include "heap/heap.h"
 #include "host/client.h"

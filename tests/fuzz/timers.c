@@ -5,8 +5,8 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "core/random.h"
-#include "core/time_math.h"
+#include "base/random.h"
+#include "base/time_math.h"
 #include "fuzz.h"
 
 #define TIMERS_MAX 8

@@ -11,8 +11,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "base/url.h"
 #include "cmocka/runner.h"
-#include "core/url.h"
 #include "host/client_url.h"
 
 #define SECRET "zk://user:geheim@127.0.0.1:1"

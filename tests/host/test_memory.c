@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "allocation_faults.h"
+#include "base/memory.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
 #include "heap/heap.h"
 
 /* --------------------------------------------------------------- fixture -- */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "cmocka/runner.h"
-#include "core/error.h"
 #include "heap/heap.h"
 #include "transport/sasl_exchange.h"
 

@@ -11,8 +11,8 @@
 #include "cmocka/runner.h"
 #include <openssl/ssl.h>
 
+#include "base/memory.h"
 #include "certificates.h"
-#include "core/memory.h"
 #include "host/engines.h"
 #include "link_fixture.h"
 

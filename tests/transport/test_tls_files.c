@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "certificates.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
 #include "host/engines.h"
 
 static struct certificates certificates;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "tracked_heap.h"
 
 /* ----------------------------------------------------------- beginnings -- */

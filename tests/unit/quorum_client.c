@@ -4,9 +4,9 @@
  * against those of all other clients. */
 #include <assert.h>
 
+#include "base/time_math.h"
 #include "core/admission.h"
 #include "core/session.h"
-#include "core/time_math.h"
 #include "quorum_cluster_private.h"
 
 /* ---------------------------------------------------------------- checks -- */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "quorum_cluster_private.h"
 
 #define START_MS UINT64_C(100000)

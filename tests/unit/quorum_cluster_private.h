@@ -5,7 +5,7 @@
 #ifndef HF_TESTS_UNIT_QUORUM_CLUSTER_PRIVATE_H
 #define HF_TESTS_UNIT_QUORUM_CLUSTER_PRIVATE_H
 
-#include "core/random.h"
+#include "base/random.h"
 #include "engines/leased/leased.h"
 #include "engines/quorum/quorum.h"
 #include "quorum_cluster.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reconnect_backoff.h"
 #include "cmocka/runner.h"
-#include "core/reconnect_backoff.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/redis/reply.h"
 #include "engines/redis/server_info.h"

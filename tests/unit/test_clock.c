@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/random.h"
+#include "base/time_math.h"
 #include "cmocka/runner.h"
-#include "core/random.h"
-#include "core/time_math.h"
 #include "monitor/clock.h"
 
 #define NS_PER_MS INT64_C(1000000)

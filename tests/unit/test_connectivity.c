@@ -7,7 +7,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/connectivity.h"
+#include "base/connectivity.h"
 
 #define START_MS 5000
 #define SESSION_MS 12000

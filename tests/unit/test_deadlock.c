@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
 #include "core/deadlock_search.h"
-#include "core/random.h"
 
 #define LOCKS 5
 #define OWNERS 7

@@ -3,10 +3,10 @@
  * test plays the engine: it counts the requests and answers them. */
 #include <string.h>
 
+#include "base/memory.h"
 #include "cmocka/runner.h"
 #include "core/core.h"
 #include "core/deadlock_detection.h"
-#include "core/memory.h"
 #include "tracked_heap.h"
 
 #define START_MS 1000

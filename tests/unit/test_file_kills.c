@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
 #include "conformance/conformance_file.h"
 #include "conformance/engine_client.h"
 #include "conformance/real_host.h"
 #include "core/admission.h"
-#include "core/random.h"
 #include "engines/file/syscalls.h"
 #include "file_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/random.h"
+#include "base/random.h"
 #include "engines/file/file_names.h"
 
 static void names_are_spelled_out(void **state)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The binary heap of embedded nodes (core/heap.h), compared with a list that
+/* The binary heap of embedded nodes (base/heap.h), compared with a list that
  * is searched. */
-#include "core/heap.h"
+#include "base/heap.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
-#include "core/random.h"
 
 #define NODES 64
 #define TURNS 20000

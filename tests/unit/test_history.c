@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
-#include "core/random.h"
 #include "torture/timeline.h"
 
 #define LATE_US 100

@@ -3,8 +3,8 @@
  * be admitted.  Grants last until the session is known to have ended. */
 #include "core_fixture.h"
 
+#include "base/time_math.h"
 #include "cmocka/runner.h"
-#include "core/time_math.h"
 
 #define LAZY(f, traits)                                                        \
     struct core_fixture core_fixture_;                                         \

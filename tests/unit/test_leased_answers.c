@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
 #include "engines/leased/answer_check.h"
 #include "engines/leased/leased.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "cmocka/runner.h"
 #include "core/acquisition.h"
 #include "core/session.h"
-#include "core/time_math.h"
 #include "leased_fixture.h"
 
 #define SECOND_MS UINT64_C(1000)

@@ -7,8 +7,8 @@
 #include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
+#include "base/utf8.h"
 #include "core/lock_name.h"
-#include "core/utf8.h"
 
 #define GUID "_c_0c6ac0f4-1d10-4eb5-8f19-1df2b9f3a3c1-"
 #define HEX32 "0c6ac0f41d104eb58f191df2b9f3a3c1"

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/url.h"
+#include "base/utf8.h"
 #include "cli/format.h"
 #include "cli/json.h"
 #include "cmocka/runner.h"
-#include "core/url.h"
-#include "core/utf8.h"
 #include "host/owner_text.h"
 
 static void what_is_written_is_read(void **state)

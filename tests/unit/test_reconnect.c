@@ -8,8 +8,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/reconnect_backoff.h"
-#include "core/reconnect_policy.h"
+#include "base/reconnect_backoff.h"
+#include "base/reconnect_policy.h"
 
 #define START_MS 5000
 

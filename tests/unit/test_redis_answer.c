@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
 #include "engines/redis/command.h"
 #include "engines/redis/reply.h"
 #include "engines/redis/server_info.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
 #include "engines/redis/redis_private.h"
 
 /* ----------------------------------------------------------------- slots -- */

@@ -9,7 +9,7 @@
 #include <hiredis/hiredis.h>
 #include <uv.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/redis/redis_link.h"
 
 static uint64_t now_ms;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often and how long a request is tried again (core/retry.h). */
+/* How often and how long a request is tried again (base/retry.h). */
 
 #include "cmocka/runner.h"
 
 #include <holdfast/holdfast.h>
 
-#include "core/retry.h"
-#include "core/time_math.h"
+#include "base/retry.h"
+#include "base/time_math.h"
 
 static struct hf_random seeded(uint64_t seed)
 {

@@ -3,9 +3,9 @@
  * mutex or in front of a lease. */
 #include <string.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
 #include "core/admission.h"
-#include "core/random.h"
 
 static struct hf_random a_random;
 

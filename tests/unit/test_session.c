@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session of the core: safe-until and its proofs, resume, loss and end. */
+#include "base/time_math.h"
 #include "core/multi_lock.h"
-#include "core/time_math.h"
 #include "core_fixture.h"
 
 #include <string.h>

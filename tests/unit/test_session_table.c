@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/session_table.h"
 #include "cmocka/runner.h"
-#include "core/error.h"
 
 #define ROOM HF_DEADLOCK_SESSION_HOLDS
 

@@ -7,11 +7,11 @@
 #include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
-#include "core/sha256.h"
-#include "core/utf8.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 
 /* -------------------------------------------------------------- statuses -- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared texts (core/shared_text.h): equal ones that are kept one after the
+/* Shared texts (base/shared_text.h): equal ones that are kept one after the
  * other are one copy. */
 
+#include "base/shared_text.h"
 #include "cmocka/runner.h"
-#include "core/shared_text.h"
 #include "tracked_heap.h"
 
 static void equal_texts_are_one(void **state)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
-#include "core/random.h"
 #include "core/ticket.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

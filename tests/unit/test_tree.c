@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The balanced tree of embedded nodes (core/tree.h). */
-#include "core/tree.h"
+/* The balanced tree of embedded nodes (base/tree.h). */
+#include "base/tree.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
-#include "core/random.h"
 
 #define ENTRIES 4096
 #define TURNS 50000

@@ -7,10 +7,10 @@
 #include "cmocka/runner.h"
 #include <holdfast/holdfast.h>
 
-#include "core/quote.h"
-#include "core/secret.h"
-#include "core/url.h"
-#include "core/utf8.h"
+#include "base/quote.h"
+#include "base/secret.h"
+#include "base/url.h"
+#include "base/utf8.h"
 
 #define PASSWORD "hunter2"
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/url_options.h"
 #include "cmocka/runner.h"
-#include "core/url_options.h"
 
 struct config {
     uint64_t ttl_ms;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cmocka/runner.h"
-#include "core/utf8.h"
 #include "engines/zookeeper/zk_config.h"
 
 static hf_status parse(const char *text, struct hf_zk_config *config,

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "cmocka/runner.h"
-#include "core/time_math.h"
 #include "zookeeper/zk_calls.h"
 
 #define TIMEOUT_MS 10000

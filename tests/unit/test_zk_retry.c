@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
 #include "heap/heap.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper_retry/retry_create.h"

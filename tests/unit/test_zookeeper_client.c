@@ -15,9 +15,9 @@
 #include <holdfast/zookeeper_registration.h>
 #include <holdfast/zookeeper_retry.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "cmocka/runner.h"
-#include "core/memory.h"
-#include "core/time_math.h"
 #include "heap/heap.h"
 #include "zookeeper/protocol.h"
 #include "zookeeper_fake_server.h"

@@ -8,8 +8,8 @@
 
 #include <holdfast/zookeeper.h>
 
+#include "base/time_math.h"
 #include "cmocka/runner.h"
-#include "core/time_math.h"
 #include "heap/heap.h"
 #include "zookeeper_fake_server.h"
 

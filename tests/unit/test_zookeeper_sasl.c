@@ -9,8 +9,8 @@
 
 #include <holdfast/zookeeper.h>
 
+#include "base/error.h"
 #include "cmocka/runner.h"
-#include "core/error.h"
 #include "heap/heap.h"
 #include "host/engines.h"
 #include "zookeeper_fake_server.h"

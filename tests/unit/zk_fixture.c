@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/reconnect_policy.h"
-#include "core/time_math.h"
+#include "base/reconnect_policy.h"
+#include "base/time_math.h"
 #include "engines/zookeeper/delete_right.h"
 #include "engines/zookeeper/permit.h"
 #include "heap/heap.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 #include "zk_fixture.h"
 
 /* -------------------------------------------------------------- requests -- */

@@ -12,8 +12,8 @@
 
 #include <holdfast/zookeeper_cache.h>
 
+#include "base/random.h"
 #include "cmocka/runner.h"
-#include "core/random.h"
 #include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/engine.h"
 
 void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,

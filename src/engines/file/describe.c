@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"

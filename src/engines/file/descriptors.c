@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define WORDS (HF_DESCRIPTORS_PER_PAGE / 64)
 

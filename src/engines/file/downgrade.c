@@ -24,7 +24,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"

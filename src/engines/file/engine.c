@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "engines/file/answer.h"
 #include "engines/file/barrier.h"
 #include "engines/file/errno_error.h"

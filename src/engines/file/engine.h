@@ -11,7 +11,7 @@
 
 #include <uv.h>
 
-#include "core/tree.h"
+#include "base/tree.h"
 #include "engines/file/dir_cache.h"
 #include "engines/file/file.h"
 #include "engines/file/inotify.h"

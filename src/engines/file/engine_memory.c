@@ -7,7 +7,7 @@
  */
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/file/engine.h"
 #include "engines/file/listing.h"
 

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
+#include "base/errno_text.h"
+#include "base/error.h"
 
 static const struct {
     int number;

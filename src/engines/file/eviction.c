@@ -28,7 +28,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"

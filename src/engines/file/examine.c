@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/syscalls.h"

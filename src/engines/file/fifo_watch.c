@@ -9,8 +9,8 @@
 #include <poll.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "engines/file/engine.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"

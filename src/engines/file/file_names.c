@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 
 #define DIGEST_PREFIX_BYTES 120
 #define SEQUENCE_DIGITS 20

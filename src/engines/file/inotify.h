@@ -11,8 +11,8 @@
 
 #include <uv.h>
 
+#include "base/tree.h"
 #include "core/engine.h"
-#include "core/tree.h"
 
 struct hf_file_barrier_watch;
 struct hf_file_queue_watch;

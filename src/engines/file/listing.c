@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
 #include "core/admission.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 

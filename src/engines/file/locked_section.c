@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/listing.h"
 #include "engines/file/locked_section_private.h"

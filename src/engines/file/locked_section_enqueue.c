@@ -14,9 +14,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
+#include "base/quote.h"
 #include "core/admission.h"
-#include "core/error.h"
-#include "core/quote.h"
 #include "engines/file/listing.h"
 #include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"

@@ -2,7 +2,7 @@
 /*
  * What all parts of a locked section use: the next number, and failure.
  */
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/locked_section_private.h"
 

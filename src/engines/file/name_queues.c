@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "core/name_list.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"

@@ -11,9 +11,9 @@
 
 #include <sys/stat.h>
 
+#include "base/tree.h"
 #include "core/engine.h"
 #include "core/ticket.h"
-#include "core/tree.h"
 
 struct hf_ticket_watch;
 

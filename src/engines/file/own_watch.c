@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"

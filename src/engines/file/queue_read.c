@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/engine.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/listing.h"

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/quote.h"
-#include "core/url_options.h"
+#include "base/error.h"
+#include "base/quote.h"
+#include "base/url_options.h"
 #include "engines/file/syscalls.h"
 
 #define LOCK_DIR "/run/lock"

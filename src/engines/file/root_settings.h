@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "core/url.h"
+#include "base/url.h"
 #include "engines/file/file_names.h"
 #include "engines/file/safe_path.h"
 #include "engines/file/token_floor.h"

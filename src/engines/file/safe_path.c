@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 

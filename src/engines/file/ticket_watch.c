@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"

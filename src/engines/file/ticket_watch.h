@@ -13,9 +13,9 @@
 
 #include <time.h>
 
+#include "base/tree.h"
 #include "core/engine.h"
 #include "core/ticket.h"
-#include "core/tree.h"
 
 struct hf_fifo_watch;
 struct hf_file_ticket;

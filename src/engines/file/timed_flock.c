@@ -17,7 +17,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "core/ticket.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/file/errno_error.h"
 #include "engines/file/safe_path.h"
 #include "engines/file/syscalls.h"

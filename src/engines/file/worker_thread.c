@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "engines/file/listing.h"
 #include "thread/descriptor_guard.h"
 #include "thread/thread.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "core/admission.h"
-#include "core/error.h"
-#include "core/memory.h"
 
 static hf_status refuse(struct hf_error *why, const char *what,
                         const char *expected)

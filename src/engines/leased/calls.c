@@ -5,8 +5,8 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 
 /* Bounds of the timeout of a call.  A renewal is sent 5/16 of a ttl after the

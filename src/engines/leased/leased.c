@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/leased/answer_check.h"
 #include "engines/leased/leased_private.h"
 

@@ -27,8 +27,8 @@
 #ifndef HF_ENGINES_LEASED_LEASED_H
 #define HF_ENGINES_LEASED_LEASED_H
 
+#include "base/random.h"
 #include "core/engine.h"
-#include "core/random.h"
 #include "engines/leased/store.h"
 
 struct hf_leased;

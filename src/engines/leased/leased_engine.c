@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "core/errno_text.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 
 uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
 {

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "core/finding_list.h"
-#include "core/memory.h"
 #include "engines/leased/leased_private.h"
 
 /* ----------------------------------------------------------------- lists -- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session and its link.  core/connectivity.h says when a link is made and
+/* The session and its link.  base/connectivity.h says when a link is made and
  * given up; here is what the session does then.  HANDSHAKING sends the first
  * RENEW over the link; UP carries out requests; CLOSING closes the session.  A
  * session outlives its links, until one ttl has passed without a proof. */
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "core/session.h"
-#include "core/time_math.h"
 #include "engines/leased/leased_private.h"
 
 /* The store knows its servers and tries them in turn, so an attempt has half a

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/connectivity.h"
+#include "base/connectivity.h"
 #include "core/engine.h"
 #include "engines/leased/calls.h"
 #include "engines/leased/session_close.h"

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/leased/leased_private.h"
 
 static int compare(const void *id, const struct hf_tree_node *node)

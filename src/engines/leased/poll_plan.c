@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a queue is polled next: when the first lease that was seen may have
  * expired, or after the usual interval. */
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 
 /* The longest time that a lost notice can go unnoticed. */

@@ -8,8 +8,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 
 static int compare(const void *name, const struct hf_tree_node *node)
 {

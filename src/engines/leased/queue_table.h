@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tree.h"
 #include "core/engine.h"
-#include "core/tree.h"
 
 struct hf_leased_ticket;
 struct hf_leased_watch;

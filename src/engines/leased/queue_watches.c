@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 
 /* A watch for ${request}, linked to its queue.  NULL if memory runs out. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server's clock as last read.  It moves on with ours until the next answer
  * shows it again. */
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 
 void hf_leased_session_set_server_clock(struct hf_leased *leased,

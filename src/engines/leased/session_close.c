@@ -4,8 +4,8 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/leased/leased_private.h"
 #include "engines/leased/ticket_sets.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/utf8.h"
+#include "base/utf8.h"
 
 bool hf_store_call_writes(const struct hf_store_call *call)
 {

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/leased/leased_private.h"
 
 /* The room that ${set} takes in a piece: a queue without tickets costs the

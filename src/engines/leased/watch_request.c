@@ -4,7 +4,7 @@
  * cover it. */
 #include "engines/leased/watch_request.h"
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/leased/leased_private.h"
 
 /* Is it our ticket, and was it at the server by the last answer? */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/postgres/pg_private.h"
 
 #define PARAMETERS_MAX 8

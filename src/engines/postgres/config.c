@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/reconnect_policy.h"
-#include "core/url_options.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reconnect_policy.h"
+#include "base/url_options.h"
 #include "engines/leased/leased.h"
 #include "transport/set_user_id.h"
 

@@ -16,7 +16,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/url.h"
+#include "base/url.h"
 
 #define HF_PG_HOSTS_MAX 16
 #define HF_PG_NO_POOLER (-1)

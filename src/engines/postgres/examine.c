@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "core/finding_list.h"
-#include "core/memory.h"
 #include "engines/leased/clock_finding.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/postgres/pg_private.h"
 #include "thread/high_descriptor.h"
 

@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/reconnect_policy.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reconnect_policy.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/postgres.h"
 

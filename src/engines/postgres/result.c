@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/name_list.h"
 #include "engines/postgres/pg_private.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/schema.h"
 

@@ -23,8 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/postgres/pg_private.h"
 
 /* A round starts a process at each server. */

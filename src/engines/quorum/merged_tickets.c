@@ -3,8 +3,8 @@
  * is searched linearly, because a queue is short. */
 #include "engines/quorum/merged_tickets.h"
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 
 struct hf_quorum_merged_ticket *
 hf_quorum_merged_find(const struct hf_quorum_merged *merged,

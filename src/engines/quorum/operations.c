@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/quorum/quorum_answer.h"
 
 /* Have enough servers done it?  If they cannot any more, the request fails

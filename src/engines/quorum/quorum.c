@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/session.h"
-#include "core/time_math.h"
 #include "engines/leased/answer_check.h"
 #include "engines/quorum/quorum_private.h"
 

@@ -45,7 +45,7 @@
 #ifndef HF_ENGINES_QUORUM_QUORUM_H
 #define HF_ENGINES_QUORUM_QUORUM_H
 
-#include "core/random.h"
+#include "base/random.h"
 #include "engines/leased/store.h"
 
 #define HF_QUORUM_SERVERS_MIN 3

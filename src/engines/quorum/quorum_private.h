@@ -8,8 +8,8 @@
 #ifndef HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 #define HF_ENGINES_QUORUM_QUORUM_PRIVATE_H
 
+#include "base/retry.h"
 #include "core/finding_list.h"
-#include "core/retry.h"
 #include "engines/quorum/merged_tickets.h"
 #include "engines/quorum/quorum.h"
 #include "engines/quorum/quorum_tickets.h"

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/quorum/quorum_private.h"
 
 /* Bounds of the timeout of one server's call, which then loses its link.  It is

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* Ids are random. */
 static size_t bucket_of(const struct hf_ticket_id *id)

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 #include "engines/redis/reply.h"
 

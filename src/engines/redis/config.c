@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/quote.h"
-#include "core/reconnect_policy.h"
-#include "core/url_options.h"
+#include "base/error.h"
+#include "base/quote.h"
+#include "base/reconnect_policy.h"
+#include "base/url_options.h"
 #include "engines/leased/leased.h"
 
 #define HOST_CHARACTERS                                                        \

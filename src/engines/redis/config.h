@@ -16,8 +16,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "core/pem_files.h"
-#include "core/url.h"
+#include "base/pem_files.h"
+#include "base/url.h"
 
 #define HF_REDIS_PORT 6379
 #define HF_REDIS_HOST_BYTES 256

@@ -4,8 +4,8 @@
 #ifndef HF_ENGINES_REDIS_CREDENTIALS_H
 #define HF_ENGINES_REDIS_CREDENTIALS_H
 
+#include "base/url.h"
 #include "core/engine.h"
-#include "core/url.h"
 #include "engines/redis/config.h"
 
 /* Find the credentials of the server of ${url}, and put them into ${config}. */

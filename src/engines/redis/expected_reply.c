@@ -3,7 +3,7 @@
  * in the order of the commands, so a list says what each reply answers. */
 #include <stdio.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/redis/redis_link.h"
 #include "engines/redis/reply.h"
 

@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/finding_list.h"
-#include "core/memory.h"
-#include "core/time_math.h"
 #include "engines/redis/redis_private.h"
 
 /* A slot is given up 5/8 of a ttl after its last renewal.  A renewal that

@@ -2,7 +2,7 @@
 /* Sets up and frees what the links of a store share. */
 #include "engines/redis/link_shared.h"
 
-#include "core/error.h"
+#include "base/error.h"
 #include "transport/tls_context.h"
 
 hf_status hf_redis_link_shared_init(struct hf_redis_link_shared *shared,

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/reconnect_policy.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reconnect_policy.h"
 #include "engines/redis/credentials.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/redis_quorum.h"

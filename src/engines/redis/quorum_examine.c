@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/redis/examine.h"
 
 /* How far the clocks of two servers may be apart before people are misled. */

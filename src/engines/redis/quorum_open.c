@@ -7,11 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quote.h"
-#include "core/reconnect_policy.h"
-#include "core/url_options.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/reconnect_policy.h"
+#include "base/url_options.h"
 #include "engines/redis/credentials.h"
 #include "engines/redis/redis_quorum.h"
 

@@ -3,8 +3,8 @@
  * them and engines/quorum. */
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "engines/redis/quorum_examine.h"
 #include "engines/redis/redis_link.h"
 #include "engines/redis/redis_quorum.h"

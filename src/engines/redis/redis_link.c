@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/redis/examine.h"
 #include "engines/redis/reply.h"
 

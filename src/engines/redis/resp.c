@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define ROOM_MIN 4096
 

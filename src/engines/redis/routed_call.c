@@ -11,8 +11,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 #include "engines/redis/scan.h"
 

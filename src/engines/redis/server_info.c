@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 
 #define VERSION_MIN 6
 

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/time_math.h"
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 
 void hf_redis_slot_map_refresh(struct hf_store *store)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 #include "engines/redis/reply.h"
 

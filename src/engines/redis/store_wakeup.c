@@ -2,7 +2,7 @@
 /* The clock of the store, and when it is called again: from the loop at once,
  * because a store must not report from inside a call, or by the timer of the
  * engine when something times out. */
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/redis/redis_private.h"
 
 uint64_t hf_redis_store_now_ms(const struct hf_store *store)

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/redis/examine.h"
 #include "engines/redis/redis_private.h"
 

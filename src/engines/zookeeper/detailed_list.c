@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/queue_snapshot.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/zk_private.h"
 
 #define PREFIX "holdfast evicted "

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "core/finding_list.h"
-#include "core/memory.h"
 #include "engines/zookeeper/zk_examine.h"
 #include "zookeeper/jute.h"
 #include "zookeeper/protocol.h"

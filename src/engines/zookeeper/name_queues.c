@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "core/name_list.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 
 #define UUID_BYTES 36 /* with hyphens */
 #define HEX_BYTES 32

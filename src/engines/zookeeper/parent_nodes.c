@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/zk_request.h"
 
 /* A number of 32 bits and a NUL. */

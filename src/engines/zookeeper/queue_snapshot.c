@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/quote.h"
-#include "core/utf8.h"
+#include "base/memory.h"
+#include "base/quote.h"
+#include "base/utf8.h"
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_double_barrier.h"

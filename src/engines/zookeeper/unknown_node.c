@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/quote.h"
-#include "core/sha256.h"
+#include "base/quote.h"
+#include "base/sha256.h"
 #include "engines/zookeeper/zk_private.h"
 
 /* A digest of what is reported: a path, and whether it is about a ticket or an

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/zk_private.h"
 
 /* The watch that ${watcher} is the first member of. */

@@ -2,7 +2,7 @@
 /* The options that only locks have. */
 #include "engines/zookeeper/zk_config.h"
 
-#include "core/url_options.h"
+#include "base/url_options.h"
 
 #define TICK_MIN_MS 10
 #define TICK_MAX_MS 60000

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/access_list.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/error.h"
+#include "base/error.h"
 #include "engines/zookeeper/zk_private.h"
 
 /* Every failure of a request goes through here. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/zk_examine.h"
 #include "engines/zookeeper/zk_request.h"
 

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "zookeeper_io/zk_prepare.h"
 
 /* Create the engine without I/O. */

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"

@@ -5,9 +5,9 @@
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_QUEUE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_QUEUE_H
 
+#include "base/tree.h"
 #include "core/admission.h"
 #include "core/engine.h"
-#include "core/tree.h"
 #include "engines/zookeeper/node_name.h"
 #include "zookeeper/zk_wire.h"
 

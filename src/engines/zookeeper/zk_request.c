@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 /* HF_REQUEST_PROVE is about the session and has no queue. */
 struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,

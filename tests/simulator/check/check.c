@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/operation.h"
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 
 /* ---------------------------------------------------------------- grants -- */
 

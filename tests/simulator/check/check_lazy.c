@@ -4,7 +4,7 @@
  * holder is notified of LOST soon after its ticket is gone. */
 #include <inttypes.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/cluster.h"
 

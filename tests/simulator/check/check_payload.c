@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/cluster/operation.h"
 
 /* The payload that a revocation leaves until the owner writes its own again. */

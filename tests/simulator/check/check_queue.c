@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/cluster/operation.h"
 #include "simulator/model/lease_faults.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/deadlock_detection.h"
-#include "core/memory.h"
-#include "core/time_math.h"
 #include "simulator/check/check_grant.h"
 #include "simulator/cluster/cluster.h"
 #include "simulator/cluster/driver.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/cluster/barrier.h"
 #include "simulator/cluster/driver.h"
 #include "simulator/cluster/operation.h"

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/cluster/barrier.h"
 
 static const char *const names[] = {

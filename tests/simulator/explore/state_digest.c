@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "base/sha256.h"
 #include "core/multi_lock.h"
-#include "core/sha256.h"
 #include "simulator/model/plain_encoder.h"
 
 struct client_encoder {

@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 
 static uint64_t now_ms(const struct hf_engine *engine)
 {

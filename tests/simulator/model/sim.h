@@ -34,8 +34,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/random.h"
 #include "core/engine.h"
-#include "core/random.h"
 #include "engines/zookeeper/node_name.h"
 
 struct hf_sim;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/zookeeper/node_name.h"
 #include "engines/zookeeper/permit.h"
 

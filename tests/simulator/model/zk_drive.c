@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/reconnect_policy.h"
-#include "core/time_math.h"
+#include "base/reconnect_policy.h"
+#include "base/time_math.h"
 
 uint64_t zk_drive_now_ms(const struct zk_client *client)
 {

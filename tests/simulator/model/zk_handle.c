@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "zookeeper/watch_modes.h"
 #include "zookeeper/watch_resume.h"
 

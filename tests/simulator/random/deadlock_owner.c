@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "core/deadlock_detection.h"
-#include "core/memory.h"
-#include "core/time_math.h"
 #include "simulator/random/deadlock_private.h"
 
 #define HANDOFFS 4

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/random/deadlock_private.h"
 
 #define QUEUES_MAX ((size_t)3 * DEADLOCK_LOCKS)

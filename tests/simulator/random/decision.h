@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/random.h"
+#include "base/random.h"
 #include "simulator/model/sim.h"
 
 /* Later decisions are not recorded. */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_math.h"
 #include "core/core.h"
-#include "core/time_math.h"
 #include "engines/leased/leased.h"
 #include "simulator/model/sim.h"
 #include "simulator/model/zk_faults.h"

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "engines/leased/leased.h"
 #include "engines/zookeeper/zk_machine.h"
 #include "simulator/cluster/barrier.h"

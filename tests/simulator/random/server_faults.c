@@ -2,7 +2,7 @@
 /* Faults of servers in random runs, and of the links between them. */
 #include "simulator/random/server_faults.h"
 
-#include "core/time_math.h"
+#include "base/time_math.h"
 #include "simulator/model/lease_faults.h"
 
 /* ----------------------------------------------------------------- links -- */

@@ -7,7 +7,7 @@
 #ifndef HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
 #define HF_TESTS_SIMULATOR_RANDOM_ZOOKEEPER_PRIVATE_H
 
-#include "core/random.h"
+#include "base/random.h"
 #include "simulator/model/sim.h"
 #include "simulator/model/zk_acl.h"
 #include "simulator/model/zk_handle.h"

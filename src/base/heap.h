@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A heap of nodes that are embedded in other objects: the least key comes
+ * first, and among equal keys the least number.  It allocates nothing and
+ * cannot fail.  A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, "The
+ * pairing heap", Algorithmica 1986): to add a node takes constant time, to
+ * remove one amortized logarithmic time.
+ */
+#ifndef HF_BASE_HEAP_H
+#define HF_BASE_HEAP_H
+
+#include <stdint.h>
+
+struct hf_heap;
+
+/* Zeroed: in no heap. */
+struct hf_heap_node {
+    uint64_t key;
+    uint64_t number;
+    struct hf_heap *heap; /* that it is in, or NULL */
+    struct hf_heap_node *child;
+    struct hf_heap_node *next;     /* sibling */
+    struct hf_heap_node *previous; /* sibling, or the parent of the first */
+};
+
+/* Zeroed: empty. */
+struct hf_heap {
+    struct hf_heap_node *first;
+};
+
+/* Add ${node}, which is in no heap. */
+void hf_heap_add(struct hf_heap *heap, struct hf_heap_node *node, uint64_t key,
+                 uint64_t number);
+
+/* Remove ${node} from the heap that it is in; nothing if it is in none. */
+void hf_heap_remove(struct hf_heap_node *node);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/memory.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_allocate(size_t bytes, void *arg)
+{
+    (void)arg;
+    return malloc(bytes);
+}
+
+static void *default_resize(void *memory, size_t bytes, void *arg)
+{
+    (void)arg;
+    return realloc(memory, bytes);
+}
+
+static void default_release(void *memory, void *arg)
+{
+    (void)arg;
+    free(memory);
+}
+
+/* Once ${fixed} is set ${allocator} does not change any more, so that every
+ * later call reads it without a lock.  Both are written under ${mutex}. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool fixed;
+static struct hf_allocator allocator = {default_allocate, default_resize,
+                                        default_release, NULL};
+
+/* The first use fixes the allocator for the life of the process, because memory
+ * must go back to where it came from. */
+static const struct hf_allocator *fix_allocator(void)
+{
+    if (!atomic_load_explicit(&fixed, memory_order_acquire)) {
+        pthread_mutex_lock(&mutex);
+        atomic_store_explicit(&fixed, true, memory_order_release);
+        pthread_mutex_unlock(&mutex);
+    }
+    return &allocator;
+}
+
+hf_status hf_set_allocator(const struct hf_allocator *wanted)
+{
+    hf_status st = HF_OK;
+
+    if (wanted->allocate == NULL || wanted->resize == NULL ||
+        wanted->release == NULL)
+        return HF_EINVAL;
+    pthread_mutex_lock(&mutex);
+    if (atomic_load_explicit(&fixed, memory_order_relaxed))
+        st = HF_ESTATE;
+    else
+        allocator = *wanted;
+    pthread_mutex_unlock(&mutex);
+    return st;
+}
+
+const struct hf_allocator *hf_allocator_in_use(void)
+{
+    return fix_allocator();
+}
+
+void *hf_alloc(size_t bytes)
+{
+    const struct hf_allocator *from = fix_allocator();
+    void *memory;
+
+    assert(bytes > 0);
+    memory = from->allocate(bytes, from->arg);
+    if (memory != NULL)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+void *hf_realloc(void *memory, size_t bytes)
+{
+    const struct hf_allocator *from = fix_allocator();
+
+    assert(bytes > 0);
+    return from->resize(memory, bytes, from->arg);
+}
+
+void hf_free(void *memory)
+{
+    if (memory != NULL) {
+        assert(atomic_load_explicit(&fixed, memory_order_relaxed));
+        allocator.release(memory, allocator.arg);
+    }
+}
+
+char *hf_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = hf_alloc(bytes);
+
+    if (copy != NULL)
+        memcpy(copy, text, bytes);
+    return copy;
+}

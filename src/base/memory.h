@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library's own memory, all of it from the one allocator that
+ * hf_set_allocator() may have set.  Every function may be called by any thread.
+ */
+#ifndef HF_BASE_MEMORY_H
+#define HF_BASE_MEMORY_H
+
+#include <stddef.h>
+
+#include <holdfast/holdfast.h>
+
+/* The allocator in use, for modules, which have their own copy of these
+ * functions. */
+const struct hf_allocator *hf_allocator_in_use(void);
+
+/* ${bytes} > 0 bytes of zeros, or NULL. */
+void *hf_alloc(size_t bytes) __attribute__((malloc, warn_unused_result));
+
+/* As realloc() with ${bytes} > 0: new bytes are not zeroed; on failure NULL,
+ * and ${memory} stays as it was. */
+void *hf_realloc(void *memory, size_t bytes)
+    __attribute__((warn_unused_result));
+
+/* Free ${memory}; NULL is allowed. */
+void hf_free(void *memory);
+
+/* A copy of ${text}, or NULL. */
+char *hf_strdup(const char *text) __attribute__((malloc, warn_unused_result));
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When to try to connect again, for engines whose sessions outlive connections:
+ * the arithmetic of connectivity.h.
+ *
+ * The attempts that have failed in a row make up *rounds*: a round is one
+ * attempt at each server.  Within a round the next server is tried at once.
+ * After a round the user's policy (struct hf_reconnect) says whether there is
+ * another round, and after which pause.
+ *
+ * Nothing here reads a clock or keeps a timer: the caller passes the time
+ * (CLOCK_BOOTTIME in ms) and waits until the returned instant.
+ */
+#ifndef HF_BASE_RECONNECT_BACKOFF_H
+#define HF_BASE_RECONNECT_BACKOFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#include "base/random.h"
+#include "base/reconnect_policy.h"
+
+/* The state of the backoff of one engine. */
+struct hf_reconnect_backoff {
+    struct hf_reconnect policy;
+    size_t servers;        /* attempts of a round, at least 1 */
+    size_t failures;       /* attempts that have failed in a row */
+    uint32_t retries;      /* rounds that the policy has allowed since then */
+    uint32_t pauses_taken; /* before these rounds, and after a loss */
+    uint64_t first_at_ms;  /* when the first round had failed */
+    hf_status status;      /* of the last failed attempt */
+    size_t same_status;    /* attempts in a row that failed with it */
+    size_t refusals;       /* attempts in a row that waiting does not mend */
+};
+
+/* Set up ${backoff}.  ${policy} is copied; NULL: hf_reconnect_default. */
+void hf_reconnect_backoff_init(struct hf_reconnect_backoff *backoff,
+                               const struct hf_reconnect *policy,
+                               size_t servers);
+
+/* The next attempt is the first of a first round. */
+void hf_reconnect_backoff_reset(struct hf_reconnect_backoff *backoff);
+
+/* There are ${servers} other servers: the same, and a round has as many
+ * attempts. */
+void hf_reconnect_backoff_set_servers(struct hf_reconnect_backoff *backoff,
+                                      size_t servers);
+
+/* A steady connection was lost, which does not count as a failed attempt.
+ * Returns when the next attempt is due: at once if there are other servers,
+ * else after the first pause of the default policy. */
+uint64_t hf_reconnect_backoff_lost(struct hf_reconnect_backoff *backoff,
+                                   uint64_t now_ms, struct hf_random *random);
+
+/* An attempt has failed with ${status}.  Returns when the next one is due:
+ * ${now_ms} within a round, HF_FOREVER if the policy allows none. */
+uint64_t hf_reconnect_backoff_failed(struct hf_reconnect_backoff *backoff,
+                                     hf_status status, uint64_t now_ms,
+                                     struct hf_random *random);
+
+/* Why there is no connection, if all servers agree; if they refuse us for
+ * different reasons, the last one; else HF_EUNREACHABLE. */
+hf_status
+hf_reconnect_backoff_status(const struct hf_reconnect_backoff *backoff);
+
+/* Did all servers fail for reasons that waiting does not mend?  An engine says
+ * so by the status that it gives to a cause; docs/engines.md has the table of
+ * all causes.  HF_EDENIED, HF_EURL and HF_EUNSUPPORTED are such reasons.
+ * HF_EPROTOCOL, an answer that makes no sense, is one after
+ * HF_RECONNECT_PROTOCOL_ROUNDS rounds, because a balancer, or a server that is
+ * starting, may close a connection in the middle of an answer.  Every other
+ * status may pass. */
+bool hf_reconnect_backoff_is_final(const struct hf_reconnect_backoff *backoff);
+#define HF_RECONNECT_PROTOCOL_ROUNDS 3
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options of an engine's URL, as one table: a row for each option says its
+ * key, what reads its value into which field of the engine's configuration,
+ * what is in range, and what it is for.  So an option is added in one place,
+ * and all engines say in the same words what is wrong with a value.
+ */
+#ifndef HF_BASE_URL_OPTIONS_H
+#define HF_BASE_URL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#include "base/time_math.h"
+#include "base/url.h"
+
+struct hf_url_option_row;
+
+/* Read ${text}, the value of ${row}'s option, into ${field}.  HF_EURL, with a
+ * text that quotes the value and says what is expected. */
+typedef hf_status hf_url_option_reader(const struct hf_url_option_row *row,
+                                       const char *text, void *field,
+                                       struct hf_error *error);
+
+struct hf_url_option_row {
+    const char *key;
+    hf_url_option_reader *read; /* NULL: the option is known, and something
+                                   else reads it */
+    size_t offset;              /* of the field in the configuration */
+    uint64_t min, max;          /* what is in range, both included */
+    const char *const *choices; /* of hf_url_read_choice(); ends with NULL */
+    const char *help;           /* what it sets, for error texts */
+};
+
+/* Read every option of ${url} that ${rows} have a reader for into
+ * ${configuration}; fields of options that are not given stay as they are.
+ * HF_EURL: an option is not in ${rows}, which the text lists, or a value is
+ * wrong. */
+hf_status hf_url_options_read(const struct hf_url *url,
+                              const struct hf_url_option_row *rows,
+                              size_t row_count, void *configuration,
+                              struct hf_error *error);
+
+/* A duration from .min to .max milliseconds; the field is a uint64_t. */
+hf_url_option_reader hf_url_read_duration;
+/* Decimal digits, from .min to .max; the field is a uint64_t. */
+hf_url_option_reader hf_url_read_number;
+/* One of .choices; the field is an int, its index. */
+hf_url_option_reader hf_url_read_choice;
+/* An absolute path; the field is a char[.max + 1]. */
+hf_url_option_reader hf_url_read_path;
+
+/* The row of clock_drift=, see time_math.h, which every engine has whose leases
+ * another machine counts; the field is a uint64_t. */
+#define HF_CLOCK_DRIFT_OPTION(type, field)                                     \
+    {                                                                          \
+        .key = "clock_drift", .read = hf_url_read_number,                      \
+        .offset = offsetof(type, field), .min = HF_CLOCK_DRIFT_MIN,            \
+        .max = HF_CLOCK_DRIFT_MAX,                                             \
+        .help = "by how many percent clocks may run fast or slow"              \
+    }
+
+/* All of ${text} is decimal digits, and what they say fits ${*number}. */
+bool hf_url_parse_number(const char *text, uint64_t *number);
+
+#endif
