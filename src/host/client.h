@@ -15,8 +15,8 @@
 #include "core/core.h"
 #include "host/client_metrics.h"
 #include "host/owner_grants.h"
-#include "host/state_listener.h"
 #include "monitor/monitor.h"
+#include "operation/state_listener.h"
 
 struct hf_election_wait;
 struct hf_grant;

@@ -5,8 +5,8 @@
 #include "host/client_close.h"
 
 #include "host/client.h"
-#include "host/done.h"
 #include "host/open_common.h"
+#include "operation/done.h"
 
 void hf_client_close_begin(void *owner)
 {

@@ -25,8 +25,8 @@
 #include "host/grant_metrics.h"
 #include "host/monitor_host.h"
 #include "host/names.h"
-#include "host/opts_compat.h"
 #include "host/queue_op.h"
+#include "operation/opts_compat.h"
 
 /* Have the lines of the log say where the client is from now on. */
 static void set_origin(struct hf_client *client)

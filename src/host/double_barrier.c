@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "host/done.h"
 #include "host/list_evict_revoke.h"
 #include "host/open_common.h"
+#include "operation/done.h"
 
 _Static_assert(HF_PARTIES_MAX == HF_PARTICIPANTS_MAX,
                "what the core can count");

@@ -18,9 +18,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "host/done.h"
 #include "host/double_barrier.h"
 #include "host/queue_op.h"
+#include "operation/done.h"
 
 /* How long clearing the ready flag may take.  No caller waits for it; after
  * that time it is left as it is. */

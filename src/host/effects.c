@@ -15,7 +15,7 @@
 #include "host/grant_effects.h"
 #include "host/names.h"
 #include "host/queue_op.h"
-#include "host/state_listener.h"
+#include "operation/state_listener.h"
 
 /* The session has another state: notify the listeners.  CLOSED is the end that
  * the monitor waits for. */

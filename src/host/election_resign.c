@@ -6,10 +6,10 @@
  */
 #include "base/error.h"
 #include "host/candidacy.h"
-#include "host/done.h"
 #include "host/election.h"
 #include "host/election_events.h"
 #include "host/election_wait.h"
+#include "operation/done.h"
 
 /* The .run of its callback. */
 static void run_resign_done(void *arg)

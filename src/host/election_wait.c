@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "host/done.h"
+#include "operation/done.h"
 
 /* -------------------------------------------------------------- endings -- */
 

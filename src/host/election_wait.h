@@ -10,8 +10,8 @@
 #define HF_HOST_ELECTION_WAIT_H
 
 #include "host/election.h"
-#include "host/op_handle.h"
 #include "monitor/callback_queue.h"
+#include "operation/op_handle.h"
 
 /* All fields under the client's lock. */
 struct hf_election_wait {

@@ -11,8 +11,8 @@
 #include "core/finding_list.h"
 #include "core/operation.h"
 #include "host/client.h"
-#include "host/done.h"
 #include "monitor/callback_queue.h"
+#include "operation/done.h"
 
 struct hf_findings {
     struct hf_finding_list list;

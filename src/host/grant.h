@@ -16,8 +16,8 @@
 #include "host/client.h"
 #include "host/grant_items.h"
 #include "host/lock.h"
-#include "host/op_handle.h"
 #include "monitor/callback_queue.h"
+#include "operation/op_handle.h"
 
 struct hf_downgrade;
 

@@ -5,11 +5,11 @@
  * to the core.
  */
 #include "base/error.h"
-#include "host/done.h"
 #include "host/grant.h"
-#include "host/opts_compat.h"
 #include "host/owner_grants.h"
 #include "host/owner_text.h"
+#include "operation/done.h"
+#include "operation/opts_compat.h"
 
 /* Call the .drop of callbacks that no grant has taken over. */
 static void drop_callbacks(const struct hf_acquire_opts *opts,

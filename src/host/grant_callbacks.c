@@ -8,9 +8,9 @@
  * holds a reference to the grant until then.
  */
 #include "base/error.h"
-#include "host/done.h"
 #include "host/grant.h"
 #include "host/grant_items.h"
+#include "operation/done.h"
 
 /* ----------------------------------------------------------------- runs -- */
 

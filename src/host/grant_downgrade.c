@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "core/multi_lock.h"
-#include "host/done.h"
 #include "host/grant.h"
+#include "operation/done.h"
 
 /* A downgrade, from its beginning until its end is reported. */
 struct hf_downgrade {

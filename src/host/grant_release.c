@@ -5,9 +5,9 @@
 #include <assert.h>
 
 #include "base/error.h"
-#include "host/done.h"
 #include "host/grant.h"
 #include "host/grant_metrics.h"
+#include "operation/done.h"
 
 /* Hand the release of ${grant} to the core, and take back callbacks that are
  * out of date. */

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "core/lock_name.h"
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 
 /* Each kind of lock, and the kind of its tickets.  The last two are only shown:
  * no lock is opened as one of them. */

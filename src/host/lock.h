@@ -9,7 +9,7 @@
 #include "core/ticket.h"
 #include "host/client.h"
 #include "host/client_cohort.h"
-#include "host/last_error.h"
+#include "operation/last_error.h"
 
 struct hf_grant_item;
 

@@ -12,8 +12,8 @@
 #include "base/time_math.h"
 #include "core/lock_name.h"
 #include "core/name_list.h"
-#include "host/done.h"
 #include "host/queue_op.h"
+#include "operation/done.h"
 
 /* Lists under way at a time: as many as fill a connection. */
 #define WINDOW 32

@@ -14,11 +14,11 @@
 #define HF_HOST_NAMES_H
 
 #include "core/operation.h"
-#include "host/last_error.h"
 #include "host/lock.h"
 #include "host/name_view.h"
 #include "host/names_seen.h"
 #include "monitor/callback_queue.h"
+#include "operation/last_error.h"
 
 struct hf_names_op;
 

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "core/lock_name.h"
-#include "host/done.h"
 #include "host/names.h"
 #include "host/open_common.h"
+#include "operation/done.h"
 
 /* Make a walk for the canonical ${prefix}.  With the lock; NULL: out of
  * memory. */

@@ -10,7 +10,7 @@
 #define HF_HOST_OPEN_COMMON_H
 
 #include "host/client.h"
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 
 /* hf_client_fail() for a caller without the lock.  HF_EFORKED in a child. */
 hf_status hf_client_fail_unlocked(struct hf_client *client, const char *call,

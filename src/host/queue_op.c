@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "host/done.h"
+#include "operation/done.h"
 
 /* The operation that ${operation} of the core is part of. */
 static struct hf_queue_op *of_operation(struct hf_operation *operation)

@@ -17,9 +17,9 @@
 
 #include "core/operation.h"
 #include "host/lock.h"
-#include "host/op_handle.h"
 #include "host/ticket_list.h"
 #include "monitor/callback_queue.h"
+#include "operation/op_handle.h"
 
 /* To ask every holder for a release, the holders are listed at most this often.
  * They are listed again if all of them were gone before they could be asked. */

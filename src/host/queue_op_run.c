@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "host/done.h"
 #include "host/owner_text.h"
 #include "host/queue_op.h"
+#include "operation/done.h"
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
 

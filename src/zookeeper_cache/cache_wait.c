@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "host/done.h"
+#include "operation/done.h"
 #include "zookeeper_cache/cache.h"
 
 /* A call that waits, on the stack of its caller, or a started one.  All fields

@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper_cache/cache.h"
 #include "zookeeper_cache/cache_query.h"

@@ -12,7 +12,7 @@
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_CALL_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_CALL_H
 
-#include "host/op_handle.h"
+#include "operation/op_handle.h"
 #include "zookeeper_client/zookeeper_handle.h"
 
 struct hf_zookeeper_call;

@@ -12,8 +12,8 @@
 #include <holdfast/zookeeper.h>
 
 #include "host/client.h"
-#include "host/state_listener.h"
 #include "monitor/monitor.h"
+#include "operation/state_listener.h"
 #include "zookeeper/op_queue.h"
 #include "zookeeper/zk_url.h"
 #include "zookeeper_io/zk_io.h"

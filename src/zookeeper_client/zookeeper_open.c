@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "host/client_url.h"
 #include "host/monitor_host.h"
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 #include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_io/zk_prepare.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
 /* --------------------------------------------------------------- copies -- */

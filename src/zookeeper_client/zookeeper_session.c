@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "host/done.h"
+#include "operation/done.h"
 #include "zookeeper/watch_resume.h"
 #include "zookeeper_client/zookeeper_registration.h"
 #include "zookeeper_client/zookeeper_retry.h"

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "host/done.h"
+#include "operation/done.h"
 #include "zookeeper_client/zookeeper_retry.h"
 #include "zookeeper_client/zookeeper_session.h"
 #include "zookeeper_client/zookeeper_watch.h"

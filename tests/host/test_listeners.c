@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several listeners of one client, added and removed at any time, on the
- * scripted engine (src/host/state_listener.c). */
+ * scripted engine (src/operation/state_listener.c). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -28,6 +28,7 @@ LAYERS = {
     "thread": (),
     "monitor": ("thread",),
     "metrics": ("thread",),
+    "operation": ("monitor", "thread"),
     "zookeeper": (),
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 
 /* The structure in three releases. */
 struct first_opts {

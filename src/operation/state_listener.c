@@ -7,7 +7,7 @@
  * that function itself.  The removal then waits for the function, or leaves the
  * rest to the thread that runs it.
  */
-#include "host/state_listener.h"
+#include "operation/state_listener.h"
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -4,8 +4,8 @@
  * text is kept at its length, and once for all handles that share a struct
  * hf_shared_texts.
  */
-#ifndef HF_HOST_LAST_ERROR_H
-#define HF_HOST_LAST_ERROR_H
+#ifndef HF_OPERATION_LAST_ERROR_H
+#define HF_OPERATION_LAST_ERROR_H
 
 #include <holdfast/holdfast.h>
 

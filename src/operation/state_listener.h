@@ -8,8 +8,8 @@
  * others more than its turn takes.  The callback reports the state that is true
  * when it runs, and before that a LOST that was not reported yet.
  */
-#ifndef HF_HOST_STATE_LISTENER_H
-#define HF_HOST_STATE_LISTENER_H
+#ifndef HF_OPERATION_STATE_LISTENER_H
+#define HF_OPERATION_STATE_LISTENER_H
 
 #include <holdfast/client.h>
 

@@ -3,7 +3,7 @@
  * The last error of a handle.  A program has many handles and most of them fail
  * alike, so the texts are shared.
  */
-#include "host/last_error.h"
+#include "operation/last_error.h"
 
 #include "base/error.h"
 

@@ -14,8 +14,8 @@
  * which programs do not set.  The default of a new field is 0, because a
  * program that does not use it must work with a library that does not have it.
  */
-#ifndef HF_HOST_OPTS_COMPAT_H
-#define HF_HOST_OPTS_COMPAT_H
+#ifndef HF_OPERATION_OPTS_COMPAT_H
+#define HF_OPERATION_OPTS_COMPAT_H
 
 #include <holdfast/holdfast.h>
 #include <holdfast/zookeeper_cache.h>

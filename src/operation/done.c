@@ -2,7 +2,7 @@
 /*
  * Reporting the end of an operation to its user.
  */
-#include "host/done.h"
+#include "operation/done.h"
 
 #include "base/error.h"
 

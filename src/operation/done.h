@@ -2,8 +2,8 @@
 /*
  * Reporting the end of an operation to its user (struct hf_done).
  */
-#ifndef HF_HOST_DONE_H
-#define HF_HOST_DONE_H
+#ifndef HF_OPERATION_DONE_H
+#define HF_OPERATION_DONE_H
 
 #include <holdfast/client.h>
 

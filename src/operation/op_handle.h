@@ -4,8 +4,8 @@
  * .op, in the object that carries the operation out.  The handle does not know
  * that object; it reaches it by a table of two functions.
  */
-#ifndef HF_HOST_OP_HANDLE_H
-#define HF_HOST_OP_HANDLE_H
+#ifndef HF_OPERATION_OP_HANDLE_H
+#define HF_OPERATION_OP_HANDLE_H
 
 #include <holdfast/client.h>
 

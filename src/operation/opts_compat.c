@@ -2,7 +2,7 @@
 /*
  * Copying a struct of options of any version.
  */
-#include "host/opts_compat.h"
+#include "operation/opts_compat.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * The two public calls on the handle of an operation.
  */
-#include "host/op_handle.h"
+#include "operation/op_handle.h"
 
 void hf_op_cancel(struct hf_op *op)
 {
