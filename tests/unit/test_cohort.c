@@ -498,6 +498,35 @@ static void giving_up_spares_the_one_that_holds(void **state)
 
 /* ---------------------------------------------------------------- memory -- */
 
+/* Of the first turn stays what the core keeps for all of its life. */
+static void a_turn_leaves_no_memory(void **state)
+{
+    size_t blocks = 0;
+
+    HELD(f, 1);
+    for (size_t i = 1; i <= 3; i++) {
+        char removal[16], enqueue[16], queue[8], text[64];
+
+        snprintf(removal, sizeof removal, "REMOVE t%zu", i);
+        snprintf(enqueue, sizeof enqueue, "ENQUEUE t%zu", i + 1);
+        snprintf(queue, sizeof queue, "t%zu", i + 1);
+        cohort_release(f, i);
+        expect(f, removal);
+        cohort_removed(f, removal);
+        snprintf(text, sizeof text, "w%zu RELEASED HF_OK; w%zu DONE", i, i);
+        expect(f, text);
+        hf_acquisition_free(&f->core, &f->w[i]);
+        if (i == 1)
+            blocks = tracked_heap_blocks();
+        assert_int_equal(tracked_heap_blocks(), blocks);
+        cohort_want(f, i + 1);
+        expect(f, enqueue);
+        cohort_enqueued(f, enqueue, queue);
+        snprintf(text, sizeof text, "w%zu GRANTED", i + 1);
+        expect(f, text);
+    }
+}
+
 static void without_memory_the_first_waiter_ends(void **state)
 {
     struct cohort_fixture cohort_fixture;
@@ -562,6 +591,7 @@ TEST_FILE(cohort)
         cmocka_unit_test(closing_ends_all_who_wait),
         cmocka_unit_test(a_ticket_is_looked_for_at_once_after_an_outage),
         cmocka_unit_test(giving_up_spares_the_one_that_holds),
+        cmocka_unit_test(a_turn_leaves_no_memory),
         cmocka_unit_test(without_memory_the_first_waiter_ends),
         cmocka_unit_test(
             without_memory_the_next_ticket_waits_for_the_one_before),

@@ -49,6 +49,7 @@ struct model {
     bool terse;          /* does not say how many permits it wants */
     bool one_directory;  /* the list of a lock has the leases of its semaphore,
                             as in kazoo's layout */
+    bool shares_name;    /* the semaphore "e" has the name of the lock "a" */
     size_t flooded;      /* lists after this one have too many tickets; 0: no */
     char texts[2 * LOCKS * OWNERS][HF_PAYLOAD_BYTES];
     size_t text_count;
@@ -135,7 +136,8 @@ static const char *text_of(struct model *m, const struct model_lock *lock,
                                 : m->inside != place->owner ? " holds="
                                 : m->ends                   ? " ends outer="
                                                             : " outer=",
-                                name_of(i), id[0], id[1], id[2], id[3]);
+                                name_of(m->shares_name && i == 4 ? 0 : i),
+                                id[0], id[1], id[2], id[3]);
     }
     return text;
 }
@@ -172,7 +174,8 @@ static size_t show(struct model *m, size_t lock, const struct place *places,
 /* The queue called ${name}. */
 static size_t list(struct model *m, const char *name, struct hf_ticket *tickets)
 {
-    size_t lock = (size_t)(name[0] - 'a');
+    size_t lock =
+        m->shares_name && name[1] != '\0' ? 4 : (size_t)(name[0] - 'a');
     const struct model_lock *l = &m->locks[lock];
     size_t count = 0;
     bool whole = name[1] == '\0' && l->limit == 0;
@@ -511,6 +514,24 @@ static void leases_beside_locks_are_no_locks(void **state)
     m->locks[0].limit = 1;
     m->one_directory = true;
     assert_cycle(m, 1, 'a', 2);
+}
+
+/* Owner 0 waits as a writer, so the queue of "a" is read before owner 2 says
+ * that it holds a permit of the semaphore of that name. */
+static void a_permit_counts_though_the_lock_was_read_before(void **state)
+{
+    MODEL(m);
+    m->shares_name = true;
+    m->locks[4].limit = 1;
+    hold_as(m, 3, 'a', HF_TICKET_WRITE, 1);
+    hold(m, 0, 'b');
+    hold(m, 1, 'c');
+    hold(m, 2, 'e');
+    wait_as(m, 0, 'a', HF_TICKET_WRITE, 1);
+    wait_for(m, 1, 'b');
+    wait_for(m, 2, 'c');
+    wait_for(m, 3, 'e');
+    assert_cycle(m, 0, 'a', 4);
 }
 
 static void tickets_of_others_can_go_on(void **state)
@@ -1361,6 +1382,7 @@ TEST_FILE(deadlock)
         cmocka_unit_test(what_a_holder_has_said_does_not_count),
         cmocka_unit_test(a_permit_is_wanted_by_default),
         cmocka_unit_test(leases_beside_locks_are_no_locks),
+        cmocka_unit_test(a_permit_counts_though_the_lock_was_read_before),
         cmocka_unit_test(tickets_of_others_can_go_on),
         cmocka_unit_test(tickets_of_others_hide_nothing),
         cmocka_unit_test(elections_are_no_waits),

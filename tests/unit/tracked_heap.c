@@ -72,6 +72,16 @@ void tracked_heap_fail(bool fail)
     fails = fail;
 }
 
+size_t tracked_heap_blocks(void)
+{
+    size_t count = 0;
+
+    for (const union block *block = first; block != NULL;
+         block = block->list.next)
+        count++;
+    return count;
+}
+
 void tracked_heap_install(void)
 {
     static const struct hf_allocator allocator = {allocate, resize, release,
