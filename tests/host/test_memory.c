@@ -18,13 +18,24 @@ struct memory_fixture {
     _Atomic int dropped;
     _Atomic hf_status status;
     struct hf_grant *grant;
+    _Atomic int events;   /* of locks */
+    _Atomic int warnings; /* that one is missing */
 };
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)
 {
-    (void)arg;
-    (void)level;
+    struct memory_fixture *f = arg;
+
     assert_true(line[0] != '\0');
+    if (level == HF_LOG_WARNING &&
+        strstr(line, "1 events of locks were not reported") != NULL)
+        atomic_fetch_add(&f->warnings, 1);
+}
+
+static void on_event(void *arg, const struct hf_lock_event *event)
+{
+    (void)event;
+    atomic_fetch_add(&((struct memory_fixture *)arg)->events, 1);
 }
 
 static void on_state(void *arg, enum hf_state state)
@@ -45,7 +56,8 @@ static bool fixture_open(struct memory_fixture *f,
     struct hf_error error;
 
     memset(f, 0, sizeof(*f));
-    opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_DEBUG};
+    opts.on_log = (struct hf_on_log){on_log, f, HF_LOG_DEBUG};
+    opts.on_event = (struct hf_on_event){on_event, f};
     opts.on_state = (struct hf_on_state){on_state, f, NULL};
     if (!status_is_expected(
             hf_client_open(directory->url, &opts, &f->client, &error))) {
@@ -194,6 +206,22 @@ static void starting(const struct host_directory *directory)
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
+/* Each event is reported, or the log says that it is not. */
+static void reporting(const struct host_directory *directory)
+{
+    struct memory_fixture a = {.client = NULL};
+    struct hf_acquire_opts opts = opts_that_wait();
+    struct hf_grant *grant;
+    int events = 0;
+
+    if (fixture_open(&a, directory) &&
+        status_is_expected(hf_lock_acquire(a.lock, &opts, &grant)) &&
+        status_is_expected(hf_grant_release(grant)))
+        events = 2;
+    fixture_close(&a);
+    assert_true(atomic_load(&a.events) + atomic_load(&a.warnings) >= events);
+}
+
 static void on_asked(void *arg, struct hf_mutex *mutex, uint64_t owner)
 {
     (void)arg;
@@ -331,6 +359,12 @@ static void blocking_barrier(const struct host_directory *directory)
 EACH_ALLOCATION_FAILS(each_fails_while_waiting, all_fail_while_waiting, waiting)
 EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,
                       starting)
+static void each_fails_with_events(void **state)
+{
+    (void)state;
+    fail_each_allocation(reporting, false);
+}
+
 EACH_ALLOCATION_FAILS(each_fails_while_counting, all_fail_while_counting,
                       counting)
 EACH_ALLOCATION_FAILS(each_fails_while_campaigning, all_fail_while_campaigning,
@@ -353,6 +387,7 @@ TEST_FILE(memory)
         cmocka_unit_test(all_fail_while_waiting),
         cmocka_unit_test(each_fails_with_callbacks),
         cmocka_unit_test(all_fail_with_callbacks),
+        cmocka_unit_test(each_fails_with_events),
         cmocka_unit_test(each_fails_while_counting),
         cmocka_unit_test(all_fail_while_counting),
         cmocka_unit_test(each_fails_while_campaigning),
