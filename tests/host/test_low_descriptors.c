@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that runs with descriptors 0 to 2 closed: nothing of the library
  * takes their place, whatever the client does.  With the engine of the server
- * that the environment names, or with files. */
+ * that the environment names, or with files.  And a program that has few
+ * descriptors left. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <holdfast/holdfast.h>
 
 #include "cmocka/runner.h"
+#include "monitor/loop.h"
 
 #define WAIT_MS 10000
+
+/* Descriptors below this are those of a program that has few. */
+#define FEW_FROM 3
+#define FEW_MAX 64
 
 /* The child's: where it says what went wrong. */
 static int report_fd;
@@ -140,9 +147,45 @@ static void none_of_the_library_is_low(void **state)
     assert_int_equal(ended, 0);
 }
 
+/* In the child: make a loop with ${count} descriptors left.  Exits with 1 if
+ * that is refused. */
+static _Noreturn void make_loop_with_few(int count)
+{
+    struct hf_loop loop = {.guard = NULL};
+    struct rlimit limit;
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    closefrom(FEW_FROM);
+    limit.rlim_cur = (rlim_t)(FEW_FROM + count);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(2);
+    _exit(hf_loop_get(&loop) != NULL ? 0 : 1);
+}
+
+/* Each child makes its first loop, because this process makes none: libuv ends
+ * the process if that takes the last descriptor. */
+static void without_enough_of_them_there_is_no_loop(void **state)
+{
+    int refused = 0, ended = -1;
+    pid_t child;
+
+    (void)state;
+    for (int count = 0; ended != 0; count++) {
+        assert_true(count < FEW_MAX);
+        child = test_fork();
+        if (child == 0)
+            make_loop_with_few(count);
+        assert_int_equal(waitpid(child, &ended, 0), child);
+        assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) <= 1);
+        refused += WEXITSTATUS(ended);
+    }
+    assert_true(refused > 0);
+}
+
 TEST_FILE(low_descriptors)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_enough_of_them_there_is_no_loop),
         cmocka_unit_test(none_of_the_library_is_low),
     };
 

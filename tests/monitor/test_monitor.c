@@ -3,17 +3,22 @@
  * filled by a call or at an instant, and that knows nothing of locks.  The
  * host builds on what is shown here; monitor/link shows that neither the
  * core, nor engines, nor the host are linked into this program. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmocka/runner.h"
 #include "monitor/monitor.h"
+#include "thread/descriptor_guard.h"
 
 /* --------------------------------------------------------------- the box -- */
 
@@ -120,6 +125,12 @@ static void after_fork(void *owner)
     note(seen.calls, "after_fork");
 }
 
+static void abandon(void *owner)
+{
+    (void)owner;
+    note(seen.calls, "abandon");
+}
+
 static const struct hf_monitor_ops box_ops = {
     .due_at_ms = due_at_ms,
     .run_due = run_due,
@@ -129,6 +140,7 @@ static const struct hf_monitor_ops box_ops = {
     .leave_loop = leave_loop,
     .destroy = destroy,
     .after_fork = after_fork,
+    .abandon = abandon,
 };
 
 static void on_line(void *arg, enum hf_log_level level, const char *line)
@@ -277,6 +289,20 @@ static void the_loop_stays_until_the_end(void **state)
     assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
     assert_string_equal(seen.calls, "close ended leave_loop");
     hf_monitor_release(&box->monitor);
+    assert_string_equal(seen.calls, "close ended leave_loop destroy");
+}
+
+/* Nothing refers to it but the dispatch that runs its last callback. */
+static void a_dispatch_may_run_the_end(void **state)
+{
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
+    struct hf_error error;
+
+    (void)state;
+    enter(box);
+    hf_monitor_close_start(&box->monitor);
+    assert_string_equal(seen.calls, "close");
+    assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error), HF_OK);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
 }
 
@@ -530,6 +556,87 @@ static void lines_are_emitted_as_a_callback(void **state)
     assert_string_equal(seen.lines + strlen(seen.lines) - strlen(last), last);
 }
 
+/* ----------------------------------------------------------- descriptors -- */
+
+/* The program closes them between the begin of a call and a callback that the
+ * call queues. */
+static void descriptors_that_are_closed_in_a_call_end_it(void **state)
+{
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
+
+    (void)state;
+    enter(box);
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    assert_int_equal(close(box->monitor.callback_queue.fd), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(close(box->monitor.guard.ends[i]), 0);
+    fill(box);
+    leave(box);
+    assert_string_equal(seen.calls, "");
+    enter(box);
+    leave(box);
+    assert_string_equal(seen.calls, "abandon");
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls, "abandon notified ended");
+}
+
+/* The number of the timer is that of another file. */
+static void a_loop_without_its_timer_is_not_intact(void **state)
+{
+    int others[] = {memfd_create("other", MFD_CLOEXEC),
+                    eventfd(0, EFD_CLOEXEC)};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        struct hf_loop loop = {.guard = NULL};
+        uint64_t events = 0;
+
+        assert_non_null(hf_loop_get(&loop));
+        (void)hf_loop_run(&loop, &events);
+        assert_true(hf_loop_is_intact(&loop));
+        assert_true(others[i] >= 0);
+        assert_int_equal(dup3(others[i], loop.timer_fd, O_CLOEXEC),
+                         loop.timer_fd);
+        assert_false(hf_loop_is_intact(&loop));
+        hf_loop_close(&loop);
+        assert_int_equal(close(others[i]), 0);
+    }
+}
+
+/* Descriptor 0 and one other are free, so one end of the pipe gets a low
+ * number, and there is no higher one for it. */
+static int in_child_without_descriptors(void)
+{
+    struct hf_descriptor_guard guard;
+    struct rlimit limit;
+    int last = 0;
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 64;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1;
+    for (int fd = 0; fd >= 0; fd = fcntl(1, F_DUPFD_CLOEXEC, 3))
+        last = fd > last ? fd : last;
+    if (close(last) != 0 || close(0) != 0)
+        return 2;
+    if (hf_descriptor_guard_open(&guard))
+        return 3;
+    return fcntl(0, F_GETFD) < 0 && fcntl(last, F_GETFD) < 0 ? 0 : 4;
+}
+
+static void a_guard_that_is_refused_leaves_none(void **state)
+{
+    pid_t child;
+    int status;
+
+    (void)state;
+    assert_true((child = test_fork()) >= 0);
+    if (child == 0)
+        _exit(in_child_without_descriptors());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* ------------------------------------------------------------------ fork -- */
 
 static int in_child(struct monitored_box *box)
@@ -571,6 +678,7 @@ TEST_FILE(monitor)
         cmocka_unit_test(what_refers_to_it_keeps_it),
         cmocka_unit_test(an_end_waits_for_the_owner),
         cmocka_unit_test(the_loop_stays_until_the_end),
+        cmocka_unit_test(a_dispatch_may_run_the_end),
         cmocka_unit_test(a_wait_ends_with_what_is_due),
         cmocka_unit_test(callers_take_turns_to_poll),
         cmocka_unit_test(a_callback_may_not_wait),
@@ -581,7 +689,11 @@ TEST_FILE(monitor)
         cmocka_unit_test(an_end_runs_callbacks_first),
         cmocka_unit_test(objects_are_destroyed_without_the_lock),
         cmocka_unit_test(lines_are_emitted_as_a_callback),
+        cmocka_unit_test(a_loop_without_its_timer_is_not_intact),
+        cmocka_unit_test(a_guard_that_is_refused_leaves_none),
         cmocka_unit_test(a_child_has_none),
+        /* Its monitor stays until the process ends, so forks know it. */
+        cmocka_unit_test(descriptors_that_are_closed_in_a_call_end_it),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

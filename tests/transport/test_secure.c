@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links over TLS, with a server in a thread and with servers that break off. */
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cmocka/runner.h"
 #include <openssl/ssl.h>
@@ -47,7 +49,22 @@ static void *echo_main(void *arg)
     return NULL;
 }
 
-static void echo_start(struct echo *echo, const char *certificate)
+/* A server that neither sends nor receives after the handshake. */
+static void *silent_main(void *arg)
+{
+    struct echo *echo = arg;
+    SSL *ssl = SSL_new(echo->context);
+
+    fake_server_accept(&echo->server);
+    (void)SSL_set_fd(ssl, echo->server.fd);
+    (void)SSL_set_num_tickets(ssl, 0);
+    (void)SSL_accept(ssl);
+    SSL_free(ssl);
+    return NULL;
+}
+
+static void server_start(struct echo *echo, const char *certificate,
+                         void *(*server_main)(void *))
 {
     char file[64], path[CERTIFICATES_PATH_BYTES];
 
@@ -61,7 +78,12 @@ static void echo_start(struct echo *echo, const char *certificate)
     certificates_path(&certificates, file, path);
     assert_int_equal(
         SSL_CTX_use_PrivateKey_file(echo->context, path, SSL_FILETYPE_PEM), 1);
-    assert_int_equal(pthread_create(&echo->thread, NULL, echo_main, echo), 0);
+    assert_int_equal(pthread_create(&echo->thread, NULL, server_main, echo), 0);
+}
+
+static void echo_start(struct echo *echo, const char *certificate)
+{
+    server_start(echo, certificate, echo_main);
 }
 
 static void echo_stop(struct echo *echo)
@@ -140,6 +162,47 @@ static void much_goes_both_ways(void **state)
                         sizeof(fixture.last));
     secure_stop(&fixture);
     echo_stop(&echo);
+    free(bytes);
+}
+
+/* The socket of this process that is connected to ${port}. */
+static int socket_to(uint16_t port)
+{
+    for (int fd = 0; fd < 256; fd++) {
+        struct sockaddr_in peer;
+        socklen_t bytes = sizeof(peer);
+
+        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 &&
+            peer.sin_family == AF_INET && ntohs(peer.sin_port) == port)
+            return fd;
+    }
+    fail_msg("no socket is connected to port %u", (unsigned)port);
+    return -1;
+}
+
+/* What is left of a record is sent when there is room.  That this fails is
+ * reported, although there is nothing to read. */
+static void a_rest_that_cannot_be_sent_ends_it(void **state)
+{
+    char *bytes = calloc(1, MUCH);
+    struct link_fixture fixture;
+    struct echo silent;
+    size_t taken = MUCH;
+
+    (void)state;
+    assert_non_null(bytes);
+    server_start(&silent, "server", silent_main);
+    secure_start(&fixture);
+    assert_true(link_fixture_open(&fixture, "127.0.0.1", silent.server.port));
+    link_fixture_await_up(&fixture);
+    while (taken > 0)
+        assert_true(hf_connection_send(fixture.link, bytes, MUCH, &taken));
+    assert_int_equal(shutdown(socket_to(silent.server.port), SHUT_WR), 0);
+    link_fixture_await_down(&fixture);
+    assert_string_equal(fixture.why, "broken pipe");
+    assert_false(fixture.writable);
+    secure_stop(&fixture);
+    echo_stop(&silent);
     free(bytes);
 }
 
@@ -259,6 +322,7 @@ TEST_FILE(secure)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_go_both_ways),
         cmocka_unit_test(much_goes_both_ways),
+        cmocka_unit_test(a_rest_that_cannot_be_sent_ends_it),
         cmocka_unit_test(a_wrong_certificate_ends_it),
         cmocka_unit_test(a_server_that_breaks_off_is_named),
         cmocka_unit_test(it_can_be_closed_at_each_stage),
