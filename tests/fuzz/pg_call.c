@@ -31,6 +31,9 @@ void pg_bound_read(struct pg_bound *bound, const struct bytes *message)
     for (size_t i = 0; i < bound->count; i++) {
         size_t bytes = pg_take_number(&at, 4);
 
+        bound->values[i] = NULL;
+        if (bytes == UINT32_MAX) /* NULL */
+            continue;
         MUST(used + bytes + 1 <= sizeof bound->memory);
         bound->values[i] = bound->memory + used;
         memcpy(bound->values[i], at, bytes);
@@ -45,8 +48,8 @@ static const struct statement {
     enum hf_store_call_kind kind;
     /* The meaning of its parameters: s session, t ttl, n not after, q queue,
      * i id, k kind, w weight, p payload, f detailed, m participants, r
-     * reads, P ids, l limit, M flag, a behind this name, x prefix, - not
-     * looked at */
+     * reads, P ids, l limit, M flag, a behind this name, x prefix, e who
+     * evicts, which may be NULL, - not looked at */
     const char *parameters;
 } statements[] = {
     {"hf_renew", HF_STORE_RENEW, "stn"},
@@ -56,7 +59,7 @@ static const struct statement {
     {"hf_list_ahead", HF_STORE_LIST, "qir"},
     {"hf_list_and_watch", HF_STORE_LIST, "stnqm"},
     {"hf_find_tickets", HF_STORE_EXISTS, "qP"},
-    {"hf_remove", HF_STORE_REMOVE, "snqi"},
+    {"hf_remove", HF_STORE_REMOVE, "snqie"},
     {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
     {"hf_request_release", HF_STORE_REVOKE, "nqi"},
     {"hf_describe", HF_STORE_DESCRIBE, "snqip"},
@@ -119,6 +122,8 @@ static void take_parameter(struct hf_store_call *call, char what,
             value, value[0] != '\0' ? strlen(value) + 1 : 0, false};
     else if (what == 'x')
         call->prefix = value;
+    else if (what == 'e')
+        call->evicted_by = value;
     else if (what == 'P')
         call->count = take_ids(value);
 }
