@@ -9,8 +9,10 @@
 #include "base/memory.h"
 #include "cmocka/runner.h"
 #include "engines/redis/command.h"
+#include "engines/redis/examine.h"
 #include "engines/redis/reply.h"
 #include "engines/redis/server_info.h"
+#include "heap/heap.h"
 
 #define ID "6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44"
 #define OWNER "00112233445566778899aabbccddeeff"
@@ -29,12 +31,9 @@ static int finish(void **state)
     return 0;
 }
 
-/* Read ${text} as the answer to a call of ${kind}. */
-static const struct hf_store_answer *take(enum hf_store_call_kind kind,
-                                          const char *text)
+/* Read ${text} as a reply, and begin an answer. */
+static void begin_answer(const char *text)
 {
-    struct hf_store_call call = {.kind = kind,
-                                 .detailed = kind == HF_STORE_LIST};
     redisReader *reader = redisReaderCreate();
     void *read = NULL;
 
@@ -46,6 +45,16 @@ static const struct hf_store_answer *take(enum hf_store_call_kind kind,
     redisReaderFree(reader);
     answer = hf_alloc(sizeof *answer);
     assert_non_null(answer);
+}
+
+/* Read ${text} as the answer to a call of ${kind}. */
+static const struct hf_store_answer *take(enum hf_store_call_kind kind,
+                                          const char *text)
+{
+    struct hf_store_call call = {.kind = kind,
+                                 .detailed = kind == HF_STORE_LIST};
+
+    begin_answer(text);
     hf_redis_answer_add_reply(answer, &call, reply);
     return &answer->answer;
 }
@@ -573,6 +582,80 @@ static void a_restarted_server_is_recognized(void **state)
     assert_string_equal(run, "abcd");
 }
 
+/* A page that lacks a name would look like one without that lock. */
+static void names_without_memory_are_no_page(void **state)
+{
+    const struct hf_names_request names = {"", 0, false};
+    const struct hf_store_call call = {
+        .kind = HF_STORE_NAMES, .prefix = "", .names = &names};
+
+    (void)state;
+    for (unsigned fails = 0; fails < 2; fails++) {
+        begin_answer("*2\r\n$1\r\n0\r\n*1\r\n$20\r\nholdfast:{a/b}:queue\r\n");
+        heap_fail(fails, true);
+        hf_redis_answer_add_scan_reply(answer, &call, "run", reply);
+        heap_fail(0, false);
+        assert_int_equal(answer->answer.status, fails ? HF_ENOMEM : HF_OK);
+        assert_int_equal(answer->answer.names == NULL, fails);
+    }
+}
+
+/* What doctor says of a node whose CLUSTER INFO is ${info}. */
+static enum hf_severity examine_cluster(const char *info)
+{
+    static struct hf_redis_link link;
+    struct hf_store_call call = {.kind = HF_STORE_EXAMINE};
+    const struct hf_finding_list *findings;
+    redisReply *cluster;
+
+    begin_answer(bulk(info));
+    cluster = reply;
+    reply = NULL;
+    call.store_data = answer;
+    link.clustered = true;
+    for (unsigned i = 0; i < 3; i++) { /* INFO, TIME and CONFIG GET */
+        static redisReply refused = {
+            .type = REDIS_REPLY_ERROR, .str = "NOPERM", .len = 6};
+
+        hf_redis_examine_reply(&link, &call, &refused);
+    }
+    hf_redis_examine_reply(&link, &call, cluster);
+    freeReplyObject(cluster);
+    findings = &answer->examination.findings;
+    assert_string_equal(findings->items[findings->count - 1].id,
+                        "redis-cluster");
+    return findings->items[findings->count - 1].severity;
+}
+
+/* Without full coverage a cluster is ok although nodes do not answer. */
+static void slots_without_a_node_are_an_error(void **state)
+{
+    static const struct {
+        const char *info;
+        enum hf_severity severity;
+    } rows[] = {
+        {"cluster_state:ok\r\ncluster_slots_assigned:16384\r\n"
+         "cluster_slots_pfail:0\r\ncluster_slots_fail:0\r\n",
+         HF_SEVERITY_OK},
+        {"cluster_state:ok\r\ncluster_slots_assigned:16384\r\n"
+         "cluster_slots_pfail:1\r\ncluster_slots_fail:0\r\n",
+         HF_SEVERITY_ERROR},
+        {"cluster_state:ok\r\ncluster_slots_assigned:16384\r\n"
+         "cluster_slots_pfail:0\r\ncluster_slots_fail:1\r\n",
+         HF_SEVERITY_ERROR},
+        {"cluster_state:ok\r\ncluster_slots_assigned:16383\r\n"
+         "cluster_slots_pfail:0\r\ncluster_slots_fail:0\r\n",
+         HF_SEVERITY_ERROR},
+        {"cluster_state:fail\r\ncluster_slots_assigned:16384\r\n"
+         "cluster_slots_pfail:0\r\ncluster_slots_fail:0\r\n",
+         HF_SEVERITY_ERROR},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(examine_cluster(rows[i].info), rows[i].severity);
+}
+
 /* ------------------------------------------------------------------- keys --
  */
 
@@ -618,8 +701,11 @@ TEST_FILE(redis_answer)
         FIXTURE_TEST(servers_are_checked_by_their_answers),
         FIXTURE_TEST(how_long_a_server_has_served_is_never_guessed),
         FIXTURE_TEST(a_restarted_server_is_recognized),
+        FIXTURE_TEST(names_without_memory_are_no_page),
+        FIXTURE_TEST(slots_without_a_node_are_an_error),
         FIXTURE_TEST(names_cannot_leave_their_braces),
     };
 
+    heap_install();
     return RUN_TESTS(tests, NULL, NULL);
 }
