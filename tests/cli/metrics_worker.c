@@ -2,7 +2,8 @@
 /*
  * A program that counts in HOLDFAST_METRICS_DIR: it acquires and releases a
  * lock COUNT times, and writes a '.' after each acquire, so that whoever kills
- * it knows how many there were, or one more.
+ * it knows how many there were, or one more.  When its client is closed it
+ * lives until its standard input ends.
  *
  *     metrics_worker URL NAME COUNT
  *
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
     struct hf_client *client;
     struct hf_error error;
     struct hf_lock *lock;
+    char byte;
 
     if (argc != 4)
         return 64;
@@ -53,5 +55,9 @@ int main(int argc, char **argv)
             client, (struct hf_metrics_write){write_text, stdout}) != HF_OK)
         return 1;
     hf_lock_free(lock);
-    return hf_client_close(client) == HF_OK ? 0 : 1;
+    if (hf_client_close(client) != HF_OK)
+        return 1;
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    return 0;
 }

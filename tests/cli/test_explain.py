@@ -2,7 +2,7 @@
 """holdfast explain and run --detect-deadlock: two runs, each inside of another
 one, that take two locks in opposite orders.
 
-    test_explain.py File [Redis] [PostgreSql] ZooKeeper Kazoo
+    test_explain.py File [Redis] [PostgreSql] ZooKeeper Cut Kazoo
 """
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 
 import harness
 from harness import waiting
@@ -18,8 +19,10 @@ from harness import waiting
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import jute  # noqa: E402
 import postgres  # noqa: E402
 import redis_server  # noqa: E402
+from fake import Fake  # noqa: E402
 from proxy import DOWN, Proxy  # noqa: E402
 from kazoo.client import KazooClient  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
@@ -52,17 +55,21 @@ class Explained:
                  sorted(waiter["waits_for"] for waiter in one["waiters"]))
                 for one in found["deadlocks"]]
 
-    def finding(self, status):
-        """What doctor says of deadlocks: how severe, and about which name.
-        status: that it ends with at least; a server may have other faults."""
+    def findings(self, status):
+        """What doctor says of deadlocks.  status: that it ends with at least; a
+        server may have other faults."""
         done = subprocess.run(
             [harness.TOOL, "doctor", "-c", self.url(), "--json"], text=True,
             capture_output=True, stdin=subprocess.DEVNULL,
             timeout=waiting.LIMIT_S)
         self.assertIn(done.returncode, range(status, 3), done.stderr)
-        return [(finding["severity"], finding["subject"])
-                for finding in json.loads(done.stdout)["findings"]
+        return [finding for finding in json.loads(done.stdout)["findings"]
                 if finding["id"] == "deadlock"]
+
+    def finding(self, status):
+        """Of these how severe each is, and about which name."""
+        return [(finding["severity"], finding["subject"])
+                for finding in self.findings(status)]
 
     def explained(self, name):
         return json.loads(self.tool("explain", "--json", name))
@@ -288,6 +295,22 @@ class File(Explained, harness.Case):
         second.stdin.close()
         self.assertEqual(self.finish(first)[0], 0)
 
+    def test_doctor_names_the_first_four(self):
+        """Of a deadlock of five, and says that there are more."""
+        for count, said in ((4, r'for "\w"(, "\w"){3}$'),
+                            (5, r'for "\w"(, "\w"){3}, \.\.\.$')):
+            names = "abcde"[:count]
+            runs = [self.outer(name, wanted)
+                    for name, wanted in zip(names, names[1:] + names[0])]
+            for run, wanted in zip(runs, names[1:] + names[0]):
+                self.go_on(run, wanted)
+            found, = self.findings(2)
+            self.assertRegex(found["text"], "^%d wait for each other" % count)
+            self.assertRegex(found["text"], said)
+            runs[0].kill()  # and so it lets go
+            for run in reversed(runs[1:]):
+                self.assertEqual(self.finish(run)[0], 0)
+
     def test_usage(self):
         for arguments, part in (([], "NAME is missing"),
                                 (["a", "b"], "one NAME at a time"),
@@ -356,6 +379,53 @@ class ZooKeeper(Explained, harness.Case):
 
     def url(self):
         return "zk://127.0.0.1:%d" % self.server.port
+
+
+class Cut(harness.Case):
+    """One session of another program holds more locks than are looked at, and
+    waits for a lock of a second one, which waits for all of these."""
+
+    LOCKS = 65
+    TEXT = b"10.0.0.1"  # as Curator has it
+
+    def setUp(self):
+        super().setUp()
+        self.lists = 0
+        self.last = None  # the list that is not answered, nor what follows
+        self.fake = Fake(self.script)
+        self.addCleanup(self.fake.close)
+        self.fill("wanted", (2, 1))
+        for number in range(self.LOCKS):
+            self.fill("held%d" % number, (1, 2))
+
+    def fill(self, name, sessions):
+        self.fake.create("/" + name)
+        for session in sessions:
+            self.fake.create("/%s/_c_%s-lock-" % (name, uuid.uuid4()), self.TEXT,
+                             jute.EPHEMERAL | jute.SEQUENTIAL, session)
+
+    def script(self, request):
+        if request.op == "getChildren":
+            self.lists += 1
+            if self.last is not None and self.lists >= self.last:
+                request.swallow()
+
+    def explain(self, *options):
+        self.lists = 0
+        return subprocess.run(
+            [harness.TOOL, "explain", "--all", *options, "-c",
+             "zk://" + self.fake.address()], text=True, capture_output=True,
+            stdin=subprocess.DEVNULL, timeout=waiting.LIMIT_S)
+
+    def test_a_failure_counts_more(self):
+        """Than that not all was looked at."""
+        whole = self.explain()
+        self.assertEqual(whole.returncode, 1, whole.stderr)
+        self.assertIn("64 locks of one session", whole.stdout)
+        self.last = self.lists
+        failed = self.explain("-t", "1s")
+        self.assertEqual(failed.returncode, 75, failed.stdout)
+        self.assertIn("no answer", failed.stderr)
 
 
 class Kazoo(ZooKeeper):

@@ -280,11 +280,10 @@ class PostgreSql(Scripted, Case):
 
 
 class Directory(Case):
-    def worker(self, name="w", count=1, **options):
+    def worker(self, name="w", count=1, stdin=subprocess.DEVNULL, **options):
         return subprocess.Popen(
             [WORKER, "file:" + self.locks, name, str(count)],
-            env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, **options)
+            env=self.environment, stdin=stdin, stdout=subprocess.PIPE, **options)
 
     def work(self, name="w", count=1):
         worker = self.worker(name, count)
@@ -304,6 +303,14 @@ class Directory(Case):
         self.assertEqual(seen.of("files", state="dead"), 1)
         self.assertEqual(self.files(), ["folded"])
         self.assertEqual(self.sum().acquires(), {"HF_OK": 1})
+
+    def test_a_closed_client_of_a_living_process_is_folded(self):
+        with self.worker(stdin=subprocess.PIPE) as worker:
+            self.assertEqual(worker.stdout.read(1), b".")
+            waiting.eventually("its file to be folded", lambda: self.sum() and
+                               self.files() == ["folded"])
+            self.assertIsNone(worker.poll())
+            self.assertEqual(self.sum().acquires(), {"HF_OK": 1})
 
     def test_a_fold_that_was_killed_counts_nothing_twice(self):
         """It was killed after the new sum and before the files were removed."""
@@ -760,6 +767,7 @@ class Text(Case):
         name = 'a"b\\c'
         out = subprocess.run([WORKER, "file:" + self.locks, name, "2"],
                              capture_output=True, text=True, check=True,
+                             stdin=subprocess.DEVNULL,
                              env=self.environment).stdout
         seen = Samples(out.removeprefix(".."))
         self.assertEqual(seen.acquires(), {"HF_OK": 2})

@@ -66,6 +66,16 @@ class Watching:
         return out
 
 
+    def look_again(self, pid):
+        """Wait until the watch ${pid} has slept often enough for some looks."""
+        def sleeps():
+            with open("/proc/%d/status" % pid, encoding="ascii") as status:
+                return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$",
+                                     status.read(), re.M).group(1))
+        enough = sleeps() + 12
+        waiting.eventually("some looks", lambda: sleeps() >= enough)
+
+
 class EachEngine(Watching):
     def test_come_granted_and_gone(self):
         holder = self.holder(name=self.name)
@@ -122,12 +132,16 @@ class EachEngine(Watching):
         self.end(watch)
 
     def test_a_terminal(self):
-        """The queue is printed again when it has changed."""
+        """The queue is printed again when it has changed, and not before."""
         holder = self.holder(name=self.name)
         terminal = harness.Terminal(
             [harness.TOOL, "show", "-w", self.name], self.environment)
         try:
             terminal.expect(r"-- \S+Z\r\n# STATE .*\r\n1 holds .*: sh -c\r\n")
+            self.look_again(terminal.pid)
+            while terminal.read_some(0):
+                pass
+            self.assertEqual(terminal.text.count("# STATE"), 1, terminal.text)
             waiter = self.start(self.name, "--", "true")
             terminal.expect(r"-- \S+Z\r\n# .*\r\n1 holds .*\r\n2 waits .*\r\n")
             self.finish(holder)
