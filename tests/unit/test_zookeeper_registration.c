@@ -114,9 +114,12 @@ static void it_makes_no_more_requests_than_it_needs(void **state)
     assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
     assert_int_equal(server.calls, 4);
+    assert_int_equal(hf_zookeeper_registration_set(r, NULL, 0), HF_OK);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.calls, 6);
     assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
-    assert_true(server.calls >= 5); /* and it forgets the watch */
-    assert_true(server.calls <= 6);
+    assert_true(server.calls >= 7); /* and it forgets the watch */
+    assert_true(server.calls <= 8);
     close_and_check(z, &events);
 }
 
@@ -211,7 +214,175 @@ static void a_set_is_tried_again(void **state)
     assert_int_equal(server.refusals, 0);
     assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
     assert_int_equal(events.counts[HF_ZOOKEEPER_UNREGISTERED], 0);
+    /* Unlike a quota, the other errors have the next set begin at once. */
+    assert_int_not_equal(events.blocked, HF_EGONE);
     close_and_check(z, &events);
+}
+
+static bool is_registered(void *arg)
+{
+    return ((struct events *)arg)->counts[HF_ZOOKEEPER_REGISTERED] == 1;
+}
+
+static bool is_registered_again(void *arg)
+{
+    return ((struct events *)arg)->counts[HF_ZOOKEEPER_REGISTERED] == 2;
+}
+
+/* The node was deleted, and is there when its create comes. */
+static void what_was_made_anew_gets_the_data(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
+
+    (void)state;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    wait_until(is_registered, &events);
+    refuse(HF_ZK_CREATE2, HF_ZK_NODE_EXISTS, 1);
+    server.calls = 0;
+    zookeeper_fake_fire(&server, HF_ZK_NODE_DELETED, "/a");
+    wait_until(is_registered_again, &events);
+    assert_int_equal(server.calls, 4); /* two of them for a set */
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
+/* What was refused before it was registered does not make it special that its
+ * node is deleted twice. */
+static void refusals_are_forgotten_when_it_is_registered(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
+    r = open_registration(z, "/a", &events);
+    wait_until(is_blocked, &events);
+    server.refusals = 0;
+    wait_until(is_registered, &events);
+    refuse(HF_ZK_EXISTS, HF_ZK_NO_NODE, 1);
+    zookeeper_fake_fire(&server, HF_ZK_NODE_DELETED, "/a");
+    wait_until(is_registered_again, &events);
+    assert_int_equal(server.refusals, 0);
+    assert_int_equal(events.blocked, HF_EFULL);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
+static bool has_synced(void *arg)
+{
+    (void)arg;
+    return server.synced;
+}
+
+/* Another server may not have the last changes yet. */
+static void another_connection_is_synced_before_the_look(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
+
+    (void)state;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    server.synced = false;
+    zookeeper_fake_cut(&server);
+    wait_until(has_synced, NULL);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
+/* Its node is there, and the data of the set are not. */
+static void another_connection_begins_nothing_that_has_failed(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
+
+    (void)state;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    refuse(HF_ZK_SET_DATA, HF_ZK_NO_AUTH, 1);
+    assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_EDENIED);
+    refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, 1);
+    zookeeper_fake_cut(&server);
+    for (int i = 0; i < 2; i++) /* the second one comes behind its look */
+        assert_int_equal(hf_zookeeper_sync(z, "/", TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.refusals, 1);
+    server.refusals = 0;
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(events.counts[HF_ZOOKEEPER_REGISTERED], 1);
+    close_and_check(z, &events);
+}
+
+static bool was_refused_twice(void *arg)
+{
+    (void)arg;
+    return server.refusals <= INT_MAX - 2;
+}
+
+/* Nobody dispatches while it is blocked, and then it fails. */
+static void a_failure_is_all_that_is_reported(void **state)
+{
+    struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+    struct hf_zookeeper *z;
+
+    (void)state;
+    opts.delivery = HF_DELIVER_DISPATCH;
+    assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
+    refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
+    r = open_registration(z, "/a", &events);
+    wait_until(was_refused_twice, NULL);
+    server.refusal = HF_ZK_NO_AUTH;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_EDENIED);
+    server.refusals = 0;
+    assert_int_equal(hf_zookeeper_dispatch(z), HF_OK);
+    assert_int_equal(events.failed, HF_EDENIED);
+    assert_int_equal(events.blocked, HF_OK);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
+/* A sync that is refused says nothing of the node. */
+static void a_sync_of_a_removal_is_tried_again(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    refuse(HF_ZK_EXISTS, HF_ZK_NO_AUTH, 1); /* the node was not seen */
+    r = open_registration(z, "/a", &events);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_EDENIED);
+    refuse(HF_ZK_SYNC, HF_ZK_OPERATION_TIMEOUT, 2);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.refusals, 0);
+    close_and_check(z, &events);
+}
+
+/* Between two attempts to delete it. */
+static void a_removal_makes_no_node(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
+
+    (void)state;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    refuse(HF_ZK_DELETE, HF_ZK_OPERATION_TIMEOUT, INT_MAX);
+    assert_int_equal(hf_zookeeper_registration_close(r, 300), HF_ETIMEDOUT);
+    refuse(HF_ZK_CREATE2, HF_ZK_QUOTA_EXCEEDED, 1);
+    zookeeper_fake_fire(&server, HF_ZK_NODE_DELETED, "/a");
+    for (int i = 0; i < 2; i++) /* the second one comes behind a create */
+        assert_int_equal(hf_zookeeper_sync(z, "/", TIMEOUT_MS), HF_OK);
+    assert_int_equal(server.refusals, 1);
+    server.refusals = 0;
+    assert_int_equal(hf_zookeeper_close(z), HF_OK);
+    wait_until(is_released, NULL);
+    assert_int_equal(events.dropped, 1);
 }
 
 static void a_delete_is_tried_again(void **state)
@@ -244,6 +415,13 @@ TEST_FILE(zookeeper_registration)
         cmocka_unit_test(a_node_is_deleted_as_soon_as_it_is_made),
         cmocka_unit_test(a_refusal_that_stays_ends_it),
         cmocka_unit_test(a_set_is_tried_again),
+        cmocka_unit_test(what_was_made_anew_gets_the_data),
+        cmocka_unit_test(refusals_are_forgotten_when_it_is_registered),
+        cmocka_unit_test(another_connection_is_synced_before_the_look),
+        cmocka_unit_test(another_connection_begins_nothing_that_has_failed),
+        cmocka_unit_test(a_failure_is_all_that_is_reported),
+        cmocka_unit_test(a_sync_of_a_removal_is_tried_again),
+        cmocka_unit_test(a_removal_makes_no_node),
         cmocka_unit_test(a_delete_is_tried_again),
     };
     int failed;
