@@ -316,6 +316,73 @@ static void another_connection_begins_nothing_that_has_failed(void **state)
     close_and_check(z, &events);
 }
 
+static atomic_int looks;
+
+/* Behind the third look the connection ends. */
+static int32_t refuse_looks(int32_t opcode, const char *path)
+{
+    (void)path;
+    if (opcode != HF_ZK_EXISTS)
+        return 0;
+    server.hangs_up = ++looks == 3;
+    return looks <= 3 ? HF_ZK_QUOTA_EXCEEDED : looks == 4 ? HF_ZK_NO_NODE : 0;
+}
+
+/* The first look on another connection is the first that fails. */
+static void refusals_are_forgotten_with_their_connection(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    looks = 0;
+    server.refuses = refuse_looks;
+    r = open_registration(z, "/a", &events);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    server.refuses = NULL;
+    assert_true(looks >= 5);
+    assert_int_not_equal(events.blocked, HF_EGONE);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
+static atomic_int made_b, made_c;
+
+/* "/a/b" is not there when "/a/b/c" is to be made, and after it was made it is
+ * deleted once. */
+static int32_t delete_b_once(int32_t opcode, const char *path)
+{
+    bool makes = opcode == HF_ZK_CREATE_CONTAINER;
+
+    if (makes && strcmp(path, "/a/b") == 0)
+        made_b++;
+    else if (makes && strcmp(path, "/a/b/c") == 0)
+        return ++made_c <= 2 ? HF_ZK_NO_NODE : 0;
+    else if (strcmp(path, "/a/b/c/d") == 0)
+        return made_c <= 2 ? HF_ZK_NO_NODE : 0;
+    return 0;
+}
+
+/* It is tried again later, from the node on. */
+static void a_parent_is_deleted_as_soon_as_it_is_made(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    made_b = made_c = 0;
+    server.refuses = delete_b_once;
+    r = open_registration(z, "/a/b/c/d", &events);
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    server.refuses = NULL;
+    assert_int_equal(made_b, 1);
+    assert_int_equal(made_c, 3);
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
 static bool was_refused_twice(void *arg)
 {
     (void)arg;
@@ -419,6 +486,8 @@ TEST_FILE(zookeeper_registration)
         cmocka_unit_test(refusals_are_forgotten_when_it_is_registered),
         cmocka_unit_test(another_connection_is_synced_before_the_look),
         cmocka_unit_test(another_connection_begins_nothing_that_has_failed),
+        cmocka_unit_test(refusals_are_forgotten_with_their_connection),
+        cmocka_unit_test(a_parent_is_deleted_as_soon_as_it_is_made),
         cmocka_unit_test(a_failure_is_all_that_is_reported),
         cmocka_unit_test(a_sync_of_a_removal_is_tried_again),
         cmocka_unit_test(a_removal_makes_no_node),

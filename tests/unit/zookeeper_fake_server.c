@@ -163,9 +163,19 @@ static void put_record(struct zookeeper_fake_server *server,
     }
 }
 
-/* The error that the test wants for a call of ${opcode}; 0: none. */
-static int32_t refusal_of(struct zookeeper_fake_server *server, int32_t opcode)
+/* The error that the test wants for a call of ${opcode}; 0: none.  ${record}
+ * begins with a path, unless it is that of a ping. */
+static int32_t refusal_of(struct zookeeper_fake_server *server, int32_t opcode,
+                          const uint8_t *record)
 {
+    int32_t (*refuses)(int32_t opcode, const char *path) = server->refuses;
+    char path[64] = "";
+
+    if (refuses != NULL) {
+        if (get(record) > 0 && get(record) < (int32_t)sizeof path)
+            memcpy(path, record + 4, (size_t)get(record));
+        return refuses(opcode, path);
+    }
     if (server->refusals == 0 || server->refused_opcode != opcode)
         return 0;
     server->refusals--;
@@ -194,12 +204,13 @@ static void answer(struct zookeeper_fake_server *server, const uint8_t *request)
         return;
     }
     unknown = server->old && opcode == HF_ZK_ADD_WATCH;
-    error = unknown ? HF_ZK_UNIMPLEMENTED : refusal_of(server, opcode);
+    error =
+        unknown ? HF_ZK_UNIMPLEMENTED : refusal_of(server, opcode, request + 8);
     put_header(&frame, xid, error);
     if (xid > 0 && error == 0)
         put_record(server, &frame, opcode, request + 8);
     send_frame(server, &frame);
-    if (unknown)
+    if (atomic_exchange(&server->hangs_up, false) || unknown)
         zookeeper_fake_cut(server);
     server->answers += counts;
 }

@@ -370,6 +370,22 @@ class Closing(Case):
         self.await_no_node()
         self.driver.end()
 
+    def test_it_has_failed_and_the_session_has_made_the_node(self):
+        """A node of the session counts as that of the registration, also after
+        that has failed."""
+        session = self.opened("timeout=4s")
+        self.raw.set_acls(self.chroot, [jute.Acl(17, "world", "anyone")])
+        registration = self.driver.register(session, "/r", "data")
+        self.await_event(registration, "FAILED HF_EDENIED")
+        self.raw.set_acls(self.chroot, [jute.Acl(31, "world", "anyone")])
+        self.driver.ok(session, "create", "/r", mode="ephemeral")
+        self.suspend(session)
+        self.driver.await_line("session", session, "LOST")
+        self.assertEqual(self.driver.unregister(registration), "HF_ELOST")
+        self.resume()
+        self.await_no_node()
+        self.driver.end()
+
     def test_the_session_has_ended_and_the_node_is_made_again(self):
         session = self.opened(SHORT)
         registration = self.registered(session)
