@@ -386,6 +386,10 @@ class Real(unittest.TestCase):
             self.top + "/d"))
         self.driver.ok(self.session, "sync", "/")
         self.assertTrue(self.raw.exists(self.top + "/e"))
+        # It was cancelled, which is no failure to warn of.
+        self.assertFalse(any("in the background stays" in " ".join(line)
+                             for line in self.driver.of("session",
+                                                        self.session)))
         self.driver.end()
 
     def test_a_delete_that_was_not_sent_repeats_nothing(self):
