@@ -94,6 +94,15 @@ void hf_grant_write_payload(struct hf_own_ticket *ticket)
     ticket->request.payload = grant->payload;
 }
 
+/* Does ${ticket} wait, or is it the entry mutex of a semaphore whose permits
+ * are waited for?  That one is released when they are there. */
+static bool is_waiting(const struct hf_own_ticket *ticket)
+{
+    return ticket->state == HF_OWN_TICKET_QUEUED ||
+           (ticket->acquisition->entry_mutex &&
+            ticket->acquisition->state == HF_ACQUISITION_HELD);
+}
+
 /* The tickets of one grant use its payload one after the other.  A ticket that
  * is held has lost what it said to the next one.  It does not wait, so it need
  * not say what its owner holds. */
@@ -104,7 +113,7 @@ static void write_again(struct hf_own_ticket *ticket)
     struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
     const struct hf_grant *grant = hf_grant_of_ticket(ticket);
 
-    if (ticket->state == HF_OWN_TICKET_QUEUED && grant != NULL) {
+    if (is_waiting(ticket) && grant != NULL) {
         (void)compose(description->text, grant, acquisition);
     } else if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD) {
         description->text[of_acquisition(parent)->payload_bytes] = '\0';

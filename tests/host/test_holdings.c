@@ -391,6 +391,77 @@ static void those_at_the_entry_mutex_are_notified_too(void **state)
     fixture_close(&f);
 }
 
+/* What the one waiter for .lock is to say: holds=, and whether its release was
+ * asked for. */
+struct expected_text {
+    struct hf_lock *lock;
+    char holds[HF_OWNER_VALUE_MAX];
+    bool asked;
+};
+
+static bool is_said(void *arg)
+{
+    const struct expected_text *expected = arg;
+    char holds[HF_OWNER_VALUE_MAX], at[HF_OWNER_VALUE_MAX];
+    struct hf_tickets *tickets;
+    bool is_so = false;
+
+    assert_int_equal(
+        hf_lock_tickets(expected->lock, HF_TICKETS_WAITERS, WAIT_MS, &tickets),
+        HF_OK);
+    if (hf_tickets_count(tickets) == 1) {
+        const char *owner = hf_tickets_at(tickets, 0)->owner;
+
+        is_so =
+            hf_owner_text_get(owner, "holds", holds, sizeof holds) == HF_OK &&
+            strcmp(holds, expected->holds) == 0 &&
+            (hf_owner_text_get(owner, "asked", at, sizeof at) == HF_OK) ==
+                expected->asked;
+    }
+    hf_tickets_free(tickets);
+    return is_so;
+}
+
+/* It has the entry mutex, and waits for permits.  Its text is written again
+ * because somebody asks for a release. */
+static void what_waits_for_permits_goes_on_saying_it(void **state)
+{
+    struct holdings_fixture f;
+    struct hf_lock *full, *ours;
+    struct hf_grant *held, *a;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_tickets *tickets;
+    struct outcome outcome;
+    struct expected_text expected = {0};
+
+    (void)state;
+    fixture_open(&f);
+    full = pool(f.theirs.client, 1, 1);
+    ours = pool(f.ours.client, 1, 1);
+    expected.lock = full;
+    held = host_take(&f.theirs, full);
+    a = take(f.a, OWNER);
+    expect(expected.holds, sizeof(expected.holds), f.a, "a");
+    opts.owner = OWNER;
+    host_acquire(&f.ours, ours, &opts, &outcome);
+    wait_until(is_said, &expected);
+    assert_int_equal(
+        hf_lock_tickets(full, HF_TICKETS_WAITERS, WAIT_MS, &tickets), HF_OK);
+    assert_int_equal(
+        hf_lock_revoke(full, hf_tickets_at(tickets, 0)->id, WAIT_MS), HF_OK);
+    hf_tickets_free(tickets);
+    expected.asked = true;
+    wait_until(is_said, &expected);
+    hf_op_cancel(outcome.op);
+    host_await(&outcome);
+    assert_int_equal(hf_grant_release(a), HF_OK);
+    assert_int_equal(hf_grant_release(held), HF_OK);
+    hf_lock_free(full);
+    hf_lock_free(ours);
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    fixture_close(&f);
+}
+
 TEST_FILE(holdings)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +473,7 @@ TEST_FILE(holdings)
         cmocka_unit_test(handles_with_two_limits_are_notified),
         cmocka_unit_test(a_handle_that_need_not_wait_is_notified),
         cmocka_unit_test(those_at_the_entry_mutex_are_notified_too),
+        cmocka_unit_test(what_waits_for_permits_goes_on_saying_it),
     };
 
     return RUN_TESTS(tests, NULL, NULL);
