@@ -167,7 +167,8 @@ class Engine(harness.Case):
         self.assertIn("Too many open files", err)
 
     def test_every_low_limit_of_descriptors_is_reported(self):
-        """Whatever runs out first, it is 71 or a run that worked."""
+        """Whatever runs out first, it is 71 or a run that worked.  How many are
+        open at once depends on how soon others are closed."""
         statuses = []
         for count in range(4, 24):
             def limit():
@@ -178,7 +179,6 @@ class Engine(harness.Case):
             statuses.append(status)
         self.assertEqual(statuses[0], 71)
         self.assertEqual(statuses[-1], 0)
-        self.assertEqual(statuses, sorted(statuses, reverse=True))
 
     @unittest.skipIf(os.getuid() == 0 and not os.path.exists("/bin/setpriv")
                      and not os.path.exists("/usr/bin/setpriv"),
