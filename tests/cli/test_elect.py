@@ -13,7 +13,7 @@ import subprocess
 
 import engines
 import harness
-from harness import waiting
+from harness import unfinished, waiting
 
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 
@@ -47,7 +47,23 @@ class Elect:
             for beat in self.beats(identity):
                 begun.setdefault(beat.pid, beat)
             return [b for b in begun.values() if b.at > since_us]
-        return waiting.eventually("an instance of %s" % identity, first)[0]
+        try:
+            return waiting.eventually("an instance of %s" % identity, first)[0]
+        except AssertionError as vain:
+            raise AssertionError("%s; %s" % (vain, self.what_they_do())) \
+                from vain
+
+    def what_they_do(self):
+        """The queue, and what each candidate has printed and does now."""
+        queue = subprocess.run(
+            [harness.TOOL, "show", "-c", self.url(), "name"], text=True,
+            capture_output=True, env=self.environment)
+        does = unfinished.text_of([os.getpid()])
+        for candidate in self.started:
+            candidate.kill()
+        return "\n".join([
+            queue.stdout, queue.stderr, does,
+            *(candidate.communicate()[1] or "" for candidate in self.started)])
 
     def instances(self):
         """(first, last, identity) of each instance, in their order."""
