@@ -134,7 +134,8 @@ class Leased:
     def test_the_guard_is_there_as_long_as_its_grant(self):
         launcher = self.holder("-c", self.url(TTL_MS))
         supervisor, guard = harness.children(launcher.pid)
-        self.assertEqual(os.getsid(guard), guard)
+        waiting.eventually("the guard to have a session of its own",
+                           lambda: os.getsid(guard) == guard)
         self.assertEqual(harness.children(guard), [])
         launcher.kill()
         for pid in (guard, supervisor):
