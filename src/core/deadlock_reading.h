@@ -56,8 +56,8 @@ struct hf_session_hold {
 /* What is known of the sessions of other programs. */
 struct hf_deadlock_sessions {
     /* Set ${holds} to what ${session} holds, and return how much that is.  0:
-     * nothing, or more than that, or ${lock} too: whoever waits for that waits
-     * for its own session. */
+     * nothing, or more than there is room for, or ${lock} too: a ticket that
+     * waits for ${lock} then waits for its own session. */
     size_t (*find)(void *arg, uint64_t session, const char *lock,
                    struct hf_session_hold holds[HF_DEADLOCK_SESSION_HOLDS]);
     void *arg;

@@ -92,7 +92,7 @@ static bool take(struct hf_token_counter *counter, uint64_t *number)
                                  &error) == HF_TOKEN_COUNTER_TAKEN;
 }
 
-/* A word of the file, for whoever uses it next. */
+/* A word of the file, for the next user of it. */
 #define VALUE offsetof(struct hf_token_counter_page, value)
 #define LIMIT offsetof(struct hf_token_counter_page, limit)
 

@@ -528,7 +528,7 @@ static void on_event(void *arg, struct hf_event *event)
     (void)model_ask(store, HF_REQUEST_END, NULL, '-');
 }
 
-/* Whoever receives it may free what the events before it were about. */
+/* The receiver may free what the events before it were about. */
 static void the_end_comes_after_all_events(void **state)
 {
     static const struct {
