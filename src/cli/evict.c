@@ -26,8 +26,7 @@
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000
 
-/* What is said to the owner of a ticket: the user, '@', the host, ": " and the
- * reason. */
+/* The owner of the ticket reads "USER@HOST: REASON". */
 #define USER_BYTES 48
 #define HOST_BYTES 64
 #define REASON_BYTES 140
