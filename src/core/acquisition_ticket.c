@@ -489,10 +489,12 @@ static bool position(struct hf_core *core, struct hf_acquisition *a,
 /* -------------------------------------------------------------- session -- */
 
 /* A new connection begins the backoff anew, because neither an outage nor an
- * answer that it took with it is a failure of the engine. */
+ * answer that it took with it is a failure of the engine.  What is known of the
+ * queue may be out of date: its node may have been deleted in the outage. */
 static void connected(struct hf_core *core, struct hf_acquisition *a)
 {
     a->tickets.enqueue_retry = (struct hf_retry_state){0};
+    a->tickets.turn.may_pipeline = false;
     if (a->tickets.current != NULL)
         hf_own_ticket_connected(core, a->tickets.current);
 }

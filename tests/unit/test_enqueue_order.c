@@ -253,6 +253,24 @@ static void a_lost_session_keeps_the_order(void **state)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a2; b ENQUEUE b2");
 }
 
+/* The queue's node may be deleted in an outage.  So after it the first one
+ * shows again that the queue takes tickets, before the others follow: a create
+ * that finds no node is sent again, behind those that followed it. */
+static void after_an_outage_the_first_goes_alone(void **state)
+{
+    BOTH(f);
+    want(f, &f->c);
+    expect(f, "");
+    suspended(f);
+    expect(f, "STATE SUSPENDED");
+    enqueued(f, "a ENQUEUE a1", "x a1");
+    expect(f, "a WAITING 1");
+    connected(f, f->now_ms, true);
+    expect(f, "STATE CONNECTED; a LIST; a WATCH x; a WATCH a1; b ENQUEUE b1");
+    enqueued(f, "b ENQUEUE b1", "x a1 b1");
+    expect(f, "b WAITING 2; b WATCH a1; b WATCH b1; c ENQUEUE c1");
+}
+
 TEST_FILE(enqueue_order)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +290,7 @@ TEST_FILE(enqueue_order)
         cmocka_unit_test(a_search_that_fails_has_an_end),
         cmocka_unit_test(without_an_id_the_turn_is_over),
         cmocka_unit_test(a_lost_session_keeps_the_order),
+        cmocka_unit_test(after_an_outage_the_first_goes_alone),
     };
 
     return RUN_TESTS(tests, NULL, NULL);

@@ -99,17 +99,26 @@ static struct hf_sim_config choose(uint64_t seed, struct hf_random *random)
     return config;
 }
 
-/* How long the leader may be stopped so that it still pings its followers
- * within the spacing that clients rely on. */
+/* How long ${us} of a clock that is ${ppm} too fast take. */
+static uint64_t true_us(uint64_t us, int32_t ppm)
+{
+    return (uint64_t)((int64_t)us * 1000000 / (1000000 + ppm));
+}
+
+/* How long the leader may be stopped so that its ping loop still runs once
+ * within 7/8 of the spacing that clients rely on (zookeeper/proof.h), by the
+ * fastest clock of a client and by the clock of the servers. */
 static uint64_t leader_freeze_max_us(const struct hf_sim_config *config)
 {
-    uint64_t tick_ms = config->ensemble.tick_ms;
+    const struct hf_sim_ensemble *ensemble = &config->ensemble;
     uint64_t spacing_ms = hf_zk_proof_spacing_ms(
-        config->least_timeout_ms, config->ensemble.tick_known ? tick_ms : 0);
-    uint64_t used_ms =
-        tick_ms / 2 + 4 * config->ensemble.lag_max_us / 1000 + 10;
+        config->least_timeout_ms, ensemble->tick_known ? ensemble->tick_ms : 0);
+    uint64_t pinged_us =
+        true_us(1000 * (spacing_ms - spacing_ms / 8), SLEW_PPM);
+    uint64_t period_us = true_us(500 * ensemble->tick_ms, config->server_ppm);
+    uint64_t used_us = period_us + 4 * (uint64_t)ensemble->lag_max_us + 10000;
 
-    return spacing_ms > used_ms ? 1000 * (spacing_ms - used_ms) : 1;
+    return pinged_us > used_us ? pinged_us - used_us : 1;
 }
 
 /* Ticks of real servers, or shorter ones. */
