@@ -4,7 +4,7 @@
 set(HF_PARTS hf_base hf_core hf_thread hf_engine_loop hf_transport hf_engine_file
     hf_zookeeper
     hf_zookeeper_io hf_zk hf_engine_zookeeper hf_monitor hf_metrics hf_operation
-    hf_host
+    hf_client
     hf_zookeeper_retry hf_zookeeper_client hf_zookeeper_cache)
 set(HF_PART_OBJECTS "")
 foreach(part IN LISTS HF_PARTS)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "host/owner_text.h"
+#include "client/owner_text.h"
 
 /* Arguments after these are not looked at. */
 #define HF_ARGUMENTS_MAX 16

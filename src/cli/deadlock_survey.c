@@ -9,8 +9,8 @@
 #include "cli/clock.h"
 #include "cli/progress.h"
 #include "cli/ui.h"
+#include "client/lock.h"
 #include "core/ticket_text.h"
-#include "host/lock.h"
 
 /* ----------------------------------------------------------------- lists -- */
 

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "base/url.h"
-#include "host/client_url.h"
+#include "client/client_url.h"
 
 static const char *const own_variables[] = {
     "HOLDFAST_URL",   "HOLDFAST_NAME",   "HOLDFAST_NAMES",

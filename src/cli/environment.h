@@ -13,7 +13,7 @@ struct hf_environment {
     char **entries; /* for execve(): "NAME=VALUE"; the last is NULL */
     char *text; /* our own variables, one after the other, each with its NUL */
     int url_fd; /* a descriptor that the command has to inherit, because the URL
-                   is in it (host/client_url.h); -1: none */
+                   is in it (client/client_url.h); -1: none */
 };
 
 /* What the variables say. */

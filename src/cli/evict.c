@@ -21,7 +21,7 @@
 #include "cli/list_client.h"
 #include "cli/ticket_choice.h"
 #include "cli/ui.h"
-#include "host/owner_text.h"
+#include "client/owner_text.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

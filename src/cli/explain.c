@@ -17,7 +17,7 @@
 #include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/ui.h"
-#include "host/client.h"
+#include "client/client.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/owner_text.h"
+#include "client/owner_text.h"
 
 /* Room for any owner. */
 #define HF_FORMAT_BYTES (HF_PAYLOAD_BYTES + 64)

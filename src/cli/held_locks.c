@@ -8,7 +8,7 @@
 #include "base/sha256.h"
 #include "cli/format.h"
 #include "cli/process.h"
-#include "host/owner_text.h"
+#include "client/owner_text.h"
 
 /* Lines after these are not looked at; runs are never nested that deep. */
 #define HF_HELD_LOCKS_LINES_MAX 1024

@@ -3,7 +3,7 @@
 #include "cli/list_client.h"
 
 #include "cli/ui.h"
-#include "host/client.h"
+#include "client/client.h"
 #include "monitor/log_default.h"
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "cli/command_line_hint.h"
 #include "cli/ui.h"
-#include "host/owner_text.h"
+#include "client/owner_text.h"
 
 /* -------------------------------------------------------------- options -- */
 

@@ -35,8 +35,8 @@
 #include "cli/show.h"
 #include "cli/ui.h"
 #include "cli/watch_queue.h"
-#include "host/client.h"
-#include "host/list_evict_revoke.h"
+#include "client/client.h"
+#include "client/list_evict_revoke.h"
 
 /* The limits, on average: 2 requests and 200,000 bytes a second.  The renewals
  * of the session come on top, because ttl= says how often. */

@@ -17,8 +17,8 @@
 #include "base/time_math.h"
 #include "cli/ipc.h"
 #include "cli/notify_socket.h"
-#include "host/grant_check.h"
-#include "host/grant_items.h"
+#include "client/grant_check.h"
+#include "client/grant_items.h"
 #include "monitor/log_default.h"
 
 /* The first connection may take this long, even if the wait has no limit. */

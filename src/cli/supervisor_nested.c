@@ -17,10 +17,10 @@
 
 #include "base/error.h"
 #include "cli/format.h"
-#include "host/client.h"
-#include "host/client_url.h"
-#include "host/grant.h"
-#include "host/owner_grants.h"
+#include "client/client.h"
+#include "client/client_url.h"
+#include "client/grant.h"
+#include "client/owner_grants.h"
 
 /* While it waits, a run looks at the runs around it this long after the look
  * before: the shell that has started it begins to wait for it a moment later.

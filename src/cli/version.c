@@ -16,7 +16,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/ui.h"
-#include "host/engines.h"
+#include "client/engines.h"
 
 /* Why this build has no module of an engine; "": it has one.  Set by
  * cmake/HoldfastOptional.cmake. */

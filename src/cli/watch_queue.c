@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/ticket_list.h"
+#include "client/ticket_list.h"
 
 static void free_ticket(struct hf_seen_ticket *ticket)
 {

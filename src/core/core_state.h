@@ -27,14 +27,14 @@ struct hf_acquisition;
 struct hf_cohort;
 struct hf_operation;
 
-/* Set by the host when a client is opened; read only afterwards, except
+/* Set by the client when a client is opened; read only afterwards, except
  * .random. */
 struct hf_core_config {
     unsigned traits;     /* HF_ENGINE_... of the engine in use */
     uint64_t connect_ms; /* for the first connection; the time of a try */
     struct hf_retry_policy retry; /* of enqueues; other requests have its
                                      backoff, without its end */
-    struct hf_random random;      /* seeded by the host; for ids and jitter */
+    struct hf_random random;      /* seeded by the client; for ids and jitter */
     const char
         *engine_name; /* its URL without secrets, for error texts; NULL or
                          "": unknown.  Borrowed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Things for the host to do: the list that hf_core_next_effect() hands out.
+ * Things for the client to do: the list that hf_core_next_effect() hands out.
  * Effects are embedded in the object that they concern and queued at most once
  * each, so the queue is bounded by the objects of the user, and adding to it
  * cannot fail.

@@ -35,7 +35,7 @@ struct hf_ticket_description {
     bool is_sent;   /* .text is that of the ticket as it is now */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct hf_retry_state retry;
-    /* The payload of the request.  When the host carries out the effect it
+    /* The payload of the request.  When the client carries out the effect it
      * writes here what the ticket is to say, unless .retrying. */
     char text[HF_PAYLOAD_BYTES];
 };

@@ -29,8 +29,8 @@
 
 /* The functions of an engine. */
 struct hf_engine_loop_ops {
-    /* Do all work that there is.  Return when there may be more, by the host's
-     * clock in ms, or HF_FOREVER. */
+    /* Do all work that there is.  Return when there may be more, by the
+     * client's clock in ms, or HF_FOREVER. */
     uint64_t (*run)(void *arg);
     /* That time has come, or nearly; .run follows. */
     void (*timer_due)(void *arg);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "host/grant.h"
+#include "client/grant.h"
 #include "zookeeper_client/zookeeper_handle.h"
 
 /* The part of ${path} that users of ${zookeeper} know; NULL: it is not below

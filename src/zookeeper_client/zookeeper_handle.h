@@ -2,7 +2,7 @@
 /*
  * A handle of a user on a ZooKeeper session: the session, its I/O, the
  * operations under way, and the listeners.  A monitor guards all of it, as it
- * does for a client of locks (host/client.h).  All of it is the handle's own;
+ * does for a client of locks (client/client.h).  All of it is the handle's own;
  * or the session, its I/O and the monitor are those of a client of locks
  * (zookeeper_shared.h).
  */
@@ -11,7 +11,7 @@
 
 #include <holdfast/zookeeper.h>
 
-#include "host/client.h"
+#include "client/client.h"
 #include "monitor/monitor.h"
 #include "operation/state_listener.h"
 #include "zookeeper/op_queue.h"

@@ -11,8 +11,8 @@
 #include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "host/client_url.h"
-#include "host/monitor_host.h"
+#include "client/client_url.h"
+#include "client/monitor_host.h"
 #include "operation/opts_compat.h"
 #include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_client/zookeeper_session.h"
@@ -232,7 +232,7 @@ static hf_status check_scheme(const struct hf_url *url, struct hf_error *error)
                         url->scheme);
 }
 
-/* Parse ${given}, or what it refers to, see host/client_url.h. */
+/* Parse ${given}, or what it refers to, see client/client_url.h. */
 static hf_status parse_url(const char *given, struct hf_url *url,
                            struct hf_error *error)
 {

@@ -16,7 +16,7 @@
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/ui.h"
-#include "host/client_url.h"
+#include "client/client_url.h"
 
 #define ANSWER_BYTES_MAX (64U << 20)
 

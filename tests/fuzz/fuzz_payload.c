@@ -9,11 +9,11 @@
 #include "base/utf8.h"
 #include "cli/format.h"
 #include "cli/show.h"
+#include "client/lock.h"
+#include "client/owner_text.h"
+#include "client/ticket_list.h"
 #include "core/core.h"
 #include "fuzz.h"
-#include "host/lock.h"
-#include "host/owner_text.h"
-#include "host/ticket_list.h"
 #include "json_check.h"
 
 #define TICKETS_MAX 8

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "client/client.h"
+#include "client/engines.h"
 #include "fuzz.h"
 #include "heap/heap.h"
-#include "host/client.h"
-#include "host/engines.h"
 #include "scheduler.h"
 
 static struct {

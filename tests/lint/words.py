@@ -45,7 +45,7 @@ RETIRED = (
     ("name", "turns", "engine loop", "", SOURCE),
     ("any", "settle settles settled settling unsettled",
      "finish, run ready callbacks, commit"),
-    ("name", "slot slots", "waiter", "", r"^src/host/"),
+    ("name", "slot slots", "waiter", "", r"^src/client/"),
     ("name", "stake stakes", "ticket set"),
     ("any", "stranger strangers", "unknown node"),
     ("any", "greeting greetings goodbye", "handshake, close"),

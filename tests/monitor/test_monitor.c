@@ -2,7 +2,7 @@
 /* The monitor (src/monitor) around an object that is no client: a box that is
  * filled by a call or at an instant, and that knows nothing of locks.  The
  * host builds on what is shown here; monitor/link shows that neither the
- * core, nor engines, nor the host are linked into this program. */
+ * core, nor engines, nor the client are linked into this program. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

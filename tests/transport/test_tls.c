@@ -15,7 +15,7 @@
 
 #include "base/memory.h"
 #include "certificates.h"
-#include "host/engines.h"
+#include "client/engines.h"
 #include "link_fixture.h"
 
 static struct certificates certificates;

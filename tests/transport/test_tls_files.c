@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 #include "certificates.h"
+#include "client/engines.h"
 #include "cmocka/runner.h"
-#include "host/engines.h"
 
 static struct certificates certificates;
 static const struct hf_tls_ops *tls;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/names_seen.h"
 #include "cmocka/runner.h"
-#include "host/names_seen.h"
 
 /* A cursor that never comes again. */
 static bool goes_on(struct hf_names_seen *seen)

@@ -12,8 +12,8 @@
 #include "base/utf8.h"
 #include "cli/format.h"
 #include "cli/json.h"
+#include "client/owner_text.h"
 #include "cmocka/runner.h"
-#include "host/owner_text.h"
 
 static void what_is_written_is_read(void **state)
 {

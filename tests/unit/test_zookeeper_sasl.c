@@ -10,9 +10,9 @@
 #include <holdfast/zookeeper.h>
 
 #include "base/error.h"
+#include "client/engines.h"
 #include "cmocka/runner.h"
 #include "heap/heap.h"
-#include "host/engines.h"
 #include "zookeeper_fake_server.h"
 
 #define TIMEOUT_MS 20000

@@ -25,7 +25,7 @@
 #include "engine_loop/engine_loop.h"
 #include "engines/leased/leased.h"
 
-/* An engine of this module, as the host has it. */
+/* An engine of this module, as the client has it. */
 struct hf_engine {
     /* A copy. */
     struct hf_engine_host host;
@@ -53,7 +53,7 @@ hf_status hf_leased_engine_start(struct hf_engine *engine,
                                  struct hf_store *store,
                                  struct hf_error *error);
 
-/* CLOCK_BOOTTIME in milliseconds, from the host. */
+/* CLOCK_BOOTTIME in milliseconds, from the client. */
 uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine);
 /* Surround every callback of the loop. */
 void hf_leased_engine_enter(struct hf_engine *engine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function table by which the host uses the engine.  zk_open.c opens it,
+/* The function table by which the client uses the engine.  zk_open.c opens it,
  * zookeeper_io/zk_io.c drives it, and requests go to zk_machine.h. */
 #include "engines/zookeeper/zookeeper.h"
 

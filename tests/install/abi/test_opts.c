@@ -66,7 +66,7 @@ STAYS(hf_election_opts, on_ended)
 STAYS(hf_election_opts, id)
 
 struct fixture {
-    struct host_directory directory;
+    struct client_directory directory;
     struct hf_client *client;
     struct hf_lock *lock;
 };
@@ -75,7 +75,7 @@ static int setup(void **state)
 {
     static struct fixture fixture;
 
-    host_directory_create(&fixture.directory);
+    client_directory_create(&fixture.directory);
     fixture.client = open_client(fixture.directory.url);
     assert_int_equal(hf_lock_open(fixture.client, "a", NULL, &fixture.lock),
                      HF_OK);
@@ -89,7 +89,7 @@ static int teardown(void **state)
 
     hf_lock_free(f->lock);
     assert_int_equal(hf_client_close(f->client), HF_OK);
-    host_directory_remove(&f->directory);
+    client_directory_remove(&f->directory);
     return 0;
 }
 

@@ -157,7 +157,7 @@ static int lock_name_bytes(const struct item *item)
     return (int)bytes;
 }
 
-/* Write to ${holds} what the client of ${attempt} holds, as the host does. */
+/* Write to ${holds} what the client of ${attempt} holds, as the client does. */
 static void write_holds(const struct attempt *attempt,
                         char holds[ATTEMPT_TEXT_BYTES])
 {

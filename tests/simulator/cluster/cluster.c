@@ -285,7 +285,7 @@ bool cluster_evict_item(struct attempt *attempt, unsigned number)
 
 /* ------------------------------------------------------------ life cycle -- */
 
-/* The core is initialised as the host does it. */
+/* The core is initialised as the client does it. */
 void cluster_open(struct client *client, uint64_t clock_ms, int32_t ppm)
 {
     struct cluster *cluster = client->cluster;

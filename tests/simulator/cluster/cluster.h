@@ -100,8 +100,8 @@ struct group {
     struct group *next;
 };
 
-/* What the ticket of an attempt says: the name of the attempt; or, as the host
- * writes it, what its client holds, and that it looks for deadlocks. */
+/* What the ticket of an attempt says: the name of the attempt; or, as the
+ * client writes it, what its client holds, and that it looks for deadlocks. */
 enum attempt_text { TEXT_NAME, TEXT_HOLDS, TEXT_DETECT };
 
 /* What a user asks for.  A LEASE is permits of a semaphore; .lock is that of

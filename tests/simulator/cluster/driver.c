@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See driver.h.  The order is that of src/host: an event, then all effects in
+ * See driver.h.  The order is that of src/client: an event, then all effects in
  * order; events that come from inside an effect are queued by the core.
  */
 #include "simulator/cluster/driver.h"
@@ -82,7 +82,7 @@ static void group_enqueues(struct client *client, struct group *group,
         cluster_add_ticket_record(client->cluster, id, NULL, group);
 }
 
-/* Append the mark of a revocation to a payload once, as the host does. */
+/* Append the mark of a revocation to a payload once, as the client does. */
 static void mark_revoked(char text[HF_PAYLOAD_BYTES])
 {
     if (strstr(text, PAYLOAD_REVOKED) == NULL)

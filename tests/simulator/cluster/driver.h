@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drives the core of a client as src/host does: hands events to it, carries
+/* Drives the core of a client as src/client does: hands events to it, carries
  * out its effects, and sets its timer.  The checks see each event and each
  * effect. */
 #ifndef HF_TESTS_SIMULATOR_CLUSTER_DRIVER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core of a client on an engine of the model, and the texts of its tickets.
- * A ticket says what the host writes to it (host/grant_payload.c): when it is
- * enqueued, what its owner holds then.
+ * A ticket says what the client writes to it (client/grant_payload.c): when it
+ * is enqueued, what its owner holds then.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -162,7 +162,7 @@ static void enqueued(struct deadlock_client *client, struct hf_request *request)
         deadlock_trace(want->owner, "says: %s", want->payload);
 }
 
-/* As the host does: at the end, once. */
+/* As the client does: at the end, once. */
 static void add_asked(char *text)
 {
     if (strstr(text, " asked=") == NULL)

@@ -2,7 +2,8 @@
 /*
  * The participants of a double barrier, each a core on an engine of the model,
  * and the faults of the run.  The steps that a participant takes are those of
- * src/host: acquire, wait for the others on the way out, release, clear READY.
+ * src/client: acquire, wait for the others on the way out, release, clear
+ * READY.
  */
 
 #include <assert.h>

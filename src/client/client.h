@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client: a core, an engine, and what the user has of both.  A monitor guards
+ * all of it, so a thread may touch any of it while it holds the monitor's lock.
+ * For how that lock is taken, released and waited with, see monitor/monitor.h.
+ *
+ * An engine brings events to the core by hf_client_step().  The effects that
+ * the core answers with are carried out in the same call (effects.h).
+ */
+#ifndef HF_HOST_CLIENT_H
+#define HF_HOST_CLIENT_H
+
+#include "base/heap.h"
+#include "base/tree.h"
+#include "client/client_metrics.h"
+#include "client/owner_grants.h"
+#include "core/core.h"
+#include "monitor/monitor.h"
+#include "operation/state_listener.h"
+
+struct hf_election_wait;
+struct hf_grant;
+
+/* A user of the session of the client's engine besides the core, embedded in
+ * its struct.  All functions with the lock. */
+struct hf_session_user {
+    /* As those of the monitor's owner (monitor.h). */
+    uint64_t (*due_at_ms)(const struct hf_session_user *user);
+    void (*run_due)(struct hf_session_user *user);
+    /* The client is being closed, and with it the session. */
+    void (*close)(struct hf_session_user *user);
+    /* All callbacks of the client have run. */
+    void (*ended)(struct hf_session_user *user);
+    void (*abandon)(struct hf_session_user *user);
+    struct hf_session_user *next; /* in the client's list */
+};
+
+/* Room for what an engine says it is connected to, with the NUL. */
+#define HF_DESCRIPTION_BYTES 512
+
+/* All fields under the monitor's lock, where nothing else is said. */
+struct hf_client {
+    struct hf_monitor monitor;
+    struct hf_core core;
+    uint64_t deadlocks_cut;          /* of the core, as far as it was counted */
+    const struct hf_engine_ops *ops; /* of the engine; set once, and again if
+                                        that is abandoned */
+    struct hf_engine *engine; /* NULL before it is open and after its end */
+    struct hf_request *unanswered; /* what it was asked, the newest first */
+    /* The user's policy; the engine has a pointer to it. */
+    struct hf_reconnect reconnect;
+    /* What the engine is connected to; set once. */
+    char description[HF_DESCRIPTION_BYTES];
+
+    /* Carries out one effect of the core: hf_effects_carry_out(), which knows
+     * the grants and operations that effects are about.  The client does not
+     * know them.  Set once, before the first step.  With the lock. */
+    void (*carry_out)(struct hf_client *client, const struct hf_effect *effect);
+    bool pumping; /* effects are being carried out, further up the stack */
+    /* How many grants and operations the core still has work to do on, and how
+     * many waits for an election were started.  While it is not 0 a thread has
+     * to poll. */
+    unsigned pending;
+
+    /* Of client_cohort.c, by name and number of handoffs. */
+    struct hf_tree cohorts;
+    struct hf_owner_grants owner_grants; /* what each owner holds */
+    /* Callers that wait for a proof, the newest first. */
+    struct hf_grant_check *checks;
+    struct hf_grant *loss_fds; /* grants that have a loss descriptor */
+    /* Of all elections, the newest first. */
+    struct hf_election_wait *election_waits;
+    /* The deadlines of these, in milliseconds of hf_now_ms(). */
+    struct hf_heap election_deadlines;
+
+    struct hf_session_user *session_users; /* the newest first */
+
+    /* The last state that the core reported, and who is notified of it. */
+    struct hf_state_listeners listeners;
+    struct hf_done close_done; /* of hf_client_close_start() */
+
+    struct hf_client_metrics metrics;
+
+    /* Texts of the last errors of locks and grants. */
+    struct hf_shared_texts error_texts;
+    struct hf_error error; /* the last error of the client itself */
+};
+
+/* Give the core ${event}, whose time is filled in here, and carry out the
+ * effects that follow.  With the lock.  May be called from inside an effect:
+ * the effects then follow when that one is carried out. */
+void hf_client_step(struct hf_client *client, struct hf_event *event);
+
+/* Put ${user}, whose functions are set, into the list; take it out.  With the
+ * lock. */
+void hf_client_add_session_user(struct hf_client *client,
+                                struct hf_session_user *user);
+void hf_client_remove_session_user(struct hf_client *client,
+                                   const struct hf_session_user *user);
+
+/* Remember ${error} as "${call}: ..." for hf_client_error(), and return its
+ * status.  With the lock. */
+hf_status hf_client_fail(struct hf_client *client, const char *call,
+                         struct hf_error *error);
+
+/* Open a client whose callbacks run on ${loop} or, if that is NULL, where
+ * ${opts} say.  All public calls that open a client end here.  ${list_only} is
+ * as in hf_client_open_list_only().  On failure the callbacks of ${opts} are
+ * dropped.  Without the lock. */
+hf_status hf_client_open_common(const char *url,
+                                const struct hf_client_opts *opts,
+                                struct uv_loop_s *loop, bool list_only,
+                                struct hf_client **client,
+                                struct hf_error *error);
+
+/* As hf_client_open(), for a client that only lists tickets, and evicts and
+ * revokes those that were listed (<holdfast/tickets.h>): the engine makes no
+ * directory and no schema.  Where there is
+ * none, the name may be mistyped, and an empty queue would hide that.  So this
+ * call fails with HF_EDIR, or the first list with HF_EURL. */
+hf_status hf_client_open_list_only(const char *url,
+                                   const struct hf_client_opts *opts,
+                                   struct hf_client **client,
+                                   struct hf_error *error);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting what happens to the session, and handing the numbers to the user.
+ */
+#include "client/client_metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "client/client.h"
+#include "core/deadlock.h"
+#include "metrics/metrics_families.h"
+#include "monitor/clock.h"
+
+/* ------------------------------------------------------ begin and end -- */
+
+/* The directory of the environment, or NULL.  A set-user-id program ignores
+ * that, because its caller wrote it. */
+static const char *chosen_dir(const struct hf_client_opts *opts)
+{
+    const char *dir = secure_getenv("HOLDFAST_METRICS_DIR");
+
+    if ((opts->metrics & HF_METRICS_DIR) == 0 || dir == NULL || dir[0] == '\0')
+        return NULL;
+    return dir;
+}
+
+/* Metrics must not keep a program from its locks, so without the directory it
+ * goes on. */
+hf_status hf_client_metrics_open(struct hf_client *client,
+                                 const struct hf_client_opts *opts,
+                                 struct hf_error *error)
+{
+    struct hf_client_metrics *metrics = &client->metrics;
+    const char *dir = chosen_dir(opts);
+    struct hf_error why;
+
+    metrics->file.fd = -1;
+    metrics->name = opts->metrics_name;
+    hf_lock_events_init(&metrics->events, &client->monitor, opts->on_event);
+    if (dir != NULL &&
+        hf_metrics_file_create(&metrics->file, dir, &why) != HF_OK)
+        hf_log_write(&client->monitor.log, HF_LOG_WARNING,
+                     "no metrics in HOLDFAST_METRICS_DIR: %s", why.text);
+    if (metrics->file.block == NULL &&
+        (opts->metrics & HF_METRICS_COUNT) != 0 &&
+        !hf_metrics_file_in_memory(&metrics->file))
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    return HF_OK;
+}
+
+void hf_client_metrics_close(struct hf_client *client)
+{
+    hf_lock_events_close(&client->metrics.events);
+    hf_metrics_file_close(&client->metrics.file);
+}
+
+bool hf_client_metrics_on(const struct hf_client *client)
+{
+    return client->metrics.file.block != NULL;
+}
+
+/* Without a text the name counts among the others, and so it does if a program
+ * chooses one that the format cannot have. */
+void hf_client_metrics_name(const struct hf_client *client, const char *name,
+                            char text[HF_METRICS_NAME_BYTES],
+                            struct hf_metrics_name_ref *ref)
+{
+    const struct hf_metrics_name *chosen = &client->metrics.name;
+
+    *ref = (struct hf_metrics_name_ref){.text = NULL};
+    if (chosen->fn != NULL)
+        name = chosen->fn(chosen->arg, name);
+    if (name == NULL || !hf_metrics_name_valid(name))
+        return;
+    ref->id = hf_metrics_name_id(name, text);
+    ref->text = text;
+}
+
+/* ------------------------------------------------------------- counting -- */
+
+/* The counters are in memory; a file that cannot be written to is behind them
+ * until it can be.  It is said once each time that this begins. */
+void hf_client_metrics_keep(struct hf_client *client)
+{
+    struct hf_error why;
+
+    if (hf_metrics_file_write(&client->metrics.file, &why) != HF_OK)
+        hf_log_write(&client->monitor.log, HF_LOG_WARNING,
+                     "the file in HOLDFAST_METRICS_DIR is behind: %s",
+                     why.text);
+}
+
+/* Only what every engine carries out at its server each time; a list may be
+ * answered from an earlier one. */
+void hf_client_metrics_request(struct hf_client *client,
+                               const struct hf_request *request)
+{
+    struct hf_client_metrics *metrics = &client->metrics;
+
+    if (metrics->file.block == NULL || metrics->timed != NULL)
+        return;
+    if (request->kind != HF_REQUEST_ENQUEUE &&
+        request->kind != HF_REQUEST_REMOVE && request->kind != HF_REQUEST_PROVE)
+        return;
+    metrics->timed = request;
+    metrics->timed_us = hf_boottime_us();
+}
+
+/* ${request} was answered.  A failure may have waited for a connection, and is
+ * no round trip.  The file gets it with the next event, because a write for
+ * each would double what counting costs. */
+static void end_timing(struct hf_client_metrics *metrics,
+                       const struct hf_request *request, bool failed)
+{
+    struct hf_metrics_duration duration;
+
+    if (request == NULL || request != metrics->timed)
+        return;
+    metrics->timed = NULL;
+    if (failed)
+        return;
+    duration = hf_metrics_duration(hf_boottime_us() - metrics->timed_us);
+    hf_metrics_observe(&metrics->file.block->round_trip, &duration);
+}
+
+static void count(struct hf_client *client, uint64_t *counter)
+{
+    ++*counter;
+    hf_client_metrics_keep(client);
+}
+
+static void count_connection(struct hf_client *client)
+{
+    if (client->metrics.connected)
+        count(client, &client->metrics.file.block->reconnects);
+    client->metrics.connected = true;
+}
+
+void hf_client_metrics_event(struct hf_client *client,
+                             const struct hf_event *event)
+{
+    struct hf_client_metrics *metrics = &client->metrics;
+    const struct hf_session *session = &client->core.session;
+
+    if (metrics->file.block == NULL)
+        return;
+    switch (event->kind) {
+    case HF_EVENT_CONNECTED:
+        count_connection(client);
+        break;
+    case HF_EVENT_SUSPENDED:
+        if (session->state == HF_STATE_CONNECTED)
+            count(client, &metrics->file.block->suspensions);
+        break;
+    case HF_EVENT_SESSION_LOST:
+        if (hf_session_alive(session))
+            count(client, &metrics->file.block->sessions_lost);
+        break;
+    case HF_EVENT_ENQUEUED:
+    case HF_EVENT_REMOVED:
+    case HF_EVENT_PROVEN:
+        end_timing(metrics, event->as.answer.request, false);
+        break;
+    case HF_EVENT_FAILED:
+        end_timing(metrics, event->as.answer.request, true);
+        break;
+    default: /* nothing that is counted */
+        break;
+    }
+}
+
+void hf_client_metrics_cut_searches(struct hf_client *client)
+{
+    uint64_t cut = client->core.deadlocks_cut, before = client->deadlocks_cut;
+
+    if (cut == before)
+        return;
+    client->deadlocks_cut = cut;
+    if (client->metrics.file.block != NULL) {
+        client->metrics.file.block->deadlock_searches_cut += cut - before;
+        hf_client_metrics_keep(client);
+    }
+    if (before == 0)
+        hf_log_write(&client->monitor.log, HF_LOG_WARNING,
+                     "a look for a deadlock was ended without a result, "
+                     "because it would take more than %d queues or %d tickets; "
+                     "this is not logged again",
+                     HF_DEADLOCK_QUEUES_MAX, HF_DEADLOCK_TICKETS_MAX);
+}
+
+/* ----------------------------------------------------------- the numbers -- */
+
+/* Set ${sum} to what ${client} has counted.  Without the lock. */
+static hf_status take_sum(struct hf_client *client, const char *call,
+                          struct hf_metrics_sum *sum)
+{
+    struct hf_error error = {.status = HF_OK};
+    hf_status status = hf_monitor_enter(&client->monitor);
+
+    *sum = (struct hf_metrics_sum){.count = 0};
+    if (status != HF_OK)
+        return status;
+    if (!hf_client_metrics_on(client))
+        hf_error_set(&error, HF_ESTATE,
+                     "this client counts nothing; open it with .metrics = "
+                     "HF_METRICS_COUNT in its options");
+    else if (!hf_metrics_sum_add(sum, client->metrics.file.block,
+                                 HF_METRICS_NAMES))
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+    status = error.status;
+    if (status != HF_OK)
+        hf_client_fail(client, call, &error);
+    hf_monitor_leave(&client->monitor);
+    if (status != HF_OK)
+        hf_metrics_sum_free(sum);
+    return status;
+}
+
+/* The memory of a struct hf_client_stats and of all that it points to. */
+struct stats {
+    struct hf_client_stats user; /* first: what the user has */
+    struct hf_metrics_sum sum;
+    struct hf_lock_stats others;
+    const struct hf_lock_stats *names[HF_METRICS_NAMES];
+};
+
+static void fill_stats(struct stats *stats)
+{
+    struct hf_metrics_sum *sum = &stats->sum;
+
+    hf_metrics_sum_others(sum, &stats->others);
+    sum->all.name = "";
+    stats->others.name = "";
+    for (size_t i = 0; i < sum->count; i++) {
+        sum->names[i].stats.name = sum->names[i].text;
+        stats->names[i] = &sum->names[i].stats;
+    }
+    stats->user = (struct hf_client_stats){
+        .all = &sum->all,
+        .by_status = sum->ended,
+        .status_count = HF_METRICS_STATUSES,
+        .reconnects = sum->reconnects,
+        .suspensions = sum->suspensions,
+        .sessions_lost = sum->sessions_lost,
+        .deadlock_searches_cut = sum->deadlock_searches_cut,
+        .round_trip = sum->round_trip,
+        .names = stats->names,
+        .name_count = sum->count,
+        .others = &stats->others,
+    };
+}
+
+hf_status hf_client_stats(struct hf_client *client,
+                          struct hf_client_stats **stats)
+{
+    struct stats *made = hf_alloc(sizeof(*made));
+    hf_status status;
+
+    *stats = NULL;
+    if (made == NULL)
+        return HF_ENOMEM;
+    status = take_sum(client, "hf_client_stats", &made->sum);
+    if (status != HF_OK) {
+        hf_free(made);
+        return status;
+    }
+    fill_stats(made);
+    *stats = &made->user;
+    return HF_OK;
+}
+
+void hf_client_stats_free(struct hf_client_stats *stats)
+{
+    struct stats *made = (struct stats *)stats;
+
+    if (made == NULL)
+        return;
+    hf_metrics_sum_free(&made->sum);
+    hf_free(made);
+}
+
+hf_status hf_client_metrics_write(struct hf_client *client,
+                                  struct hf_metrics_write write)
+{
+    struct hf_openmetrics out = {.write = write};
+    struct hf_metrics_sum sum;
+    hf_status status = take_sum(client, "hf_client_metrics_write", &sum);
+
+    if (status != HF_OK)
+        return status;
+    hf_metrics_write_families(&out, &sum);
+    hf_metrics_sum_free(&sum);
+    return hf_openmetrics_end(&out) ? HF_OK : HF_ECANCELLED;
+}

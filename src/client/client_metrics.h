@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client counts: its session and its requests.  Its grants are in
+ * grant_metrics.h.  A client that does not count has no block, and everything
+ * here ends with that one comparison.
+ *
+ * All with the client's lock, where nothing else is said.
+ */
+#ifndef HF_HOST_CLIENT_METRICS_H
+#define HF_HOST_CLIENT_METRICS_H
+
+#include "client/lock_events.h"
+#include "core/engine.h"
+#include "metrics/metrics_file.h"
+
+struct hf_client;
+
+struct hf_client_metrics {
+    struct hf_metrics_file file; /* .block is NULL: nothing is counted */
+    struct hf_metrics_name name; /* the user's */
+    struct hf_lock_events events;
+    bool connected; /* there was a connection */
+    /* The request whose answer is timed, one at a time as BSD's TCP does it
+     * (t_rtttime); NULL: none.  It is only compared. */
+    const struct hf_request *timed;
+    uint64_t timed_us; /* of hf_boottime_us(); when it was sent */
+};
+
+/* Begin to count, if ${opts} ask for it, and to report events.  If that is
+ * impossible in the directory, log it. Fails     HF_ENOMEM. */
+hf_status hf_client_metrics_open(struct hf_client *client,
+                                 const struct hf_client_opts *opts,
+                                 struct hf_error *error);
+
+/* Count and report nothing from now on, after what waits to be reported.
+ * Releases the lock meanwhile.  Idempotent. */
+void hf_client_metrics_close(struct hf_client *client);
+
+bool hf_client_metrics_on(const struct hf_client *client);
+
+/* Set ${ref} to the name in metrics of a lock called ${name}, which is written
+ * to ${text}.  Calls the user, so it is for where no lock is held. */
+void hf_client_metrics_name(const struct hf_client *client, const char *name,
+                            char text[HF_METRICS_NAME_BYTES],
+                            struct hf_metrics_name_ref *ref);
+
+/* Counters have changed: keep them in the file, if there is one. */
+void hf_client_metrics_keep(struct hf_client *client);
+
+/* ${request} is handed to the engine. */
+void hf_client_metrics_request(struct hf_client *client,
+                               const struct hf_request *request);
+
+/* The core has taken a step.  If looks for deadlocks were cut in it, because
+ * they would have had to read too much, count them, and log the first one. */
+void hf_client_metrics_cut_searches(struct hf_client *client);
+
+/* The engine reports ${event}, and the core has not seen it yet. */
+void hf_client_metrics_event(struct hf_client *client,
+                             const struct hf_event *event);
+
+#endif

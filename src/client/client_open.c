@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a client: the options are checked, the core is set up, and the engine
+ * of the URL is opened.  Also the functions that an engine calls (struct
+ * hf_engine_host).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <holdfast/uv.h>
+
+#include "base/errno_text.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "client/client.h"
+#include "client/client_close.h"
+#include "client/client_engine.h"
+#include "client/client_monitor.h"
+#include "client/client_url.h"
+#include "client/effects.h"
+#include "client/engines.h"
+#include "client/examination.h"
+#include "client/grant_metrics.h"
+#include "client/monitor_host.h"
+#include "client/names.h"
+#include "client/queue_op.h"
+#include "operation/opts_compat.h"
+
+/* Have the lines of the log say where the client is from now on. */
+static void set_origin(struct hf_client *client)
+{
+    struct hf_origin origin = {.session = ""};
+
+    if (client->ops->origin != NULL && client->engine != NULL)
+        client->ops->origin(client->engine, &origin);
+    hf_log_set_origin(&client->monitor.log, origin.session, origin.server);
+}
+
+/* The .event of the host: an event of the engine goes to the core, with the
+ * lock.  What a user wants of it is copied first, because the event owns
+ * it. */
+static void host_event(void *host, struct hf_event *event)
+{
+    struct hf_monitor *monitor = host;
+    struct hf_client *client = monitor->owner;
+
+    hf_client_engine_sent(event);
+    if (event->kind == HF_EVENT_CONNECTED)
+        set_origin(client);
+    hf_queue_op_save_list(event);
+    hf_names_save(event);
+    hf_examination_save(event);
+    hf_client_metrics_event(client, event);
+    hf_grant_metrics_event(client, event);
+    hf_client_step(client, event);
+    hf_client_metrics_cut_searches(client);
+}
+
+/* ----------------------------------------------------------------- open -- */
+
+/* Set ${opts} to what ${given} says, and check it.  ${borrowed}: the loop is
+ * the user's. */
+static hf_status check_opts(const struct hf_client_opts *given, bool borrowed,
+                            struct hf_client_opts *opts, struct hf_error *error)
+{
+    hf_status status = hf_opts_copy(&hf_client_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
+    if (opts->delivery != HF_DELIVER_THREAD &&
+        opts->delivery != HF_DELIVER_DISPATCH)
+        return hf_error_set(error, HF_EINVAL,
+                            "the delivery is %d, expected "
+                            "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
+                            (int)opts->delivery);
+    if (opts->loss_at != HF_LOSS_AT_LOST &&
+        opts->loss_at != HF_LOSS_AT_SUSPENDED)
+        return hf_error_set(error, HF_EINVAL,
+                            "'loss_at' is %d; expected HF_LOSS_AT_LOST or "
+                            "HF_LOSS_AT_SUSPENDED",
+                            (int)opts->loss_at);
+    if ((opts->metrics & ~(uint64_t)(HF_METRICS_COUNT | HF_METRICS_DIR)) != 0)
+        return hf_error_set(error, HF_EINVAL,
+                            "'metrics' is %llu; expected HF_METRICS_NONE, "
+                            "HF_METRICS_COUNT, HF_METRICS_DIR or both",
+                            (unsigned long long)opts->metrics);
+    if (borrowed && opts->delivery != HF_DELIVER_THREAD)
+        return hf_error_set(error, HF_EINVAL,
+                            "HF_DELIVER_DISPATCH does not go with a borrowed "
+                            "loop, which runs the callbacks itself; leave "
+                            ".delivery at HF_DELIVER_THREAD");
+    return HF_OK;
+}
+
+/* Seed the generator of the core, which draws ticket ids and backoffs. */
+static hf_status seed_random(struct hf_random *random, struct hf_error *error)
+{
+    if (getrandom(random->s, sizeof(random->s), 0) != sizeof(random->s))
+        return hf_error_set(error, HF_ELIMIT,
+                            "getrandom gave no random bytes: %s",
+                            hf_errno_text(errno));
+    random->s[0] |= 1; /* xoshiro must not start with all zeros */
+    return HF_OK;
+}
+
+/* How an enqueue is retried that the engine has refused. */
+static const struct hf_retry_policy enqueue_retry = {
+    .base_ms = 20,
+    .cap_ms = 2000,
+    .tries = HF_RETRY_UNLIMITED,
+    .elapsed_ms = 15000,
+};
+
+/* Set up everything but the engine.  On failure there is nothing to undo but
+ * the memory. */
+static hf_status init_client(struct hf_client *client,
+                             const struct hf_engine_ops *ops,
+                             const struct hf_client_opts *opts, uv_loop_t *loop,
+                             struct hf_error *error)
+{
+    struct hf_core_config config = {
+        .traits = ops->traits,
+        .connect_ms = opts->connect_ms,
+        .retry = enqueue_retry,
+        .engine_name = client->description,
+        .loss_at = opts->loss_at,
+    };
+    enum hf_callback_runner runner = HF_RUNNER_THREAD;
+    hf_status status;
+
+    if ((status = seed_random(&config.random, error)) != HF_OK)
+        return status;
+    if (loop != NULL)
+        runner = HF_RUNNER_BORROWED_LOOP;
+    else if (opts->delivery == HF_DELIVER_DISPATCH)
+        runner = HF_RUNNER_DISPATCH;
+    client->ops = ops;
+    client->carry_out = hf_effects_carry_out;
+    hf_state_listeners_init(&client->listeners, &client->monitor,
+                            opts->on_state);
+    client->reconnect = opts->reconnect;
+    hf_core_init(&client->core, &config, hf_now_ms());
+    /* The last step, because a fork may use the client from here on. */
+    if (!hf_monitor_init(&client->monitor, &hf_client_monitor_ops, client,
+                         runner, opts->on_log))
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptor for callbacks: %s; raise the "
+                            "limit on open files",
+                            hf_errno_text(errno));
+    return HF_OK;
+}
+
+/* The engine may be gone when hf_client_describe() is called, so copy what it
+ * says. */
+static void remember_description(struct hf_client *client)
+{
+    (void)snprintf(client->description, sizeof(client->description), "%s",
+                   client->ops->describe(client->engine));
+}
+
+/* Open the engine, and start a thread if the session needs one at once.  With
+ * the lock.  Events may come from here on, so a failure is undone by
+ * hf_client_abandon(). */
+static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
+                             uv_loop_t *loop, bool list_only,
+                             struct hf_error *error)
+{
+    struct hf_engine_host host = hf_monitor_host(&client->monitor);
+    hf_status status;
+
+    host.event = host_event;
+    host.reconnect = &client->reconnect;
+    host.list_only = list_only;
+    if (loop != NULL &&
+        (status = hf_monitor_borrow_loop(&client->monitor, loop)) != HF_OK)
+        return hf_error_set(error, status,
+                            "the loop takes no more handles; raise the limit "
+                            "on open files");
+    status = client->ops->open(url, &host, &client->engine, error);
+    if (status != HF_OK)
+        return status;
+    remember_description(client);
+    if (hf_monitor_needs_poller(&client->monitor) &&
+        (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for the session; raise the limits on "
+                            "open files and processes");
+    return HF_OK;
+}
+
+/* Allocate a client for ${url} and open it. */
+static hf_status new_client(const struct hf_url *url,
+                            const struct hf_client_opts *opts, uv_loop_t *loop,
+                            bool list_only, struct hf_client **client,
+                            struct hf_error *error)
+{
+    const struct hf_engine_ops *ops;
+    struct hf_client *made;
+    hf_status status;
+
+    if ((status = hf_engines_find(url->scheme, &ops, error)) != HF_OK)
+        return status;
+    if ((made = hf_alloc(sizeof(*made))) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if ((status = init_client(made, ops, opts, loop, error)) != HF_OK)
+        goto free_client;
+    hf_monitor_disable_cancel();
+    hf_monitor_lock(&made->monitor);
+    if ((status = hf_client_metrics_open(made, opts, error)) != HF_OK ||
+        (status = open_engine(made, url, loop, list_only, error)) != HF_OK)
+        goto abandon_client;
+    /* A callback may close it while we leave. */
+    hf_monitor_reference(&made->monitor);
+    hf_monitor_leave(&made->monitor);
+    hf_monitor_release(&made->monitor);
+    *client = made;
+    return HF_OK;
+abandon_client:
+    hf_client_abandon(made);
+    return status;
+free_client:
+    hf_free(made);
+    return status;
+}
+
+/* Parse ${given}, or the URL of a client that is opened without one. */
+static hf_status parse_url(const char *given, struct hf_url *url,
+                           struct hf_error *error)
+{
+    hf_status status = HF_OK;
+    char *text;
+
+    if (given == NULL)
+        status = hf_client_url_of_environment(&given, error);
+    if (status == HF_OK)
+        status =
+            hf_client_url_take(given != NULL ? given : "file:", &text, error);
+    if (status != HF_OK)
+        return status;
+    status = hf_url_parse(text, url, error);
+    hf_client_url_free(text);
+    return status;
+}
+
+/* The callbacks in ${given} are dropped on every failure, also when the URL
+ * cannot be read, so that their owner need not know how far the call came. */
+hf_status hf_client_open_common(const char *text,
+                                const struct hf_client_opts *given,
+                                uv_loop_t *loop, bool list_only,
+                                struct hf_client **client,
+                                struct hf_error *error)
+{
+    struct hf_client_opts opts;
+    struct hf_error ignored;
+    struct hf_url url;
+    hf_status status;
+
+    *client = NULL;
+    if (error == NULL)
+        error = &ignored;
+    *error = (struct hf_error){.status = HF_OK};
+    status = check_opts(given, loop != NULL, &opts, error);
+    if (status == HF_OK)
+        status = parse_url(text, &url, error);
+    if (status == HF_OK) {
+        status = new_client(&url, &opts, loop, list_only, client, error);
+        hf_url_free(&url);
+    }
+    if (status != HF_OK) {
+        hf_error_prefix(error, "hf_client_open");
+        if (opts.on_state.drop != NULL)
+            opts.on_state.drop(opts.on_state.arg);
+    }
+    return status;
+}
+
+hf_status hf_client_open(const char *url, const struct hf_client_opts *opts,
+                         struct hf_client **client, struct hf_error *error)
+{
+    return hf_client_open_common(url, opts, NULL, false, client, error);
+}
+
+hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
+                            const struct hf_client_opts *opts,
+                            struct hf_client **client, struct hf_error *error)
+{
+    return hf_client_open_common(url, opts, loop, false, client, error);
+}
+
+hf_status hf_client_open_list_only(const char *url,
+                                   const struct hf_client_opts *opts,
+                                   struct hf_client **client,
+                                   struct hf_error *error)
+{
+    return hf_client_open_common(url, opts, NULL, true, client, error);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaving a double barrier, in up to three steps:
+ *
+ * - Wait until we are the only one left of our round, or until the rule says
+ *   that our ticket has to be removed first.
+ * - Remove the ticket.
+ * - If it was removed first, wait for the others without it.
+ *
+ * The rule is in the core, and the recipe that of Curator's
+ * DistributedDoubleBarrier.  A step is begun where the end of the one before is
+ * carried out, with the lock, and not in a callback of the user.  So a leave
+ * goes on where no thread runs callbacks, and hf_double_barrier_leave() is
+ * hf_double_barrier_leave_start() and a wait for the end.
+ */
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
+#include "client/double_barrier.h"
+#include "client/queue_op.h"
+#include "operation/done.h"
+
+/* How long clearing the ready flag may take.  No caller waits for it; after
+ * that time it is left as it is. */
+#define CLEAR_READY_MS 5000
+
+static const struct hf_done no_done = {NULL, NULL, NULL};
+
+/* A leave, from its beginning until its end was reported.  Under the client's
+ * lock. */
+struct leave {
+    struct hf_lock *lock;         /* the barrier's; one reference */
+    struct hf_grant *grant;       /* ours, until the step that releases it */
+    struct hf_op op;              /* the user's operation handle */
+    struct hf_queue_op *wait;     /* the wait that is under way, or NULL */
+    struct hf_queue_op_args args; /* of the first wait */
+    uint64_t deadline_at_ms;      /* by hf_now_ms(); HF_FOREVER: none */
+    bool cancelled;
+    bool waits_after_removal; /* our ticket is removed first */
+    struct hf_error outcome;
+    /* The call that waits, or NULL. */
+    struct hf_waiter *waiter;
+    /* The barrier whose state the callback changes; NULL: no callback, because
+     * the caller waits or has given that up. */
+    struct hf_double_barrier *barrier;
+    struct hf_done done;
+    struct hf_callback done_callback;
+    /* Its own until the end was reported, and that of the user's handle. */
+    unsigned references;
+};
+
+/* ------------------------------------------------------------ arguments -- */
+
+/* The arguments of the first wait.  ${grant} is not released yet, so its ticket
+ * is still in the queue. */
+static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
+                                          uint64_t wait_ms,
+                                          uint64_t deadline_at_ms)
+{
+    uint64_t now_ms = hf_now_ms();
+    struct hf_queue_op_args args = {
+        .kind = HF_REQUEST_WATCH_QUEUE,
+        .ticket = grant->acquisition.ticket_id,
+        .generation = grant->acquisition.generation,
+        .only_try = wait_ms == 0,
+        .wait_ms = HF_FOREVER,
+        .keeps_ticket = true,
+        .is_step = true,
+    };
+
+    if (deadline_at_ms != HF_FOREVER)
+        args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return args;
+}
+
+/* The arguments of the second wait, after our ticket was removed. */
+static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
+                                         uint64_t deadline_at_ms)
+{
+    uint64_t now_ms = hf_now_ms();
+
+    args.keeps_ticket = false;
+    if (deadline_at_ms != HF_FOREVER)
+        args.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return args;
+}
+
+/* ------------------------------------------------- handle and beginning -- */
+
+/* Drop a reference.  With the lock. */
+static void dereference_leave(struct leave *leave)
+{
+    struct hf_monitor *monitor = leave->op.monitor;
+
+    if (--leave->references > 0)
+        return;
+    hf_lock_dereference(leave->lock);
+    hf_free(leave);
+    hf_monitor_dereference(monitor);
+}
+
+/* The leave whose handle is ${op}. */
+static struct leave *of_op(struct hf_op *op)
+{
+    return (struct leave *)((char *)op - offsetof(struct leave, op));
+}
+
+/* End the wait that is under way.  If none is, .cancelled prevents the next
+ * one. */
+static void cancel_op(struct hf_op *op)
+{
+    struct leave *leave = of_op(op);
+
+    leave->cancelled = true;
+    if (leave->wait != NULL)
+        leave->wait->op.ops->cancel(&leave->wait->op);
+}
+
+static void dereference_op(struct hf_op *op)
+{
+    dereference_leave(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
+/* A leave with one reference, its own; NULL if out of memory.  With the
+ * lock. */
+static struct leave *new_leave(struct hf_double_barrier *barrier,
+                               uint64_t wait_ms)
+{
+    struct hf_client *client = barrier->lock->client;
+    struct leave *leave = hf_alloc(sizeof(*leave));
+
+    if (leave == NULL)
+        return NULL;
+    leave->lock = barrier->lock;
+    leave->grant = barrier->grant;
+    leave->op = (struct hf_op){&op_ops, &client->monitor};
+    leave->deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
+    leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
+    leave->references = 1;
+    hf_lock_reference(leave->lock);
+    hf_monitor_reference(&client->monitor);
+    return leave;
+}
+
+/* -------------------------------------------------------------- the end -- */
+
+/* Clear the ready flag, so that the next round does not find it.  A failure
+ * does no harm, because a flag of an earlier generation lets no party in. */
+static void clear_ready_flag(struct leave *leave)
+{
+    const struct hf_queue_op_args args = {.kind = HF_REQUEST_CLEAR_FLAG,
+                                          .flag_kind = HF_TICKET_READY,
+                                          .wait_ms = CLEAR_READY_MS};
+    struct hf_queue_op *queue_op;
+    struct hf_error ignored;
+
+    (void)hf_queue_op_begin(leave->lock, &args, NULL, no_done, &queue_op,
+                            &ignored);
+}
+
+/* Change the state first, so that the user may enter again in the callback.
+ * Without the lock. */
+static void report_end(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+
+    hf_double_barrier_end(leave->barrier, NULL);
+    if (leave->done.fn != NULL)
+        leave->done.fn(leave->done.arg, result);
+    hf_done_drop(&leave->done);
+}
+
+/* The .run of the callback. */
+static void run_done(void *arg)
+{
+    struct leave *leave = arg;
+    const struct hf_done done = {report_end, leave, NULL};
+    const struct hf_result result = {.status = leave->outcome.status,
+                                     .text = leave->outcome.text};
+
+    hf_done_call(leave->op.monitor, &done, &result);
+    dereference_leave(leave);
+}
+
+/* The last step has ended: answer the caller that waits, or queue the
+ * callback. */
+static void finish_leave(struct leave *leave)
+{
+    struct hf_monitor *monitor = leave->op.monitor;
+
+    if (leave->outcome.status == HF_OK)
+        clear_ready_flag(leave);
+    if (leave->waiter != NULL)
+        hf_waiter_answer(monitor, leave->waiter, leave->outcome.status);
+    else if (leave->barrier != NULL)
+        hf_monitor_queue(monitor, &leave->done_callback);
+    else
+        dereference_leave(leave); /* no caller waits for it any more */
+}
+
+/* ---------------------------------------------------------------- steps -- */
+
+/* A step has ended with ${result}. */
+static void set_outcome(struct leave *leave, const struct hf_result *result)
+{
+    leave->outcome = (struct hf_error){.status = HF_OK};
+    if (result->status != HF_OK)
+        hf_error_set(&leave->outcome, result->status, "%s", result->text);
+}
+
+/* The wait for the others has ended. */
+static void others_left(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+
+    leave->wait = NULL;
+    set_outcome(leave, result);
+    finish_leave(leave);
+}
+
+/* Begin the wait without our ticket.  After HF_OK it may have ended, and
+ * ${leave} with it. */
+static hf_status wait_for_others(struct leave *leave)
+{
+    const struct hf_queue_op_args args =
+        wait_args(leave->args, leave->deadline_at_ms);
+    const struct hf_done done = {others_left, leave, NULL};
+
+    if (leave->cancelled)
+        return hf_error_set(&leave->outcome, HF_ECANCELLED,
+                            "the wait was cancelled");
+    return hf_queue_op_begin(leave->lock, &args, NULL, done, &leave->wait,
+                             &leave->outcome);
+}
+
+/* The release has ended: go on to the wait for the others, if there is one.  If
+ * the ticket could not be removed because the client is being closed, that is
+ * the reason to report: the close removes the ticket with the session. */
+static void ticket_removed(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+
+    if (result->status != HF_OK) {
+        set_outcome(leave, result);
+        if (leave->op.monitor->closing)
+            hf_error_set(&leave->outcome, HF_ECLOSED, "the client was closed");
+    } else if (leave->waits_after_removal && wait_for_others(leave) == HF_OK) {
+        return;
+    }
+    finish_leave(leave);
+}
+
+/* The first wait has ended: remove our ticket, whatever it ended with. */
+static void first_wait_ended(void *arg, const struct hf_result *result)
+{
+    struct leave *leave = arg;
+    const struct hf_done done = {ticket_removed, leave, NULL};
+
+    leave->wait = NULL;
+    set_outcome(leave, result);
+    leave->waits_after_removal = result->status == HF_EBUSY;
+    hf_grant_release_step(leave->grant, done);
+}
+
+/* Begin the first wait.  After HF_OK it may have ended. */
+static hf_status begin_leave(struct leave *leave, struct hf_error *error)
+{
+    const struct hf_queue_op_args args = leave->args;
+    const struct hf_done done = {first_wait_ended, leave, NULL};
+
+    return hf_queue_op_begin(leave->lock, &args, NULL, done, &leave->wait,
+                             error);
+}
+
+/* The leave could not be begun: release the grant without reporting it.
+ * Without the lock. */
+static void abandon_grant(struct hf_double_barrier *barrier)
+{
+    (void)!hf_grant_release_start(barrier->grant, no_done);
+}
+
+/* ------------------------------------------------------------- blocking -- */
+
+/* Wait for the end of ${leave}, and drop its own reference.  A caller that
+ * cannot wait ends the waits, and the ticket is removed all the same. */
+static hf_status await_leave(struct leave *leave, struct hf_waiter *waiter,
+                             struct hf_error *error)
+{
+    hf_status status = hf_monitor_wait(leave->op.monitor, waiter, error);
+
+    if (waiter->done) {
+        *error = leave->outcome;
+        dereference_leave(leave);
+        return status;
+    }
+    cancel_op(&leave->op);
+    if (waiter->done)
+        dereference_leave(leave);
+    else
+        leave->waiter = NULL; /* its end drops the reference */
+    return status;
+}
+
+/* Begin ${leave} and wait for its end.  A first wait that cannot be begun has
+ * ended with that. */
+static hf_status begin_and_wait(struct leave *leave, struct hf_error *error)
+{
+    struct hf_waiter waiter = {.done = false};
+
+    leave->waiter = &waiter;
+    if (begin_leave(leave, error) != HF_OK) {
+        const struct hf_result result = {.status = error->status,
+                                         .text = error->text};
+
+        first_wait_ended(leave, &result);
+    }
+    return await_leave(leave, &waiter, error);
+}
+
+/* Whether it may block is checked before the state changes, because a refused
+ * call must leave the party inside. */
+hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
+                                  uint64_t wait_ms)
+{
+    static const char call[] = "hf_double_barrier_leave";
+    struct hf_client *client = barrier->lock->client;
+    struct leave *leave;
+    struct hf_error error;
+    hf_status status = hf_lock_may_block(barrier->lock, call, &error);
+
+    if (status == HF_OK)
+        status = hf_double_barrier_begin(
+            barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
+    if (status == HF_OK)
+        status = hf_monitor_enter(&client->monitor);
+    if (status != HF_OK)
+        return status;
+    if ((leave = new_leave(barrier, wait_ms)) != NULL)
+        status = begin_and_wait(leave, &error);
+    else
+        status = hf_error_set(&error, HF_ENOMEM, "out of memory");
+    if (status != HF_OK)
+        hf_lock_fail(barrier->lock, call, &error);
+    hf_monitor_leave(&client->monitor);
+    if (leave == NULL)
+        abandon_grant(barrier);
+    hf_double_barrier_end(barrier, NULL);
+    return status;
+}
+
+/* -------------------------------------------------------------- started -- */
+
+/* Begin a leave for ${done}.  With the lock. */
+static hf_status start_leave(struct hf_double_barrier *barrier,
+                             uint64_t wait_ms, struct hf_done done,
+                             struct hf_op **op, struct hf_error *error)
+{
+    struct hf_monitor *monitor = &barrier->lock->client->monitor;
+    struct leave *leave;
+    hf_status status;
+
+    if (!monitor->closing &&
+        (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
+        return status;
+    if ((leave = new_leave(barrier, wait_ms)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    leave->barrier = barrier;
+    leave->done = done;
+    leave->done_callback = (struct hf_callback){.run = run_done, .arg = leave};
+    if ((status = begin_leave(leave, error)) != HF_OK) {
+        dereference_leave(leave);
+        return status;
+    }
+    /* Its own reference lasts until the callback has run. */
+    if (op != NULL) {
+        leave->references++;
+        *op = &leave->op;
+    }
+    return HF_OK;
+}
+
+/* From the change of the state on the party will be outside in any case, also
+ * if the leave cannot be begun. */
+hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
+                                        uint64_t wait_ms, struct hf_done done,
+                                        struct hf_op **op)
+{
+    static const char call[] = "hf_double_barrier_leave_start";
+    struct hf_client *client = barrier->lock->client;
+    struct hf_error error;
+    hf_status status;
+
+    if (op != NULL)
+        *op = NULL;
+    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_INSIDE,
+                                     HF_DOUBLE_BARRIER_LEAVING);
+    if (status != HF_OK)
+        goto drop;
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
+        goto drop;
+    status = start_leave(barrier, wait_ms, done, op, &error);
+    if (status != HF_OK)
+        hf_lock_fail(barrier->lock, call, &error);
+    hf_monitor_leave(&client->monitor);
+    if (status == HF_OK)
+        return HF_OK;
+    abandon_grant(barrier);
+    hf_double_barrier_end(barrier, NULL);
+drop:
+    hf_done_drop(&done);
+    return status;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events of an election, and the one callback that reports them.
+ */
+#include "client/election_events.h"
+
+#include <assert.h>
+
+/* Was the user notified of a leadership that is over? */
+static bool is_deposed_due(const struct hf_election *e)
+{
+    return e->notified_token != 0 &&
+           e->notified_token != atomic_load(&e->token);
+}
+
+/* Is there a leadership of which the user was not notified? */
+static bool is_elected_due(const struct hf_election *e)
+{
+    return e->notified_token == 0 && atomic_load(&e->token) != 0;
+}
+
+/* Does somebody ask for the release of a leadership of which the user was
+ * notified? */
+static bool is_revoke_due(const struct hf_election *e)
+{
+    return e->revoke_pending && e->notified_token != 0;
+}
+
+/* While the callback is queued it will see every change, so it is not queued
+ * twice.  It keeps the election alive. */
+void hf_election_notify(struct hf_election *e)
+{
+    if (e->event_callback.queued || (!is_deposed_due(e) && !e->end_pending &&
+                                     !is_elected_due(e) && !is_revoke_due(e)))
+        return;
+    hf_election_reference(e);
+    hf_monitor_queue(&e->client->monitor, &e->event_callback);
+}
+
+/* .notified_token is set to 0 as well: on_deposed must not follow a resignation
+ * that the user asked for. */
+void hf_election_discard_events(struct hf_election *e)
+{
+    e->notified_token = 0;
+    e->revoke_pending = false;
+    e->end_pending = false;
+    if (!e->event_callback.queued)
+        return;
+    hf_callback_queue_remove(&e->client->monitor.callback_queue,
+                             &e->event_callback);
+    hf_election_dereference(e);
+}
+
+/* A callback that runs now answers when it has returned; see run_event(). */
+void hf_election_answer_resign(struct hf_election *e)
+{
+    if (!e->resigning || !e->has_left_queue || e->notifying)
+        return;
+    e->resigning = false;
+    if (e->waiter != NULL) {
+        hf_waiter_answer(&e->client->monitor, e->waiter, e->outcome.status);
+        e->waiter = NULL;
+    } else if (e->done.fn != NULL || e->done.drop != NULL) {
+        hf_election_reference(e);
+        hf_monitor_queue(&e->client->monitor, &e->done_callback);
+    }
+}
+
+/* ------------------------------------------------------------- dropping -- */
+
+void hf_election_drop_opts(const struct hf_election_opts *opts)
+{
+    if (opts->on_elected.drop != NULL)
+        opts->on_elected.drop(opts->on_elected.arg);
+    if (opts->on_deposed.drop != NULL)
+        opts->on_deposed.drop(opts->on_deposed.arg);
+    if (opts->on_revoke.drop != NULL)
+        opts->on_revoke.drop(opts->on_revoke.arg);
+    if (opts->on_ended.drop != NULL)
+        opts->on_ended.drop(opts->on_ended.arg);
+}
+
+/* The options are emptied first, so that no callback can be called or dropped
+ * twice. */
+void hf_election_drop_callbacks(struct hf_election *e)
+{
+    static const struct hf_election_opts silent = HF_ELECTION_OPTS_INIT;
+    struct hf_election_opts opts = e->opts;
+
+    assert(e->freed && !e->notifying);
+    e->opts = silent;
+    hf_monitor_unlock(&e->client->monitor);
+    hf_callback_enter();
+    hf_election_drop_opts(&opts);
+    hf_callback_leave();
+    hf_monitor_lock(&e->client->monitor);
+}
+
+/* -------------------------------------------------------------- calling -- */
+
+/* Call the callback ${on} of the user.  Releases the lock meanwhile. */
+static void call_user(struct hf_election *e, const struct hf_on_election *on,
+                      uint64_t token)
+{
+    hf_monitor_unlock(&e->client->monitor);
+    if (on->fn != NULL)
+        on->fn(on->arg, e, token);
+    hf_monitor_lock(&e->client->monitor);
+}
+
+/* Report why the candidacy ended.  Releases the lock meanwhile. */
+static void call_ended(struct hf_election *e)
+{
+    const struct hf_on_ended *on = &e->opts.on_ended;
+    struct hf_error why = e->idle_reason;
+
+    e->end_pending = false;
+    hf_monitor_unlock(&e->client->monitor);
+    if (on->fn != NULL)
+        on->fn(on->arg, e, &why);
+    hf_monitor_lock(&e->client->monitor);
+}
+
+static void call_deposed(struct hf_election *e)
+{
+    uint64_t token = e->notified_token;
+
+    e->notified_token = 0;
+    call_user(e, &e->opts.on_deposed, token);
+}
+
+static void call_elected(struct hf_election *e)
+{
+    e->notified_token = atomic_load(&e->token);
+    call_user(e, &e->opts.on_elected, e->notified_token);
+}
+
+static void call_revoke(struct hf_election *e)
+{
+    e->revoke_pending = false;
+    call_user(e, &e->opts.on_revoke, e->notified_token);
+}
+
+/* The .run of the callback: report one event, and queue the callback again if
+ * there is another.  A thread that frees the election waits for this callback,
+ * or leaves the .drop to it. */
+static void run_event(void *arg)
+{
+    struct hf_election *e = arg;
+    struct hf_client *client = e->client;
+
+    e->notifying = true;
+    if (is_deposed_due(e))
+        call_deposed(e);
+    else if (e->end_pending)
+        call_ended(e);
+    else if (is_elected_due(e))
+        call_elected(e);
+    else if (is_revoke_due(e))
+        call_revoke(e);
+    if (hf_fork_is_child(&client->monitor.fork))
+        return;
+    e->notifying = false;
+    if (e->free_waiter != NULL)
+        hf_waiter_answer(&client->monitor, e->free_waiter, HF_OK);
+    else if (e->freed)
+        hf_election_drop_callbacks(e);
+    hf_election_notify(e);
+    hf_election_answer_resign(e);
+    hf_election_dereference(e);
+}
+
+void hf_election_init_events(struct hf_election *e)
+{
+    e->event_callback = (struct hf_callback){.run = run_event, .arg = e};
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engines that are built in, and the loading of the others.
+ *
+ * A scheme is at most 32 lower-case letters and digits, because it becomes part
+ * of a file name.
+ */
+#include "client/engines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "client/modules.h"
+#include "engines/file/file.h"
+#include "engines/zookeeper/zookeeper.h"
+
+/* For the text of an error. */
+#define BUILT_IN "\"file:\", \"zk:\" and \"zks:\" are built in"
+
+/* The longest scheme that a URL can have; see base/url.c. */
+#define SCHEME_BYTES 32
+
+/* In the order in which they are tried. */
+static const struct hf_engine_ops *const built_in[] = {
+    &hf_engine_file,
+    &hf_engine_zookeeper,
+    &hf_engine_zookeeper_tls,
+};
+
+/* May ${scheme} become part of the name of a file? */
+static bool is_plain(const char *scheme)
+{
+    return scheme[0] != '\0' && strlen(scheme) <= SCHEME_BYTES &&
+           scheme[strspn(scheme, "abcdefghijklmnopqrstuvwxyz0123456789")] ==
+               '\0';
+}
+
+/* The scheme whose module serves ${scheme}. */
+static const char *module_of(const char *scheme)
+{
+    static const char *const aliases[][2] = {
+        {"postgres", "postgresql"}, {"rediss", "redis"}, {"quorum", "redis"}};
+
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        if (strcmp(aliases[i][0], scheme) == 0)
+            return aliases[i][1];
+    }
+    return scheme;
+}
+
+/* A module is accepted only if it serves the scheme that its file name
+ * promises. */
+hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
+                          const struct hf_engine_ops **ops,
+                          struct hf_error *error)
+{
+    const char *served = module_of(scheme);
+    char name[SCHEME_BYTES + sizeof("engine-")];
+    char what[SCHEME_BYTES + sizeof("no engine for \":\": " BUILT_IN)];
+    const struct hf_module module = {
+        .name = name,
+        .symbol = HF_ENGINE_MODULE_SYMBOL,
+        .abi = HF_ENGINE_ABI,
+        .what = what,
+        .package = served,
+    };
+    char path[PATH_MAX];
+    const struct hf_engine_ops *engine;
+    const void *found;
+    hf_status status;
+
+    if (!is_plain(scheme))
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "no engine has the scheme \"%.64s\"; %s", scheme,
+                            BUILT_IN);
+    (void)snprintf(name, sizeof(name), "engine-%s", served);
+    (void)snprintf(what, sizeof(what), "no engine for \"%s:\": %s", scheme,
+                   BUILT_IN);
+    if ((status = hf_module_find(dirs, &module, path, error)) != HF_OK ||
+        (status = hf_module_load(path, &module, &found, error)) != HF_OK)
+        return status;
+    engine = found;
+    if (strcmp(engine->scheme, served) != 0)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "%s serves the scheme \"%s\", not \"%s\"; "
+                            "install it under its own name",
+                            path, engine->scheme, served);
+    *ops = engine;
+    return HF_OK;
+}
+
+/* The engines that are built in come first: no module can take their place. */
+hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
+                          struct hf_error *error)
+{
+    struct hf_module_dirs dirs;
+    size_t i;
+
+    for (i = 0; i < sizeof(built_in) / sizeof(built_in[0]); i++) {
+        if (strcmp(built_in[i]->scheme, scheme) == 0) {
+            *ops = built_in[i];
+            return HF_OK;
+        }
+    }
+    hf_module_dirs_find(&dirs);
+    return hf_engines_load(&dirs, scheme, ops, error);
+}
+
+/* Load ${module} from where modules are, and set ${found} to its symbol. */
+static hf_status load_module(const struct hf_module *module, const void **found,
+                             struct hf_error *error)
+{
+    struct hf_module_dirs dirs;
+    char path[PATH_MAX];
+    hf_status status;
+
+    *found = NULL;
+    hf_module_dirs_find(&dirs);
+    status = hf_module_find(&dirs, module, path, error);
+    return status == HF_OK ? hf_module_load(path, module, found, error)
+                           : status;
+}
+
+/* TLS is a module of its own, so that the library does not need a TLS
+ * library. */
+hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
+{
+    static const struct hf_module module = {
+        .name = "transport-tls",
+        .symbol = HF_TLS_MODULE_SYMBOL,
+        .abi = HF_TLS_ABI,
+        .what = "TLS is not built in",
+        .package = "tls",
+    };
+    const void *found;
+    hf_status status = load_module(&module, &found, error);
+
+    *tls = found;
+    return status;
+}
+
+/* For the same reason. */
+hf_status hf_engines_sasl(const struct hf_sasl_ops **sasl,
+                          struct hf_error *error)
+{
+    static const struct hf_module module = {
+        .name = "transport-sasl",
+        .symbol = HF_SASL_MODULE_SYMBOL,
+        .abi = HF_SASL_ABI,
+        .what = "SASL is not built in",
+        .package = "sasl",
+    };
+    const void *found;
+    hf_status status = load_module(&module, &found, error);
+
+    *sasl = found;
+    return status;
+}

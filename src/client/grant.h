@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A grant, from the moment it is asked for.  One object is the operation, then
+ * the acquisition in the core, and then the grant of the user.  So nothing has
+ * to be allocated once the ticket is requested, and the end of an acquire needs
+ * no memory.
+ *
+ * A grant is kept alive by the core until it is done with the acquisition, by
+ * the user's operation handle, by the user's grant or the completion that will
+ * bring it, and by its callbacks that are queued.
+ */
+#ifndef HF_HOST_GRANT_H
+#define HF_HOST_GRANT_H
+
+#include "client/client.h"
+#include "client/grant_items.h"
+#include "client/lock.h"
+#include "core/acquisition.h"
+#include "monitor/callback_queue.h"
+#include "operation/op_handle.h"
+
+struct hf_downgrade;
+
+/* What the user wants to be notified of besides the end of the operation, and
+ * the callbacks that do it. */
+struct hf_grant_callbacks {
+    struct hf_on_wait on_wait;
+    struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
+    uint32_t displaced; /* as the last call of .on_wait reported it */
+    struct hf_callback wait;
+    struct hf_callback loss;
+    struct hf_callback revoke;
+};
+
+/* What the metrics know of a grant, if its client counts or reports events; in
+ * microseconds of hf_boottime_us(). */
+struct hf_grant_metrics {
+    uint64_t begun_us;
+    uint64_t granted_us; /* 0: it is not held */
+    uint64_t gone_us; /* when the ticket ahead was reported gone; 0: not known,
+                         or another one is ahead */
+    bool waited;
+};
+
+/* All fields under the client's lock, where nothing else is said. */
+struct hf_grant {
+    /* A multi-lock if there are several tickets. */
+    struct hf_acquisition acquisition;
+    struct hf_client *client;
+    struct hf_lock *lock; /* the first one that was asked for */
+    uint64_t owner;       /* whose it is; 0: not known */
+    /* The next grant in the same bucket of the client's grants by owner. */
+    struct hf_grant *held_next;
+    /* What points to this one; NULL: in no bucket. */
+    struct hf_grant **held_link;
+    struct hf_grant_item *items; /* the locks, .item_count of them */
+    size_t item_count;
+    struct hf_op op;     /* the user's operation handle */
+    unsigned references; /* under the client's lock */
+    bool pending;        /* the core has work to do on it */
+    bool granted;
+    bool lost;
+    bool released; /* a release was called */
+    /* The release is a step of another operation of ours: .done.fn is called
+     * where its end is carried out, with the lock, and not by a callback. */
+    bool release_is_step;
+    /* Its loss, or the last call that failed. */
+    struct hf_last_error last_error;
+    /* Of several locks the one that was lost. */
+    const struct hf_lock *lost_lock;
+    /* An eventfd, readable once the grant is lost; -1 until the user asks for
+     * it. */
+    int loss_fd;
+    struct hf_grant *next_loss_fd;  /* in the client's list of these */
+    struct hf_grant **loss_fd_link; /* what points here */
+    /* The call that waits for the acquire or the release. */
+    struct hf_waiter *waiter;
+
+    struct hf_done done;   /* of the acquire, and then of the release */
+    hf_status done_status; /* how that ended */
+    struct hf_callback done_callback;
+    /* In the same allocation; NULL: none. */
+    struct hf_grant_callbacks *callbacks;
+
+    /* From its beginning until its end is reported. */
+    struct hf_downgrade *downgrade;
+    /* The election whose candidacy it is, or NULL. */
+    struct hf_election *election;
+
+    struct hf_grant_metrics metrics;
+    struct hf_deferred_free deferred;
+    /* The payload of its tickets: in the same allocation or, if what its owner
+     * holds needs more room, .payload_larger. */
+    char *payload;
+    size_t payload_bytes; /* the part that all its tickets have in common */
+    size_t payload_size;  /* the room for it, with the NUL */
+    char *payload_larger; /* allocated, or NULL */
+    struct hf_grant_text *texts; /* freed with the grant */
+};
+
+/* A text that a grant keeps for its user. */
+struct hf_grant_text {
+    struct hf_grant_text *next;
+    char text[];
+};
+
+/* A call that waits for its grant and can be cancelled by its owner, on the
+ * stack of its caller.  Under the client's lock. */
+struct hf_grant_waiter {
+    uint64_t owner;
+    struct hf_grant *grant;
+    struct hf_grant_waiter *next;
+};
+
+/* All functions with the client's lock, where nothing else is said. */
+
+/* ----------------------------------------------------------- the object -- */
+
+/* Keep it alive, and drop a reference.  It is destroyed after the lock was
+ * released, because a .drop of the user may be called. */
+void hf_grant_reference(struct hf_grant *grant);
+void hf_grant_dereference(struct hf_grant *grant);
+
+/* Queue ${callback} of ${grant}, unless it is queued, and keep the grant alive
+ * until it has run. */
+void hf_grant_queue_callback(struct hf_grant *grant,
+                             struct hf_callback *callback);
+
+/* Record whether the core has work to do on it; the client counts such
+ * grants. */
+void hf_grant_set_pending(struct hf_grant *grant, bool pending);
+
+/* End the wait for it, unless that has ended. */
+void hf_grant_cancel(struct hf_grant *grant);
+
+/* The id of its ticket for ${lock}, which must be one of its locks. */
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock);
+
+/* The path of its ticket for ${lock}, in ZooKeeper and with the path of the
+ * URL, valid until the next call of the engine; or NULL and why in ${error}:
+ * HF_EUNSUPPORTED HF_ELOST, HF_ESTATE while it is being downgraded.  After what
+ * the engine has sent by now was processed. */
+const char *hf_grant_ticket_path(struct hf_grant *grant,
+                                 const struct hf_lock *lock,
+                                 struct hf_error *error);
+
+/* A copy of ${text} that lives as long as the grant: the same one if there is
+ * one.  NULL: no memory. */
+const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
+
+/* ---------------------------------------------------------- grant_new.c -- */
+
+/* A new grant of the ${count} ${locks}, with one reference, the user's; NULL if
+ * out of memory.  Its tickets have the payload ${fixed_payload} or, if that is
+ * NULL, the usual one, which describes their owner. */
+struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
+                              const struct hf_acquire_opts *opts,
+                              const char *fixed_payload, struct hf_done done);
+
+/* ------------------------------------------------------ grant_acquire.c -- */
+
+/* hf_lock_acquire() and hf_lock_acquire_start() for another call of the user,
+ * ${call}, which errors name.  On failure ${error} is set.  Without the
+ * lock. */
+hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
+                         uint64_t wait_ms, struct hf_grant **grant,
+                         struct hf_error *error);
+hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
+                               uint64_t wait_ms, struct hf_done done,
+                               struct hf_op **op);
+
+/* hf_acquire_for() with the options ${opts}, for ${owner}.  While it waits it
+ * is in the list ${waiters}, which the client's lock guards, so that the owner
+ * can cancel it. */
+hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *call,
+                               const struct hf_acquire_opts *opts,
+                               uint64_t owner, struct hf_grant_waiter **waiters,
+                               struct hf_grant **grant, struct hf_error *error);
+
+/* ----------------------------------- grant_release.c, grant_downgrade.c -- */
+
+/* hf_grant_downgrade() and hf_grant_release() for a handle of another kind,
+ * which remembers a failure itself: ${error} is set on failure.  Without the
+ * lock. */
+hf_status hf_grant_downgrade_for(struct hf_grant *grant,
+                                 struct hf_error *error);
+hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
+
+/* Begin the release as a step of another operation, ${done}.fn, which is called
+ * with the lock, perhaps at once.  The grant is then gone. */
+void hf_grant_release_step(struct hf_grant *grant, struct hf_done done);
+
+/* Begin the release if it is granted, or else end the wait.  Only its election
+ * receives the end. */
+void hf_grant_release_or_cancel(struct hf_grant *grant);
+
+/* The core reports that the downgrade has ended: answer it. */
+void hf_grant_downgraded(struct hf_grant *grant);
+
+/* -------------------------------------------------------- grant_error.c -- */
+
+/* Remember ${error} as "${call}: ...", and return its status.  The lock
+ * remembers it too, because the grant may be released next.  Without the
+ * client's lock. */
+hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
+                        const struct hf_error *error);
+
+/* Of several locks the one that was lost; the first one, if all were lost with
+ * the session.  To be called when the loss is reported. */
+const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant);
+
+/* Set ${error} to HF_ELOST and why the grant was lost. */
+hf_status hf_grant_explain_loss(const struct hf_grant *grant,
+                                struct hf_error *error);
+
+/* Set ${error} to why the release ended with ${status}. */
+void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
+                              struct hf_error *error);
+
+/* ---------------------------------------------------- grant_callbacks.c -- */
+
+/* Do ${opts} have a callback, or a .drop, that the grant has to keep? */
+bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts);
+
+/* Set the callbacks of ${grant}: ${done} and, if it has room for them, those of
+ * ${opts}. */
+void hf_grant_set_callbacks(struct hf_grant *grant, struct hf_done done,
+                            const struct hf_acquire_opts *opts);
+
+/* Queue one of these callbacks if the user wants it, or take it out of the
+ * queue. */
+void hf_grant_queue_wait(struct hf_grant *grant);
+void hf_grant_unqueue_wait(struct hf_grant *grant);
+void hf_grant_queue_loss(struct hf_grant *grant);
+void hf_grant_unqueue_loss(struct hf_grant *grant);
+void hf_grant_queue_revoke(struct hf_grant *grant);
+void hf_grant_unqueue_revoke(struct hf_grant *grant);
+
+/* Was it displaced since its .on_wait was last called?  Asked when the wait
+ * ends. */
+bool hf_grant_has_unreported_wait(const struct hf_grant *grant);
+
+/* Forget the callbacks without calling their .drop. */
+void hf_grant_clear_callbacks(struct hf_grant *grant);
+
+/* Call the .drop of each callback.  Without the lock. */
+void hf_grant_drop_callbacks(struct hf_grant *grant);
+
+/* ---------------------------------------------------------- grant_fds.c -- */
+
+/* The grant was lost: make its loss descriptor readable, if it has one. */
+void hf_grant_signal_loss_fd(const struct hf_grant *grant);
+void hf_grant_close_loss_fd(struct hf_grant *grant);
+
+/* In the child of a fork: close the loss descriptors of all grants. */
+void hf_grant_after_fork(struct hf_client *client);
+
+/* The program has closed them: nobody touches their numbers any more. */
+void hf_grant_forget_loss_fds(struct hf_client *client);
+
+/* ------------------------------------------------------ grant_payload.c -- */
+
+/* Write the payload of ${ticket}, which is about to be enqueued, if its owner
+ * is a grant and not a cohort.  It overwrites the payload of the grant's ticket
+ * before, because a grant has at most one ENQUEUE under way. */
+void hf_grant_write_payload(struct hf_own_ticket *ticket);
+
+/* The grant that ${ticket} is of: the grant of an acquisition of several
+ * tickets, or NULL if several grants share the ticket. */
+struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket);
+
+/* Write what ${ticket}, whose text is about to be written again, is to say now;
+ * with asked= if somebody has asked for its release and the text is one of
+ * ours. */
+void hf_grant_write_description(struct hf_own_ticket *ticket);
+
+/* What the owner of the acquire ${op} inherits has changed
+ * (hf_owner_grants_inherit()): if it waits, have its ticket say that.  Without
+ * the lock. */
+void hf_grant_describe_again(struct hf_op *op);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each event of a grant is counted for all, and for the name of each of its
+ * locks; and then it waits for the user's function to be called with it.
+ */
+#include "client/grant_metrics.h"
+
+#include "client/client_metrics.h"
+#include "core/multi_lock.h"
+#include "monitor/clock.h"
+
+/* What one event adds. */
+struct addition {
+    bool acquired, waited, failed, lost, revoked;
+    struct hf_metrics_duration wait, hold, handoff;
+};
+
+/* Is anything of ${grant} counted or reported? */
+static bool is_measured(const struct hf_grant *grant)
+{
+    const struct hf_client *client = grant->client;
+
+    return grant->lock->kind != HF_TICKET_PARTICIPANT &&
+           (hf_client_metrics_on(client) ||
+            client->metrics.events.on_event.fn != NULL);
+}
+
+static void add(struct hf_metrics_series *series,
+                const struct addition *addition)
+{
+    if (addition->acquired)
+        series->acquired++;
+    if (addition->waited)
+        series->waited++;
+    if (addition->failed)
+        series->failed++;
+    if (addition->lost)
+        series->lost++;
+    if (addition->revoked)
+        series->revoked++;
+    if (addition->wait.known)
+        hf_metrics_observe(&series->wait, &addition->wait);
+    if (addition->hold.known)
+        hf_metrics_observe(&series->hold, &addition->hold);
+    if (addition->handoff.known)
+        hf_metrics_observe(&series->handoff, &addition->handoff);
+}
+
+static void add_to_name(struct hf_metrics_file *file,
+                        struct hf_metrics_name_ref *name,
+                        const struct addition *addition)
+{
+    struct hf_metrics_block *block = file->block;
+    size_t index = hf_metrics_find(block, name, addition->waited);
+
+    add(&block->named, addition);
+    if (index == HF_METRICS_NAMES)
+        return;
+    hf_metrics_file_take(file, index, name);
+    if (addition->waited)
+        block->entries[index].weight++;
+    add(&block->entries[index].series, addition);
+}
+
+static void add_to_all(struct hf_grant *grant, const struct addition *addition)
+{
+    struct hf_metrics_file *file = &grant->client->metrics.file;
+
+    add(&file->block->all, addition);
+    for (size_t i = 0; i < grant->item_count; i++)
+        add_to_name(file, hf_lock_metrics_name(grant->items[i].lock), addition);
+}
+
+/* Count one event, if the client counts. */
+static void count(struct hf_grant *grant, const struct addition *addition)
+{
+    if (!hf_client_metrics_on(grant->client))
+        return;
+    add_to_all(grant, addition);
+    hf_client_metrics_keep(grant->client);
+}
+
+/* Have the user's function called with ${event}, for each lock of ${grant}. */
+static void report(struct hf_grant *grant, struct hf_lock_event event)
+{
+    struct hf_lock_events *events = &grant->client->metrics.events;
+
+    event.count = grant->item_count;
+    for (size_t i = 0; i < grant->item_count; i++) {
+        event.index = i;
+        event.name = grant->items[i].lock->name;
+        event.token = event.kind == HF_LOCK_EVENT_FAILED
+                          ? 0
+                          : grant->items[i].acquisition->token;
+        hf_lock_events_add(events, &event);
+    }
+}
+
+void hf_grant_metrics_begun(struct hf_grant *grant)
+{
+    if (is_measured(grant))
+        grant->metrics.begun_us = hf_boottime_us();
+}
+
+/* The acquire has ended with ${status}. */
+static void count_end(struct hf_grant *grant, hf_status status,
+                      const struct addition *addition)
+{
+    struct hf_metrics_block *block = grant->client->metrics.file.block;
+
+    if (block == NULL)
+        return;
+    if ((unsigned)status < HF_METRICS_STATUSES)
+        block->ended[status]++;
+    add_to_all(grant, addition);
+    hf_client_metrics_keep(grant->client);
+}
+
+void hf_grant_metrics_granted(struct hf_grant *grant)
+{
+    struct hf_grant_metrics *metrics = &grant->metrics;
+    struct addition addition = {.acquired = true, .waited = metrics->waited};
+    uint64_t now_us;
+
+    if (!is_measured(grant))
+        return;
+    now_us = hf_boottime_us();
+    metrics->granted_us = now_us;
+    addition.wait = hf_metrics_duration(now_us - metrics->begun_us);
+    if (metrics->gone_us != 0)
+        addition.handoff = hf_metrics_duration(now_us - metrics->gone_us);
+    count_end(grant, HF_OK, &addition);
+    report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_ACQUIRED,
+                                         .waited = addition.waited,
+                                         .duration_us = addition.wait.us});
+}
+
+/* A try that ends because of others has no wait, but it was contended. */
+void hf_grant_metrics_ended(struct hf_grant *grant)
+{
+    hf_status status = grant->acquisition.status;
+    struct addition addition = {.failed = true};
+
+    if (!is_measured(grant))
+        return;
+    addition.waited = grant->metrics.waited || status == HF_EBUSY;
+    count_end(grant, status, &addition);
+    report(grant,
+           (struct hf_lock_event){.kind = HF_LOCK_EVENT_FAILED,
+                                  .status = status,
+                                  .waited = addition.waited,
+                                  .duration_us = hf_boottime_us() -
+                                                 grant->metrics.begun_us});
+}
+
+/* It is held no more. */
+static void end_hold(struct hf_grant *grant, bool lost)
+{
+    struct hf_grant_metrics *metrics = &grant->metrics;
+    struct addition addition = {.lost = lost};
+
+    if (!is_measured(grant) || metrics->granted_us == 0)
+        return;
+    addition.hold = hf_metrics_duration(hf_boottime_us() - metrics->granted_us);
+    metrics->granted_us = 0;
+    count(grant, &addition);
+    report(grant, (struct hf_lock_event){.kind = lost ? HF_LOCK_EVENT_LOST
+                                                      : HF_LOCK_EVENT_RELEASED,
+                                         .duration_us = addition.hold.us});
+}
+
+void hf_grant_metrics_released(struct hf_grant *grant)
+{
+    end_hold(grant, false);
+}
+
+void hf_grant_metrics_lost(struct hf_grant *grant)
+{
+    end_hold(grant, true);
+}
+
+/* A release that nothing confirmed counts as a loss, unless that was counted
+ * before. */
+void hf_grant_metrics_release_ended(struct hf_grant *grant)
+{
+    const struct addition addition = {.lost = true};
+
+    if (!is_measured(grant) || grant->acquisition.status != HF_ELOST ||
+        grant->lost)
+        return;
+    count(grant, &addition);
+    report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_LOST});
+}
+
+void hf_grant_metrics_revoked(struct hf_grant *grant)
+{
+    const struct addition addition = {.revoked = true};
+
+    if (!is_measured(grant))
+        return;
+    count(grant, &addition);
+    report(grant, (struct hf_lock_event){.kind = HF_LOCK_EVENT_REVOKED});
+}
+
+/* Of several tickets the end of one wait is not the grant.  A ticket of ours
+ * that is watched is not ahead. */
+void hf_grant_metrics_event(const struct hf_client *client,
+                            const struct hf_event *event)
+{
+    const struct hf_own_ticket *ticket;
+    const struct hf_request *watch;
+    struct hf_grant *grant;
+
+    if (!hf_client_metrics_on(client) ||
+        (event->kind != HF_EVENT_GONE && event->kind != HF_EVENT_WATCHING))
+        return;
+    watch = event->as.answer.request;
+    ticket = watch->own_ticket;
+    if (ticket == NULL || hf_ticket_id_equal(&watch->ticket, &ticket->id))
+        return;
+    grant = hf_grant_of_ticket(ticket);
+    if (grant == NULL || hf_acquisition_multi_lock(&grant->acquisition) != NULL)
+        return;
+    grant->metrics.gone_us =
+        event->kind == HF_EVENT_GONE ? hf_boottime_us() : 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The payload of a grant's tickets: what they say of its owner.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "client/grant.h"
+#include "client/owner_text.h"
+#include "core/multi_lock.h"
+
+static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
+{
+    return (struct hf_grant *)((char *)acquisition -
+                               offsetof(struct hf_grant, acquisition));
+}
+
+struct hf_grant *hf_grant_of_ticket(const struct hf_own_ticket *ticket)
+{
+    struct hf_acquisition *acquisition = ticket->acquisition;
+    struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
+
+    if (hf_acquisition_cohort(acquisition) != NULL)
+        return NULL;
+    return of_acquisition(parent != NULL ? parent : acquisition);
+}
+
+/* Add the limit of a semaphore.  The tickets of its entry mutex have it too,
+ * because those who wait for the mutex see no others. */
+static void describe_limit(char payload[HF_PAYLOAD_BYTES],
+                           const struct hf_acquisition *acquisition)
+{
+    const struct hf_acquisition *lease = acquisition + acquisition->entry_mutex;
+
+    if (lease->kind == HF_TICKET_LEASE)
+        hf_owner_text_add_limit(payload, lease->limit, lease->weight);
+}
+
+/* Make room for ${size} bytes in the payload of ${grant}.  The old payload may
+ * be freed, so no ticket of the grant may be under way with it.  False for lack
+ * of memory. */
+static bool grow_payload(struct hf_grant *grant, size_t size)
+{
+    const struct hf_multi_lock *multi_lock =
+        hf_acquisition_multi_lock(&grant->acquisition);
+    char *larger;
+
+    if (size <= grant->payload_size)
+        return true;
+    if ((larger = hf_alloc(size)) == NULL)
+        return false;
+    memcpy(larger, grant->payload, grant->payload_bytes);
+    hf_free(grant->payload_larger);
+    grant->payload = grant->payload_larger = larger;
+    grant->payload_size = size;
+    grant->acquisition.payload = larger;
+    for (size_t i = 0; multi_lock != NULL && i < multi_lock->count; i++)
+        multi_lock->children[i].payload = larger;
+    return true;
+}
+
+/* Write what a ticket of ${grant}, one of ${acquisition}, says now: first what
+ * is the same for all of its tickets, then the limit, then what its owner
+ * holds.  Returns the bytes before the last. */
+static size_t compose(char payload[HF_PAYLOAD_BYTES],
+                      const struct hf_grant *grant,
+                      const struct hf_acquisition *acquisition)
+{
+    size_t least;
+
+    memcpy(payload, grant->payload, grant->payload_bytes);
+    payload[grant->payload_bytes] = '\0';
+    describe_limit(payload, acquisition);
+    least = strlen(payload);
+    hf_owner_grants_write(grant, payload);
+    return least;
+}
+
+void hf_grant_write_payload(struct hf_own_ticket *ticket)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_grant *grant = hf_grant_of_ticket(ticket);
+    size_t least;
+
+    if (grant == NULL)
+        /* Several share the ticket, and its payload is that of the first. */
+        return;
+    least = compose(payload, grant, ticket->acquisition);
+    if (!grow_payload(grant, strlen(payload) + 1))
+        /* Without memory for it, leave out what its owner holds. */
+        payload[least] = '\0';
+    memcpy(grant->payload, payload, strlen(payload) + 1);
+    ticket->request.payload = grant->payload;
+}
+
+/* Does ${ticket} wait, or is it the entry mutex of a semaphore whose permits
+ * are waited for?  That one is released when they are there. */
+static bool is_waiting(const struct hf_own_ticket *ticket)
+{
+    return ticket->state == HF_OWN_TICKET_QUEUED ||
+           (ticket->acquisition->entry_mutex &&
+            ticket->acquisition->state == HF_ACQUISITION_HELD);
+}
+
+/* The tickets of one grant use its payload one after the other.  A ticket that
+ * is held has lost what it said to the next one.  It does not wait, so it need
+ * not say what its owner holds. */
+static void write_again(struct hf_own_ticket *ticket)
+{
+    struct hf_acquisition *acquisition = ticket->acquisition;
+    struct hf_ticket_description *description = ticket->description;
+    struct hf_acquisition *parent = hf_acquisition_parent(acquisition);
+    const struct hf_grant *grant = hf_grant_of_ticket(ticket);
+
+    if (is_waiting(ticket) && grant != NULL) {
+        (void)compose(description->text, grant, acquisition);
+    } else if (parent != NULL && acquisition->state == HF_ACQUISITION_HELD) {
+        description->text[of_acquisition(parent)->payload_bytes] = '\0';
+        describe_limit(description->text, acquisition);
+    }
+}
+
+void hf_grant_write_description(struct hf_own_ticket *ticket)
+{
+    if (!ticket->description->retrying)
+        write_again(ticket);
+    if (ticket->description->asked)
+        hf_owner_text_add_asked(ticket->description->text);
+}
+
+void hf_grant_describe_again(struct hf_op *op)
+{
+    struct hf_grant *grant =
+        (struct hf_grant *)((char *)op - offsetof(struct hf_grant, op));
+    struct hf_event event = {.kind = HF_EVENT_DESCRIBE};
+    struct hf_client *client = grant->client;
+
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
+        return;
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(client, &event);
+    hf_monitor_leave(&client->monitor);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listing a queue on behalf of a call of another noun: an election lists its
+ * candidates and a double barrier its participants.  And listing it again and
+ * again, for which each text is read once.
+ */
+#ifndef HF_HOST_LIST_EVICT_REVOKE_H
+#define HF_HOST_LIST_EVICT_REVOKE_H
+
+#include "client/lock.h"
+#include "client/ticket_list.h"
+
+/* As hf_lock_tickets_start(), with the texts of ${texts} only.  ${which} is one
+ * queue of a semaphore, so not HF_TICKETS_ALL there. */
+hf_status hf_lock_list_texts_start(struct hf_lock *lock,
+                                   enum hf_tickets_which which,
+                                   const struct hf_text_range *texts,
+                                   uint64_t wait_ms, struct hf_done done);
+
+/* As hf_lock_tickets() and hf_lock_tickets_start(); errors name ${call}, a
+ * static text.  Without the lock. */
+hf_status hf_lock_list_for(struct hf_lock *lock, const char *call,
+                           enum hf_tickets_which which, uint64_t wait_ms,
+                           struct hf_tickets **tickets);
+hf_status hf_lock_list_start_for(struct hf_lock *lock, const char *call,
+                                 enum hf_tickets_which which, uint64_t wait_ms,
+                                 struct hf_done done);
+
+#endif

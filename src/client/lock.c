@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening, freeing and naming a lock, and its last error.  A lock is a name, a
+ * kind and a reference to its client; no request is made before an acquire.
+ */
+#include "client/lock.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "core/lock_name.h"
+#include "operation/opts_compat.h"
+
+/* Each kind of lock, and the kind of its tickets.  The last two are only shown:
+ * no lock is opened as one of them. */
+static const struct {
+    enum hf_kind kind;
+    enum hf_ticket_kind ticket;
+} kinds[] = {
+    {HF_KIND_MUTEX, HF_TICKET_MUTEX},
+    {HF_KIND_READ, HF_TICKET_READ},
+    {HF_KIND_WRITE, HF_TICKET_WRITE},
+    {HF_KIND_SEMAPHORE, HF_TICKET_LEASE},
+    {HF_KIND_ELECTION, HF_TICKET_ELECTION},
+    {HF_KIND_EXCLUSIVE, HF_TICKET_EXCLUSIVE},
+    {HF_KIND_PARTICIPANT, HF_TICKET_PARTICIPANT},
+};
+
+enum hf_ticket_kind hf_kind_to_ticket(enum hf_kind kind)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].kind == kind)
+            return kinds[i].ticket;
+    }
+    return HF_TICKET_MUTEX;
+}
+
+enum hf_kind hf_kind_of_ticket(enum hf_ticket_kind ticket)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].ticket == ticket)
+            return kinds[i].kind;
+    }
+    return HF_KIND_MUTEX;
+}
+
+/* Set ${opts} to what ${given} says, check it, and set ${canonical} to the name
+ * in its canonical form. */
+static hf_status check_opts(struct hf_client *client, const char *name,
+                            const struct hf_lock_opts *given,
+                            struct hf_lock_opts *opts, const char **canonical,
+                            struct hf_error *error)
+{
+    hf_status status = hf_opts_copy(&hf_lock_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
+    if (opts->kind > HF_KIND_ELECTION)
+        return hf_error_set(error, HF_EINVAL,
+                            "the kind is %u; expected one of enum hf_kind, "
+                            "%u at most",
+                            (unsigned)opts->kind, (unsigned)HF_KIND_ELECTION);
+    if (opts->permits == 0 || opts->permits > HF_PERMITS_MAX ||
+        opts->limit < opts->permits)
+        return hf_error_set(error, HF_EINVAL,
+                            "%" PRIu32 " permits of %" PRIu32 "; expected 1 to "
+                            "%d, and no more than there are",
+                            opts->permits, opts->limit, HF_PERMITS_MAX);
+    if (client->monitor.closing)
+        return hf_monitor_explain_closed(&client->monitor, "client", error);
+    return hf_lock_name_check(name, canonical, error);
+}
+
+/* Write the name of the queue ${suffix} of ${lock} to ${at}, which is behind
+ * its other names, and return that. */
+static const char *write_queue_name(const struct hf_lock *lock, char *at,
+                                    const char *suffix)
+{
+    size_t bytes = strlen(lock->name);
+
+    memcpy(at, lock->name, bytes);
+    memcpy(at + bytes, suffix, strlen(suffix) + 1);
+    return at;
+}
+
+/* A name in metrics behind the other names of a lock, with room to align it:
+ * locks of clients that do not count need no memory for it. */
+struct metrics_name {
+    struct hf_metrics_name_ref ref;
+    char text[HF_METRICS_NAME_BYTES];
+    char alignment[sizeof(uint64_t)];
+};
+
+struct hf_metrics_name_ref *hf_lock_metrics_name(struct hf_lock *lock)
+{
+    size_t end = (size_t)(lock->lease_queue - (const char *)lock) +
+                 strlen(lock->lease_queue) + 1;
+    size_t rest = end % sizeof(uint64_t);
+
+    return (void *)((char *)lock + end +
+                    (rest != 0 ? sizeof(uint64_t) - rest : 0));
+}
+
+/* Ask the user for it.  Without the lock, because that may wait; only the
+ * caller knows the lock so far. */
+static void set_metrics_name(struct hf_lock *lock)
+{
+    struct metrics_name *name = (void *)hf_lock_metrics_name(lock);
+
+    if (hf_client_metrics_on(lock->client))
+        hf_client_metrics_name(lock->client, lock->name, name->text,
+                               &name->ref);
+}
+
+/* The names of a semaphore's two queues are in the same allocation, and the
+ * name in metrics. */
+struct hf_lock *hf_lock_new(struct hf_client *client, const char *name,
+                            const struct hf_lock_opts *opts)
+{
+    size_t bytes = strlen(name) + 1;
+    size_t locks_bytes = bytes + strlen(HF_QUEUE_LOCKS);
+    size_t leases_bytes = bytes + strlen(HF_QUEUE_LEASES);
+    bool counts = hf_client_metrics_on(client);
+    struct hf_lock *lock =
+        hf_alloc(sizeof(*lock) + bytes + locks_bytes + leases_bytes +
+                 (counts ? sizeof(struct metrics_name) : 0));
+
+    if (lock == NULL)
+        return NULL;
+    memcpy(lock->name, name, bytes);
+    lock->entry_queue =
+        write_queue_name(lock, lock->name + bytes, HF_QUEUE_LOCKS);
+    lock->lease_queue = write_queue_name(lock, lock->name + bytes + locks_bytes,
+                                         HF_QUEUE_LEASES);
+    lock->kind = hf_kind_to_ticket(opts->kind);
+    lock->permits = opts->permits;
+    lock->limit = opts->limit;
+    lock->references = 1;
+    lock->client_cohort = NULL;
+    lock->client = client;
+    if (counts)
+        *hf_lock_metrics_name(lock) =
+            (struct hf_metrics_name_ref){.text = NULL};
+    hf_monitor_reference(&client->monitor);
+    return lock;
+}
+
+/* ${name} becomes canonical on the way. */
+hf_status hf_lock_open_for(struct hf_client *client, const char *call,
+                           const char *name, const struct hf_lock_opts *given,
+                           struct hf_lock **lock)
+{
+    struct hf_lock_opts opts;
+    struct hf_error error = {0};
+    hf_status status;
+
+    *lock = NULL;
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
+        return status;
+    status = check_opts(client, name, given, &opts, &name, &error);
+    if (status == HF_OK && (*lock = hf_lock_new(client, name, &opts)) == NULL)
+        status = hf_error_set(&error, HF_ENOMEM, "out of memory");
+    if (status != HF_OK)
+        hf_client_fail(client, call, &error);
+    hf_monitor_leave(&client->monitor);
+    if (status == HF_OK)
+        set_metrics_name(*lock);
+    return status;
+}
+
+hf_status hf_lock_open(struct hf_client *client, const char *name,
+                       const struct hf_lock_opts *opts, struct hf_lock **lock)
+{
+    return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
+}
+
+/* Each lock keeps one reference to its cohort. */
+hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
+                              uint32_t handoffs)
+{
+    struct hf_error error;
+    hf_status status = hf_monitor_enter(&lock->client->monitor);
+
+    if (status != HF_OK)
+        return status;
+    lock->client_cohort =
+        hf_client_cohort_get(lock->client, lock->name, handoffs);
+    if (lock->client_cohort == NULL) {
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        status = hf_client_fail(lock->client, call, &error);
+    }
+    hf_monitor_leave(&lock->client->monitor);
+    return status;
+}
+
+void hf_lock_reference(struct hf_lock *lock)
+{
+    lock->references++;
+}
+
+/* The client is dereferenced and not released, because the caller holds its
+ * lock. */
+void hf_lock_dereference(struct hf_lock *lock)
+{
+    assert(lock->references > 0);
+    if (--lock->references > 0)
+        return;
+    if (lock->client_cohort != NULL)
+        hf_client_cohort_put(lock->client, lock->client_cohort);
+    hf_last_error_free(&lock->client->error_texts, &lock->last_error);
+    hf_monitor_dereference(&lock->client->monitor);
+    hf_free(lock);
+}
+
+void hf_lock_free(struct hf_lock *lock)
+{
+    struct hf_client *client;
+
+    if (lock == NULL || hf_fork_is_child(&lock->client->monitor.fork))
+        return;
+    client = lock->client;
+    hf_monitor_lock(&client->monitor);
+    /* Keep the client until its lock is released, because the lock may be the
+     * last that refers to it. */
+    hf_monitor_reference(&client->monitor);
+    hf_lock_dereference(lock);
+    hf_monitor_unlock(&client->monitor);
+    hf_monitor_release(&client->monitor);
+}
+
+const char *hf_lock_name(const struct hf_lock *lock)
+{
+    return lock->name;
+}
+
+/* The text is kept once for all handles that fail with the same one. */
+hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
+                       const struct hf_error *error)
+{
+    hf_last_error_set(&lock->client->error_texts, &lock->last_error, call,
+                      error);
+    return error->status;
+}
+
+/* The failure is remembered under the lock, if this is not a child of a
+ * fork. */
+hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
+                            struct hf_error *error)
+{
+    hf_status status = hf_monitor_may_block(&lock->client->monitor, error);
+
+    if (status != HF_OK && hf_monitor_enter(&lock->client->monitor) == HF_OK) {
+        hf_lock_fail(lock, call, error);
+        hf_monitor_leave(&lock->client->monitor);
+    }
+    return status;
+}
+
+/* Nothing that is due is done here, because reading an error must not change
+ * it. */
+void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
+{
+    if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)
+        return;
+    hf_monitor_lock(&lock->client->monitor);
+    hf_last_error_copy(&lock->last_error, error);
+    pthread_mutex_unlock(&lock->client->monitor.lock);
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The course of a page.  The engine may answer from inside a request, so
+ * run() is not entered again while it runs, and looks again at what is to be
+ * done after each request. */
+#include "client/names.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
+#include "client/queue_op.h"
+#include "core/lock_name.h"
+#include "core/name_list.h"
+#include "operation/done.h"
+
+/* Lists under way at a time: as many as fill a connection. */
+#define WINDOW 32
+
+/* One question to the engine.  It may outlive the page, because the engine may
+ * answer after the deadline. */
+struct hf_names_op {
+    struct hf_operation operation;
+    struct hf_names *names;
+    struct hf_names_request request;
+    bool saved; /* what it brought was copied */
+    char cursor[];
+};
+
+/* A name that is being listed. */
+struct item {
+    struct hf_names *names;
+    struct hf_queue_op *queue_op;
+    size_t index; /* in .queues */
+    char sort;    /* as what it is listed, see struct hf_names_queue */
+    char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES];
+};
+
+static void run(struct hf_names *names);
+
+void hf_names_dereference(struct hf_names *names)
+{
+    assert(names->references > 0);
+    if (--names->references > 0)
+        return;
+    hf_names_page_free(names->page);
+    hf_names_seen_free(&names->seen);
+    hf_last_error_free(&names->client->error_texts, &names->last_error);
+    hf_free(names->queues);
+    hf_free(names->text);
+    hf_free(names->cursor);
+    hf_monitor_dereference(&names->client->monitor);
+    hf_free(names);
+}
+
+/* The page fails, unless it has failed. */
+static void fail(struct hf_names *names, hf_status status, const char *text)
+{
+    if (names->outcome.status == HF_OK)
+        hf_error_set(&names->outcome, status, "%s", text);
+}
+
+static void fail_memory(struct hf_names *names)
+{
+    fail(names, HF_ENOMEM, "out of memory");
+}
+
+/* Begin the page again, with the next call. */
+static void rewind_page(struct hf_names *names)
+{
+    hf_names_page_free(names->page);
+    names->page = NULL;
+    names->next = names->first;
+    names->unreadable = names->unreadable_before;
+}
+
+/* -------------------------------------------------- what the engine names --
+ */
+
+static struct hf_names_op *of_operation(struct hf_operation *operation)
+{
+    return (struct hf_names_op *)(void *)operation;
+}
+
+/* The engine is to name the next queues. */
+static void ask_engine(struct hf_names *names)
+{
+    struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
+    struct hf_names_op *op = hf_alloc(sizeof *op + names->cursor_bytes + 1);
+
+    if (op == NULL) {
+        fail_memory(names);
+        return;
+    }
+    op->names = names;
+    if (names->cursor_bytes > 0)
+        memcpy(op->cursor, names->cursor, names->cursor_bytes);
+    op->request =
+        (struct hf_names_request){op->cursor, names->cursor_bytes, names->all};
+    op->operation.kind = HF_REQUEST_NAMES;
+    op->operation.queue = names->prefix;
+    op->operation.names = &op->request;
+    op->operation.deadline_at_ms = names->deadline_at_ms;
+    op->operation.only_try = names->only_try;
+    names->op = op;
+    names->references++;
+    names->client->pending++;
+    event.as.operation = &op->operation;
+    hf_client_step(names->client, &event);
+}
+
+/* Copy ${answer} in the place of the queues that were named before.  False for
+ * lack of memory. */
+static bool copy_answer(struct hf_names *names,
+                        const struct hf_names_answer *answer)
+{
+    struct hf_names_queue *queues =
+        hf_alloc((answer->count + 1) * sizeof *queues);
+    char *cursor = hf_alloc(answer->cursor_bytes + 1);
+    size_t bytes = 1;
+    char *text, *at;
+
+    for (size_t i = 0; i < answer->count; i++)
+        bytes += strlen(answer->queues[i].queue) + 1;
+    text = at = hf_alloc(bytes);
+    if (queues == NULL || cursor == NULL || text == NULL) {
+        hf_free(queues);
+        hf_free(cursor);
+        hf_free(text);
+        return false;
+    }
+    for (size_t i = 0; i < answer->count; i++) {
+        queues[i].queue = at;
+        queues[i].participants = answer->queues[i].participants;
+        at = stpcpy(at, answer->queues[i].queue) + 1;
+    }
+    if (answer->cursor_bytes > 0)
+        memcpy(cursor, answer->cursor, answer->cursor_bytes);
+    hf_free(names->queues);
+    hf_free(names->text);
+    hf_free(names->cursor);
+    names->queues = queues;
+    names->text = text;
+    names->cursor = cursor;
+    return true;
+}
+
+void hf_names_save(const struct hf_event *event)
+{
+    const struct hf_names_answer *answer = event->as.answer.names;
+    struct hf_names_op *op;
+    struct hf_names *names;
+
+    if (event->kind != HF_EVENT_NAMED)
+        return;
+    op = of_operation(event->as.answer.request->operation);
+    names = op->names;
+    if (names->op != op || !copy_answer(names, answer))
+        return;
+    op->saved = true;
+    names->cursor_bytes = answer->cursor_bytes;
+    names->named_all = answer->cursor_bytes == 0;
+    names->queue_count = answer->count;
+    names->first = names->next = 0;
+    names->end =
+        answer->count < HF_NAMES_VIEWS ? answer->count : HF_NAMES_VIEWS;
+    names->looked_at += answer->looked_at;
+    names->unreadable += answer->unreadable;
+    names->unreadable_before = names->unreadable;
+}
+
+/* The core has answered.  The page of one that was given up goes on without
+ * it. */
+static void op_answered(struct hf_names_op *op)
+{
+    struct hf_names *names = op->names;
+
+    if (names->op != op)
+        return;
+    if (op->operation.status != HF_OK)
+        fail(names, op->operation.status, op->operation.text);
+    else if (!op->saved)
+        fail_memory(names);
+    else if (!names->named_all &&
+             !hf_names_seen_goes_on(&names->seen, names->cursor,
+                                    names->cursor_bytes))
+        fail(names, HF_EPROTOCOL,
+             "the server names locks without end, or comes back again and "
+             "again to those that it has named; see what answers there");
+    names->op = NULL;
+}
+
+void hf_names_handle_effect(const struct hf_effect *effect)
+{
+    struct hf_names_op *op = of_operation(effect->operation);
+    struct hf_names *names = op->names;
+
+    if (effect->kind == HF_EFFECT_OPERATION_ANSWERED) {
+        op_answered(op);
+        run(names);
+        return;
+    }
+    names->client->pending--;
+    hf_free(op);
+    hf_names_dereference(names);
+}
+
+/* --------------------------------------------------------------- one name --
+ */
+
+/* The length of ${queue} without ${end}; 0 if it does not end so. */
+static size_t bytes_before(const char *queue, const char *end)
+{
+    size_t bytes = strlen(queue), less = strlen(end);
+
+    return bytes > less && strcmp(queue + bytes - less, end) == 0 ? bytes - less
+                                                                  : 0;
+}
+
+/* Write the name of ${queue} as one of ${sort} to ${name}. */
+static void format_name(const struct hf_names_queue *queue, char sort,
+                        char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES])
+{
+    size_t bytes = strlen(queue->queue);
+
+    if (sort == 's') {
+        bytes = bytes_before(queue->queue, HF_QUEUE_LEASES);
+        if (bytes == 0)
+            bytes = bytes_before(queue->queue, HF_QUEUE_LOCKS);
+    }
+    memcpy(name, queue->queue, bytes);
+    name[bytes] = '\0';
+}
+
+/* Could ${queue} be that of a lock, a semaphore or a double barrier with a
+ * valid name below the prefix?  Sets ${name}, and .sort of it. */
+static bool find_name(const struct hf_names *names,
+                      struct hf_names_queue *queue,
+                      char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES])
+{
+    struct hf_error unused;
+    const char *canonical;
+
+    if (strlen(queue->queue) > HF_NAME_BYTES + strlen(HF_QUEUE_LEASES))
+        return false;
+    if (queue->participants)
+        queue->sort = 'p';
+    else if (bytes_before(queue->queue, HF_QUEUE_LEASES) > 0 ||
+             bytes_before(queue->queue, HF_QUEUE_LOCKS) > 0)
+        queue->sort = 's';
+    else
+        queue->sort = 'l';
+    format_name(queue, queue->sort, name);
+    if (queue->sort == 's' && !hf_name_is_below(name, names->prefix)) {
+        queue->sort = 'l';
+        format_name(queue, 'l', name);
+    }
+    return hf_name_is_below(name, names->prefix) &&
+           hf_lock_name_check(name, &canonical, &unused) == HF_OK;
+}
+
+/* Is ${queue} to be listed?  If so, its name counts as seen. */
+static bool is_wanted(struct hf_names *names, struct hf_names_queue *queue)
+{
+    char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES];
+    bool added = false;
+
+    if (queue->checked)
+        return !queue->skipped;
+    if (find_name(names, queue, name) &&
+        !hf_names_seen_add(&names->seen, queue->sort, name, &added)) {
+        fail_memory(names);
+        return false;
+    }
+    queue->checked = true;
+    queue->skipped = !added;
+    return added;
+}
+
+static void end_item(struct item *item)
+{
+    item->names->listing--;
+    hf_free(item);
+}
+
+static void item_listed(void *arg, const struct hf_result *result);
+
+/* A handle for the name, of the kind that .sort says; NULL: out of memory. */
+static struct hf_lock *make_lock(const struct item *item)
+{
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    struct hf_lock *lock;
+
+    if (item->sort == 's')
+        opts.kind = HF_KIND_SEMAPHORE;
+    lock = hf_lock_new(item->names->client, item->name, &opts);
+    if (lock != NULL && item->sort == 'p')
+        lock->kind = HF_TICKET_PARTICIPANT;
+    return lock;
+}
+
+/* List the name.  It may have been listed, and ${item} be freed, when this
+ * returns. */
+static void list_item(struct item *item)
+{
+    const struct hf_done done = {item_listed, item, NULL};
+    struct hf_names *names = item->names;
+    uint64_t now_ms = hf_now_ms();
+    struct hf_queue_op_args args = {
+        .kind = HF_REQUEST_LIST,
+        .which = HF_TICKETS_ALL,
+        .only_try = names->only_try,
+        .wait_ms = HF_FOREVER,
+        .flag_kind = item->sort == 'p' ? HF_TICKET_PARTICIPANT : 0,
+        .is_step = true,
+    };
+    struct hf_lock *lock = make_lock(item);
+    struct hf_error error;
+
+    if (names->deadline_at_ms != HF_FOREVER)
+        args.wait_ms =
+            names->deadline_at_ms > now_ms ? names->deadline_at_ms - now_ms : 0;
+    if (lock == NULL) {
+        fail_memory(names);
+        end_item(item);
+        return;
+    }
+    if (hf_queue_op_begin(lock, &args, NULL, done, &item->queue_op, &error) !=
+        HF_OK) {
+        fail(names, error.status, error.text);
+        end_item(item);
+    }
+    hf_lock_dereference(lock);
+}
+
+/* Is it the queue NAME/locks of a semaphore that has no permits out?  Then it
+ * is more likely the queue of a lock of that name. */
+static bool is_lock_after_all(const struct item *item)
+{
+    const struct hf_names_queue *queue = &item->names->queues[item->index];
+    const struct hf_ticket_view *first =
+        item->queue_op->tickets != NULL
+            ? hf_tickets_at(item->queue_op->tickets, 0)
+            : NULL;
+
+    return item->sort == 's' &&
+           bytes_before(queue->queue, HF_QUEUE_LOCKS) > 0 &&
+           (first == NULL || !first->holds);
+}
+
+/* Is it a failure of this name alone? */
+static bool is_of_name(hf_status status)
+{
+    return status == HF_EDENIED || status == HF_EKIND || status == HF_ELIMIT ||
+           status == HF_EUNSUPPORTED;
+}
+
+/* The .fn of the list of a name, with the lock. */
+static void item_listed(void *arg, const struct hf_result *result)
+{
+    struct item *item = arg;
+    struct hf_names *names = item->names;
+
+    names->references++;
+    if (is_of_name(result->status)) {
+        names->unreadable++;
+    } else if (result->status != HF_OK) {
+        fail(names, result->status, result->text);
+    } else if (is_lock_after_all(item)) {
+        item->sort = 'l';
+        format_name(&names->queues[item->index], 'l', item->name);
+        list_item(item);
+        item = NULL;
+    } else if (!hf_names_page_add(names->page, item->name,
+                                  item->queue_op->tickets)) {
+        fail_memory(names);
+    }
+    if (item != NULL)
+        end_item(item);
+    run(names);
+    hf_names_dereference(names);
+}
+
+/* ----------------------------------------------------------------- a page --
+ */
+
+/* The .run of the callback: report the end. */
+static void run_done(void *arg)
+{
+    struct hf_names *names = arg;
+    struct hf_done done = names->done;
+    struct hf_error outcome = names->outcome;
+    struct hf_result result = {.status = outcome.status, .text = outcome.text};
+
+    result.names = hf_names_take(names);
+    if (outcome.status != HF_OK)
+        hf_last_error_set(&names->client->error_texts, &names->last_error,
+                          "hf_names_next_start", &outcome);
+    hf_done_call(&names->client->monitor, &done, &result);
+    hf_names_dereference(names);
+}
+
+struct hf_names_page *hf_names_take(struct hf_names *names)
+{
+    struct hf_names_page *page = names->page;
+
+    names->page = NULL;
+    names->busy = false;
+    return page;
+}
+
+/* The page is complete, or has failed. */
+static void end_page(struct hf_names *names)
+{
+    struct hf_monitor *monitor = &names->client->monitor;
+    struct hf_waiter *waiter = names->waiter;
+
+    names->ended = true;
+    names->waiter = NULL;
+    names->op = NULL; /* if it was given up, it ends alone */
+    if (names->outcome.status != HF_OK) {
+        rewind_page(names);
+    } else if (names->page != NULL) {
+        names->page->looked_at = names->looked_at;
+        names->page->unreadable = names->unreadable;
+    }
+    if (names->done.fn != NULL) {
+        hf_monitor_queue(monitor, &names->done_callback);
+        return;
+    }
+    if (waiter != NULL) {
+        hf_waiter_answer(monitor, waiter, names->outcome.status);
+        return;
+    }
+    rewind_page(names);
+    names->busy = false;
+    hf_names_dereference(names);
+}
+
+/* Take the next queue, and list it if it is wanted. */
+static void list_next(struct hf_names *names)
+{
+    struct hf_names_queue *queue = &names->queues[names->next];
+    struct item *item;
+
+    if (!is_wanted(names, queue)) {
+        names->next += queue->checked;
+        return;
+    }
+    if ((item = hf_alloc(sizeof *item)) == NULL) {
+        fail_memory(names);
+        return;
+    }
+    item->names = names;
+    item->index = names->next++;
+    item->sort = queue->sort;
+    format_name(queue, item->sort, item->name);
+    names->listing++;
+    list_item(item);
+}
+
+/* Are all lists done that this page has, or is to have? */
+static bool is_complete(const struct hf_names *names)
+{
+    return names->busy && names->listing == 0 && names->op == NULL &&
+           (names->outcome.status != HF_OK || names->next == names->end);
+}
+
+/* Do what can be done for the page now. */
+static void run(struct hf_names *names)
+{
+    if (names->running || !names->busy || names->ended)
+        return;
+    names->running = true;
+    names->references++;
+    while (names->outcome.status == HF_OK && names->op == NULL &&
+           names->next < names->end && names->listing < WINDOW)
+        list_next(names);
+    names->running = false;
+    if (is_complete(names))
+        end_page(names);
+    hf_names_dereference(names);
+}
+
+/* Set the end of the page, or ask the engine for what is to be in it. */
+static void begin_page(struct hf_names *names)
+{
+    size_t left = names->queue_count - names->next;
+
+    names->first = names->next;
+    names->end = names->next + (left < HF_NAMES_VIEWS ? left : HF_NAMES_VIEWS);
+    names->unreadable_before = names->unreadable;
+    if (left == 0 && names->named_all) {
+        hf_names_page_free(names->page);
+        names->page = NULL; /* there are no more */
+    } else if (left == 0) {
+        names->running = true;
+        ask_engine(names);
+        names->running = false;
+    }
+}
+
+hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
+                         struct hf_waiter *waiter, struct hf_done done,
+                         struct hf_error *error)
+{
+    struct hf_monitor *monitor = &names->client->monitor;
+    hf_status status;
+
+    if (names->busy)
+        return hf_error_set(error, HF_ESTATE,
+                            "a page is under way; expected one call at a time");
+    if (monitor->closing)
+        return hf_monitor_explain_closed(monitor, "client", error);
+    if (done.fn != NULL &&
+        (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
+        return status;
+    if ((names->page = hf_alloc(sizeof *names->page)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    names->busy = true;
+    names->ended = false;
+    names->references++;
+    names->outcome = (struct hf_error){.status = HF_OK};
+    names->deadline_at_ms = hf_deadline_ms(hf_now_ms(), wait_ms);
+    names->only_try = wait_ms == 0;
+    names->waiter = waiter;
+    names->done = done;
+    names->done_callback = (struct hf_callback){.run = run_done, .arg = names};
+    begin_page(names);
+    run(names);
+    return HF_OK;
+}
+
+void hf_names_abandon(struct hf_names *names)
+{
+    names->waiter = NULL;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The course of an operation on a queue: operations of the core, one after the
+ * other, until one of them brings the answer.
+ *
+ * The core reports each of them twice: first its answer, and then that it does
+ * not use the object any more.  Only after the second may the same object be
+ * used for the next one.
+ */
+#include "client/queue_op.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/time_math.h"
+#include "operation/done.h"
+
+/* The operation that ${operation} of the core is part of. */
+static struct hf_queue_op *of_operation(struct hf_operation *operation)
+{
+    return (struct hf_queue_op *)((char *)operation -
+                                  offsetof(struct hf_queue_op, operation));
+}
+
+/* Is this the list that finds the holders to ask? */
+static bool is_listing_holders(const struct hf_queue_op *queue_op)
+{
+    return queue_op->args.every_holder &&
+           queue_op->operation.kind == HF_REQUEST_LIST;
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+void hf_queue_op_dereference(struct hf_queue_op *queue_op)
+{
+    assert(queue_op->references > 0);
+    if (--queue_op->references > 0)
+        return;
+    hf_tickets_free(queue_op->tickets);
+    hf_lock_dereference(queue_op->lock);
+    hf_free(queue_op->evicted_by);
+    hf_free(queue_op);
+}
+
+/* The .run of the callback: report the end. */
+static void run_done(void *arg)
+{
+    struct hf_queue_op *queue_op = arg;
+    struct hf_client *client = queue_op->lock->client;
+    struct hf_done done = queue_op->done;
+    struct hf_result result = {.status = queue_op->outcome.status,
+                               .text = queue_op->outcome.text,
+                               .tickets = queue_op->tickets};
+
+    queue_op->tickets = NULL;
+    hf_done_call(&client->monitor, &done, &result);
+    hf_queue_op_dereference(queue_op);
+}
+
+/* Choose the queues to ask, in order.  A semaphore has two.  For a list the
+ * queue of those that wait comes first: a waiter that is granted in between is
+ * then in both lists, and not in none.  A ticket that is looked for by its id
+ * is more likely a holder's. */
+static void choose_queues(struct hf_queue_op *queue_op)
+{
+    const struct hf_queue_op_args *args = &queue_op->args;
+    const struct hf_lock *lock = queue_op->lock;
+    bool lists = args->kind == HF_REQUEST_LIST;
+
+    queue_op->queue_count = 1;
+    queue_op->queues[0] = lock->name;
+    if (lock->kind != HF_TICKET_LEASE)
+        return;
+    queue_op->queues[0] = lists ? lock->entry_queue : lock->lease_queue;
+    queue_op->queues[1] = lists ? lock->lease_queue : lock->entry_queue;
+    if (args->every_holder || (lists && args->which == HF_TICKETS_HOLDERS))
+        queue_op->queues[0] = lock->lease_queue;
+    else if (!lists || args->which == HF_TICKETS_ALL)
+        queue_op->queue_count = 2;
+}
+
+/* Have the core begin the next operation, in the same object. */
+static void start_operation(struct hf_queue_op *queue_op,
+                            enum hf_request_kind kind,
+                            const struct hf_ticket_id *ticket)
+{
+    struct hf_event event = {.kind = HF_EVENT_START_OPERATION};
+
+    memset(&queue_op->operation, 0, sizeof(queue_op->operation));
+    queue_op->list_saved = false;
+    queue_op->operation.kind = kind;
+    queue_op->operation.queue = queue_op->queues[queue_op->queue_index];
+    queue_op->operation.deadline_at_ms = queue_op->deadline_at_ms;
+    queue_op->operation.only_try = queue_op->args.only_try;
+    queue_op->operation.generation = queue_op->args.generation;
+    queue_op->operation.keeps_ticket = queue_op->args.keeps_ticket;
+    queue_op->operation.flag_kind = queue_op->args.flag_kind;
+    queue_op->operation.texts = queue_op->args.texts;
+    queue_op->operation.evicted_by = queue_op->evicted_by;
+    if (kind == HF_REQUEST_REMOVE || kind == HF_REQUEST_REVOKE ||
+        kind == HF_REQUEST_WATCH_QUEUE)
+        queue_op->operation.ticket = *ticket;
+    event.as.operation = &queue_op->operation;
+    hf_client_step(queue_op->lock->client, &event);
+}
+
+/* ----------------------------------------------------------- its handle -- */
+
+static struct hf_queue_op *of_op(struct hf_op *op)
+{
+    return (struct hf_queue_op *)((char *)op -
+                                  offsetof(struct hf_queue_op, op));
+}
+
+/* The end comes as an effect, perhaps at once. */
+static void cancel_op(struct hf_op *op)
+{
+    struct hf_queue_op *queue_op = of_op(op);
+    struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
+
+    if (queue_op->ended)
+        return;
+    event.as.operation = &queue_op->operation;
+    hf_client_step(queue_op->lock->client, &event);
+}
+
+/* The handle of the user is freed. */
+static void dereference_op(struct hf_op *op)
+{
+    hf_queue_op_dereference(of_op(op));
+}
+
+static const struct hf_op_ops op_ops = {
+    .cancel = cancel_op,
+    .dereference = dereference_op,
+};
+
+struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op)
+{
+    queue_op->references++;
+    return &queue_op->op;
+}
+
+/* ---------------------------------------------------------------- begin -- */
+
+/* With two references: the core's, and that of the caller or the callback. */
+static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
+                                        const struct hf_queue_op_args *args)
+{
+    struct hf_queue_op *queue_op = hf_alloc(sizeof(*queue_op));
+
+    if (queue_op == NULL)
+        return NULL;
+    if (args->evicted_by != NULL &&
+        (queue_op->evicted_by = hf_strdup(args->evicted_by)) == NULL) {
+        hf_free(queue_op);
+        return NULL;
+    }
+    queue_op->args = *args;
+    queue_op->lock = lock;
+    queue_op->op = (struct hf_op){&op_ops, &lock->client->monitor};
+    queue_op->references = 2; /* see above */
+    queue_op->deadline_at_ms = hf_deadline_ms(hf_now_ms(), args->wait_ms);
+    choose_queues(queue_op);
+    queue_op->done_callback =
+        (struct hf_callback){.run = run_done, .arg = queue_op};
+    hf_lock_reference(lock);
+    return queue_op;
+}
+
+/* The core has one reference and the caller or the callback another, from
+ * before the first step on, because the step may answer at once. */
+hf_status hf_queue_op_begin(struct hf_lock *lock,
+                            const struct hf_queue_op_args *args,
+                            struct hf_waiter *waiter, struct hf_done done,
+                            struct hf_queue_op **queue_op,
+                            struct hf_error *error)
+{
+    struct hf_client *client = lock->client;
+    hf_status status;
+
+    *queue_op = NULL;
+    if (client->monitor.closing)
+        return hf_monitor_explain_closed(&client->monitor, "client", error);
+    if (done.fn != NULL && !args->is_step &&
+        (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
+        return status;
+    if ((*queue_op = new_queue_op(lock, args)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    (*queue_op)->waiter = waiter;
+    (*queue_op)->done = done;
+    client->pending++;
+    start_operation(*queue_op,
+                    args->every_holder ? HF_REQUEST_LIST : args->kind,
+                    &args->ticket);
+    return HF_OK;
+}
+
+/* ----------------------------------------------------------- the answer -- */
+
+/* It was a step of another operation: go on with that. */
+static void end_step(struct hf_queue_op *queue_op)
+{
+    const struct hf_result result = {.status = queue_op->outcome.status,
+                                     .text = queue_op->outcome.text};
+
+    queue_op->done.fn(queue_op->done.arg, &result);
+    hf_queue_op_dereference(queue_op);
+}
+
+/* Answer the operation: the caller that waits, the operation that this one is a
+ * step of, or the callback. */
+static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
+                         const char *text)
+{
+    struct hf_client *client = queue_op->lock->client;
+    struct hf_waiter *waiter = queue_op->waiter;
+
+    assert(!queue_op->ended);
+    queue_op->ended = true;
+    queue_op->waiter = NULL;
+    queue_op->outcome = (struct hf_error){.status = HF_OK};
+    if (status != HF_OK)
+        hf_error_set(&queue_op->outcome, status, "%s", text);
+    if (status != HF_OK || queue_op->args.kind != HF_REQUEST_LIST) {
+        hf_tickets_free(queue_op->tickets);
+        queue_op->tickets = NULL;
+    }
+    if (waiter != NULL)
+        hf_waiter_answer(&client->monitor, waiter, status);
+    else if (queue_op->args.is_step)
+        end_step(queue_op);
+    else if (queue_op->done.fn != NULL || queue_op->done.drop != NULL)
+        hf_monitor_queue(&client->monitor, &queue_op->done_callback);
+    else
+        /* No caller waits for it, or not any more. */
+        hf_queue_op_dereference(queue_op);
+}
+
+/* No queue had the ticket. */
+static void end_ticket_gone(struct hf_queue_op *queue_op)
+{
+    end_queue_op(queue_op, HF_EGONE,
+                 "there is no such ticket in the queue, or not any more");
+}
+
+/* Is ${operation} about a ticket that has to be in the queue? */
+static bool must_be_found(const struct hf_operation *operation)
+{
+    return operation->kind == HF_REQUEST_REMOVE ||
+           operation->kind == HF_REQUEST_REVOKE;
+}
+
+/* The core has answered for one queue.  A call may be about several, because a
+ * lock has one queue and a semaphore two, and a revocation of every holder is
+ * one operation for each of them.  If this answer decides the call, end it;
+ * else operation_finished() begins the next operation. */
+static void operation_answered(struct hf_queue_op *queue_op)
+{
+    const struct hf_operation *operation = &queue_op->operation;
+    bool lists = operation->kind == HF_REQUEST_LIST;
+    bool last = queue_op->queue_index + 1 == queue_op->queue_count;
+
+    if (operation->status != HF_OK)
+        end_queue_op(queue_op, operation->status, operation->text);
+    else if (lists && !queue_op->list_saved)
+        end_queue_op(queue_op, HF_ENOMEM, "out of memory");
+    else if (queue_op->args.every_holder)
+        queue_op->asked_count +=
+            !is_listing_holders(queue_op) && operation->found;
+    else if (lists ? last : operation->found || !must_be_found(operation))
+        end_queue_op(queue_op, HF_OK, "");
+    else if (last)
+        end_ticket_gone(queue_op);
+}
+
+/* Every holder that was listed was gone before it could be asked.  Another
+ * owner may hold the lock by now, so list again. */
+static bool list_again(struct hf_queue_op *queue_op)
+{
+    if (++queue_op->list_count == HF_REVOKE_LISTS_MAX) {
+        end_queue_op(
+            queue_op, HF_EGONE,
+            "the lock is handed over faster than its holders can be asked");
+        return false;
+    }
+    hf_tickets_free(queue_op->tickets);
+    queue_op->tickets = NULL;
+    queue_op->next_holder = 0;
+    start_operation(queue_op, HF_REQUEST_LIST, NULL);
+    return true;
+}
+
+/* Every holder that was listed was asked or was gone.  False: the operation has
+ * ended. */
+static bool end_holders(struct hf_queue_op *queue_op)
+{
+    if (queue_op->asked_count == 0 && hf_tickets_count(queue_op->tickets) > 0)
+        return list_again(queue_op);
+    if (queue_op->asked_count > 0)
+        end_queue_op(queue_op, HF_OK, "");
+    else
+        end_queue_op(queue_op, HF_EGONE, "nobody holds the lock");
+    return false;
+}
+
+/* Ask the next holder.  False: there is none, and the operation has ended. */
+static bool revoke_next_holder(struct hf_queue_op *queue_op)
+{
+    const struct hf_ticket_view *view;
+    struct hf_ticket_id ticket;
+
+    view = hf_tickets_at(queue_op->tickets, queue_op->next_holder);
+    if (view == NULL)
+        return end_holders(queue_op);
+    queue_op->next_holder++;
+    (void)hf_ticket_id_parse(&ticket, view->id, strlen(view->id));
+    start_operation(queue_op, HF_REQUEST_REVOKE, &ticket);
+    return true;
+}
+
+/* Begin the next operation of the core, if the answer is not there yet. */
+static bool start_next(struct hf_queue_op *queue_op)
+{
+    if (queue_op->ended)
+        return false;
+    if (queue_op->args.every_holder)
+        return revoke_next_holder(queue_op);
+    queue_op->queue_index++;
+    start_operation(queue_op, queue_op->args.kind, &queue_op->args.ticket);
+    return true;
+}
+
+/* The core does not use the operation any more: go on, or drop the core's
+ * reference. */
+static void operation_finished(struct hf_queue_op *queue_op)
+{
+    if (start_next(queue_op))
+        return;
+    queue_op->lock->client->pending--;
+    hf_queue_op_dereference(queue_op);
+}
+
+/* Either the answer has come, or the core is done with the object. */
+void hf_queue_op_handle_effect(const struct hf_effect *effect)
+{
+    struct hf_queue_op *queue_op = of_operation(effect->operation);
+
+    if (effect->kind == HF_EFFECT_OPERATION_ANSWERED)
+        operation_answered(queue_op);
+    else
+        operation_finished(queue_op);
+}
+
+/* A failure for lack of memory is found when the core reports the answer:
+ * .list_saved is false then.  A list that an object of the core wants is copied
+ * by that. */
+void hf_queue_op_save_list(const struct hf_event *event)
+{
+    struct hf_operation *operation;
+    struct hf_queue_op *queue_op;
+
+    if (event->kind != HF_EVENT_LISTED)
+        return;
+    if ((operation = event->as.answer.request->operation) == NULL ||
+        operation->kind != HF_REQUEST_LIST || operation->listener != NULL)
+        return;
+    queue_op = of_operation(operation);
+    if (queue_op->ended)
+        return;
+    queue_op->list_saved =
+        hf_tickets_add(&queue_op->tickets, queue_op->lock, operation, event,
+                       queue_op->args.every_holder ? HF_TICKETS_HOLDERS
+                                                   : queue_op->args.which);
+}

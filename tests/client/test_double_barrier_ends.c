@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How entering and leaving a double barrier end early: cancel, free, a lost
+ * session, and what the other participants see.  The same at every step is
+ * in test_shutdown.c. */
+#include <string.h>
+
+#include "cmocka/runner.h"
+#include "double_barrier_fixture.h"
+
+/* ---------------------------------------------------------------- cancel -- */
+
+static void an_enter_can_be_cancelled(enum way way)
+{
+    struct client_operation first, second;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(count_participants(&f), 1);
+    hf_op_cancel(first.op);
+    hf_op_cancel(first.op);
+    assert_int_equal(client_operation_await(&first), HF_ECANCELLED);
+    assert_int_equal(count_participants(&f), 0);
+    participant_begin(&f, &second, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(count_participants(&f), 1); /* alone */
+    assert_int_equal(atomic_load(&second.ended), 0);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(client_operation_await(&second), HF_OK);
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
+}
+
+/* The other one enters before the ticket of the cancelled one is removed: it
+ * is inside with one that is not, and does not wait for that one when it
+ * leaves. */
+static void a_cancel_may_cross_the_last_enter(enum way way)
+{
+    struct client_operation first, second;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    assert_int_equal(count_participants(&f), 1);
+    send_command_first(&f, SCRIPTED_MUTE);
+    participant_begin(&f, &second, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER);
+    hf_op_cancel(first.op);
+    send_command(&f, SCRIPTED_ANSWER);
+    assert_int_equal(client_operation_await(&first), HF_ECANCELLED);
+    assert_int_equal(client_operation_await(&second), HF_OK);
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_OK);
+    assert_int_equal(count_participants(&f), 0);
+    double_barrier_fixture_close(&f);
+}
+
+/* With and without its callback having run. */
+static void a_cancel_after_the_enter_changes_nothing(enum way way)
+{
+    struct client_operation first;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_LAST_ENTERS);
+    participant_begin(&f, &first, f.mine, PARTICIPANT_ENTERS,
+                      HF_FOREVER); /* answered at once */
+    hf_op_cancel(first.op);
+    client_wait_until(&f.fixture, command_is_read, &f);
+    hf_op_cancel(first.op);
+    assert_int_equal(client_operation_await(&first), HF_OK);
+    assert_int_equal(count_participants(&f), 2);
+    send_command_first(&f, SCRIPTED_LAST_LEAVES);
+    assert_int_equal(participant_run(&f, f.mine, PARTICIPANT_LEAVES, 0), HF_OK);
+    double_barrier_fixture_close(&f);
+}
+
+static void a_leave_can_be_cancelled(enum way way)
+{
+    static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
+    static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
+    struct client_operation operation;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    for (int keeps = 0; keeps < 2; keeps++) {
+        send_command_first(&f, comes[keeps]);
+        assert_int_equal(
+            participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+        participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES,
+                          HF_FOREVER);
+        await_participants(&f, 1 + keeps);
+        hf_op_cancel(operation.op);
+        hf_op_cancel(operation.op);
+        assert_int_equal(client_operation_await(&operation), HF_ECANCELLED);
+        assert_int_equal(count_participants(&f), 1); /* it is outside */
+        send_command_first(&f, goes[keeps]);
+    }
+    double_barrier_fixture_close(&f);
+}
+
+/* ------------------------------------------------------------------ free -- */
+
+static void free_removes_a_participant_that_is_inside(enum way way)
+{
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    hf_double_barrier_free(f.mine);
+    await_participants(&f, 1);
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_OK);
+    f.mine = open_participant(&f, 2);
+    double_barrier_fixture_close(&f);
+}
+
+static void free_during_an_enter_removes_the_ticket(enum way way)
+{
+    struct client_operation cancelled, let_in;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &cancelled, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    hf_double_barrier_free(f.mine);
+    assert_int_equal(count_participants(&f), 1);
+    hf_op_cancel(cancelled.op);
+    assert_int_equal(client_operation_await(&cancelled), HF_ECANCELLED);
+    f.mine = open_participant(&f, 2);
+    participant_begin(&f, &let_in, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    hf_double_barrier_free(f.mine);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(client_operation_await(&let_in), HF_OK);
+    await_participants(&f, 1);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    f.mine = NULL;
+    double_barrier_fixture_close(&f);
+}
+
+static void free_during_a_leave_leaves(enum way way)
+{
+    struct client_operation operation;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    hf_double_barrier_free(f.mine);
+    f.mine = NULL;
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_LEAVES, HF_FOREVER), HF_OK);
+    assert_int_equal(client_operation_await(&operation), HF_OK);
+    assert_int_equal(count_participants(&f), 0);
+    double_barrier_fixture_close(&f);
+}
+
+/* ------------------------------------------------------------------ loss -- */
+
+static void an_enter_starts_again_after_a_lost_session(enum way way)
+{
+    struct client_operation operation;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_ENTERS, HF_FOREVER);
+    await_participants(&f, 1);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    await_participants(&f, 1);
+    assert_int_equal(atomic_load(&operation.ended), 0);
+    assert_int_equal(
+        participant_run(&f, f.theirs, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    assert_int_equal(client_operation_await(&operation), HF_OK);
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
+}
+
+static void a_loss_inside_is_reported_by_the_leave(enum way way)
+{
+    struct client_operation operation;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    assert_int_equal(client_operation_await(&operation), HF_ELOST);
+    assert_non_null(strstr(operation.text, "was lost: the session is over"));
+    assert_int_equal(participant_run(&f, f.theirs, PARTICIPANT_LEAVES, 0),
+                     HF_ELOST);
+    both_participants(&f, PARTICIPANT_ENTERS); /* and is outside */
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
+}
+
+static void a_loss_during_a_leave_is_reported(enum way way)
+{
+    struct client_operation operation;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_LAST_ENTERS);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    await_participants(&f, 2);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    assert_int_equal(client_operation_await(&operation), HF_ELOST);
+    both_participants(&f, PARTICIPANT_ENTERS);
+    both_participants(&f, PARTICIPANT_LEAVES);
+    double_barrier_fixture_close(&f);
+}
+
+/* Its ticket is removed already, so nothing can be lost. */
+static void a_leave_without_ticket_survives_a_lost_session(enum way way)
+{
+    struct client_operation operation;
+    struct double_barrier_fixture f;
+
+    double_barrier_fixture_open(&f, way);
+    send_command_first(&f, SCRIPTED_FIRST_ENTERS);
+    assert_int_equal(
+        participant_run(&f, f.mine, PARTICIPANT_ENTERS, HF_FOREVER), HF_OK);
+    participant_begin(&f, &operation, f.mine, PARTICIPANT_LEAVES, HF_FOREVER);
+    await_participants(&f, 1);
+    send_command_first(&f, SCRIPTED_SUSPEND);
+    connect_session(&f);
+    await_participants(&f, 1);
+    assert_int_equal(atomic_load(&operation.ended), 0);
+    send_command_first(&f, SCRIPTED_LOSE);
+    connect_session(&f);
+    assert_int_equal(client_operation_await(&operation), HF_OK);
+    double_barrier_fixture_close(&f);
+}
+
+#define CASES(X)                                                               \
+    X(free_removes_a_participant_that_is_inside)                               \
+    X(an_enter_starts_again_after_a_lost_session)                              \
+    X(a_loss_inside_is_reported_by_the_leave)                                  \
+    X(a_loss_during_a_leave_is_reported)                                       \
+    X(a_leave_without_ticket_survives_a_lost_session)
+
+#define CASES_WITH_CALLBACKS(X)                                                \
+    X(an_enter_can_be_cancelled)                                               \
+    X(a_cancel_may_cross_the_last_enter)                                       \
+    X(a_cancel_after_the_enter_changes_nothing)                                \
+    X(a_leave_can_be_cancelled)                                                \
+    X(free_during_an_enter_removes_the_ticket)                                 \
+    X(free_during_a_leave_leaves)
+
+#include "in_each_way.h"
+
+TEST_FILE(double_barrier_ends)
+{
+    const struct CMUnitTest tests[] = {
+        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(CASE_TESTS_WITH_CALLBACKS)};
+
+    return RUN_TESTS(tests, NULL, NULL);
+}

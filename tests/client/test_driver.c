@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver: a thread that runs a client whose callbacks the user
+ * dispatches.  It is started when there is something to wait for; the test
+ * also makes pthread_create() fail (src/monitor). */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "client_fixture.h"
+#include "cmocka/runner.h"
+#include "process.h"
+
+/* --------------------------------------------- a process without threads -- */
+
+static bool no_threads;
+
+typedef int create_fn(pthread_t *thread, const pthread_attr_t *attributes,
+                      void *(*main)(void *arg), void *arg);
+
+/* Stands in for libc's. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                   void *(*main)(void *arg), void *arg)
+{
+    create_fn *real;
+
+    if (no_threads)
+        return EAGAIN;
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return real(thread, attributes, main, arg);
+}
+
+/* ------------------------------------------------------------- simulator -- */
+
+struct driver_fixture {
+    struct client_directory directory;
+    struct client_fixture fixture;
+    struct hf_lock *lock;
+};
+
+static void fixture_open(struct driver_fixture *f)
+{
+    no_threads = false;
+    client_directory_create(&f->directory);
+    client_open(&f->fixture, WAY_DISPATCH, f->directory.url, no_listener);
+    f->lock = client_open_lock(&f->fixture, "nightly");
+}
+
+static void fixture_close(struct driver_fixture *f)
+{
+    hf_lock_free(f->lock);
+    client_close(&f->fixture);
+    assert_int_equal(client_directory_count_tickets(&f->directory), 0);
+    client_directory_remove(&f->directory);
+}
+
+/* ----------------------------------------------------------------- tests -- */
+
+static void an_immediate_answer_starts_no_thread(void **state)
+{
+    struct hf_acquire_opts try = HF_ACQUIRE_OPTS_INIT;
+    struct outcome first, second;
+    struct driver_fixture f;
+    int threads;
+
+    (void)state;
+    fixture_open(&f);
+    threads = count_threads();
+    no_threads = true;
+    client_acquire(&f.fixture, f.lock, NULL, &first);
+    client_await(&first);
+    assert_int_equal(first.status, HF_OK);
+    try.wait_ms = 0;
+    client_acquire(&f.fixture, f.lock, &try, &second);
+    client_await(&second);
+    assert_int_equal(second.status, HF_EBUSY);
+    assert_int_equal(hf_grant_release(first.grant), HF_OK);
+    assert_int_equal(count_threads(), threads);
+    fixture_close(&f);
+}
+
+static void a_wait_starts_it(void **state)
+{
+    struct hf_grant *grant;
+    struct outcome waiter;
+    struct driver_fixture f;
+    int threads;
+
+    (void)state;
+    fixture_open(&f);
+    assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
+    threads = count_threads();
+    client_acquire(&f.fixture, f.lock, NULL, &waiter);
+    assert_true(count_threads() > threads);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    client_await(&waiter);
+    assert_int_equal(waiter.status, HF_OK);
+    assert_int_equal(hf_grant_release(waiter.grant), HF_OK);
+    fixture_close(&f);
+}
+
+static void must_not_come(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    (void)result;
+    fail();
+}
+
+static void count_drop(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void must_not_wait(void *arg, const struct hf_wait *wait)
+{
+    (void)arg;
+    (void)wait;
+    fail();
+}
+
+/* It had a ticket in the queue by then. */
+static void a_wait_that_nobody_would_drive_is_undone(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    int dropped = 0;
+    struct hf_done done = {must_not_come, &dropped, count_drop};
+    struct hf_error error;
+    struct hf_grant *grant;
+    struct hf_op *op;
+    struct driver_fixture f;
+
+    (void)state;
+    fixture_open(&f);
+    assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
+    opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
+    opts.on_loss = (struct hf_on_loss){NULL, &dropped, count_drop};
+    opts.on_revoke = (struct hf_on_revoke){NULL, &dropped, count_drop};
+    no_threads = true;
+    assert_int_equal(hf_lock_acquire_start(f.lock, &opts, done, &op),
+                     HF_ELIMIT);
+    assert_null(op);
+    assert_int_equal(dropped, 4);
+    hf_lock_error(f.lock, &error);
+    assert_non_null(strstr(error.text, "no thread for callbacks"));
+    assert_int_equal(hf_client_dispatch(f.fixture.client), HF_OK);
+    assert_int_equal(client_directory_count_tickets(&f.directory), 1);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    no_threads = false;
+    assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    fixture_close(&f);
+}
+
+static void must_not_end(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    (void)result;
+    fail();
+}
+
+/* The error is set on the handle, and nothing has started. */
+static void an_end_that_nobody_would_notify_does_not_begin(void **state)
+{
+    int dropped = 0;
+    struct hf_done done = {must_not_end, &dropped, count_drop};
+    struct hf_election *election;
+    struct hf_error error;
+    struct driver_fixture f;
+
+    (void)state;
+    fixture_open(&f);
+    assert_int_equal(
+        hf_election_open(f.fixture.client, "nightly", NULL, &election), HF_OK);
+    no_threads = true;
+    assert_int_equal(hf_election_resign_start(election, done), HF_ELIMIT);
+    hf_election_error(election, &error);
+    assert_int_equal(error.status, HF_ELIMIT);
+    assert_non_null(strstr(error.text, "hf_election_resign_start: no thread"));
+    assert_int_equal(hf_client_close_start(f.fixture.client, done), HF_ELIMIT);
+    hf_client_error(f.fixture.client, &error);
+    assert_int_equal(error.status, HF_ELIMIT);
+    assert_non_null(strstr(error.text, "hf_client_close_start: no thread"));
+    assert_int_equal(dropped, 2);
+    no_threads = false;
+    hf_election_free(election);
+    fixture_close(&f);
+}
+
+TEST_FILE(driver)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_immediate_answer_starts_no_thread),
+        cmocka_unit_test(a_wait_starts_it),
+        cmocka_unit_test(a_wait_that_nobody_would_drive_is_undone),
+        cmocka_unit_test(an_end_that_nobody_would_notify_does_not_begin),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}

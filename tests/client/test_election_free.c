@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Freeing an election: which callbacks still come, and which do not. */
+#include <string.h>
+
+#include "cmocka/runner.h"
+#include "election_candidate.h"
+#include "process.h"
+
+#define NAME "scheduler"
+
+struct election_free_fixture {
+    struct client_directory directory;
+    struct client_fixture hosts[2];
+    struct election_candidate a;
+    struct election_candidate b;
+};
+
+static void fixture_open(struct election_free_fixture *f, enum way way)
+{
+    hosts_open(&f->directory, &f->hosts[0], &f->hosts[1], way);
+    candidate_open(&f->a, &f->hosts[0], NAME, NULL);
+    candidate_open(&f->b, &f->hosts[1], NAME, NULL);
+}
+
+static void fixture_close(struct election_free_fixture *f)
+{
+    candidate_free(&f->a);
+    candidate_free(&f->b);
+    hosts_close(&f->directory, &f->hosts[0], &f->hosts[1]);
+}
+
+static void a_leads_b_waits(struct election_free_fixture *f)
+{
+    candidate_campaign(&f->a);
+    candidate_expect(&f->a, "elected ");
+    candidate_campaign(&f->b);
+    client_await_tickets(f->b.fixture, &f->directory, 2);
+}
+
+static void freeing_resigns(enum way way)
+{
+    struct election_free_fixture f;
+
+    fixture_open(&f, way);
+    a_leads_b_waits(&f);
+    candidate_free(&f.a);
+    candidate_expect(&f.b, "elected ");
+    assert_string_equal(f.a.received, "elected ");
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    candidate_campaign(&f.a);
+    client_await_tickets(f.a.fixture, &f.directory, 2);
+    candidate_free(&f.a); /* while it waits */
+    client_await_tickets(f.a.fixture, &f.directory, 1);
+    hf_election_free(NULL);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
+}
+
+static bool is_dropped(void *arg)
+{
+    return atomic_load(&((struct election_candidate *)arg)->drops) ==
+           CANDIDATE_DROPS;
+}
+
+/* It cannot wait for itself: .drop comes after the callback has returned. */
+static void freeing_from_its_own_callback(enum way way)
+{
+    struct election_free_fixture f;
+
+    fixture_open(&f, way);
+    f.a.frees_when_elected = true;
+    candidate_campaign(&f.a);
+    candidate_expect(&f.a, "elected ");
+    client_wait_until(f.a.fixture, is_dropped, &f.a);
+    assert_string_equal(f.a.received, "elected ");
+    client_await_tickets(f.a.fixture, &f.directory, 0);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
+}
+
+#define CASES(X)                                                               \
+    X(freeing_resigns)                                                         \
+    X(freeing_from_its_own_callback)
+
+#include "in_each_way.h"
+
+/* -------------------------------------------------- a callback that runs -- */
+
+static bool leads(void *arg)
+{
+    return hf_election_is_leader(arg);
+}
+
+static bool has_started(void *arg)
+{
+    return atomic_load(&((struct election_candidate *)arg)->started) > 0;
+}
+
+static void *free_main(void *arg)
+{
+    struct election_candidate *candidate = arg;
+
+    hf_election_free(candidate->election);
+    atomic_fetch_add(&candidate->ended, 1);
+    return NULL;
+}
+
+/* Now the memory that its callbacks use may go. */
+static void freeing_waits_for_a_callback(void **state)
+{
+    struct election_free_fixture f;
+    pthread_t thread;
+
+    (void)state;
+    fixture_open(&f, WAY_THREAD);
+    pthread_mutex_lock(&f.a.callback_lock);
+    candidate_campaign(&f.a);
+    wait_until(has_started, &f.a);
+    thread = start_thread(free_main, &f.a);
+    await_tickets(&f.directory, 0);
+    assert_false(candidate_has_resigned(&f.a));
+    assert_int_equal(atomic_load(&f.a.drops), 0);
+    pthread_mutex_unlock(&f.a.callback_lock);
+    pthread_join(thread, NULL);
+    assert_string_equal(f.a.received, "elected ");
+    assert_int_equal(atomic_load(&f.a.drops), CANDIDATE_DROPS);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
+}
+
+/* Where nobody runs callbacks, those that wait are never run. */
+static void freeing_does_not_wait_for_a_dispatch(void **state)
+{
+    struct election_free_fixture f;
+
+    (void)state;
+    fixture_open(&f, WAY_DISPATCH);
+    candidate_campaign(&f.a);
+    wait_until(leads, f.a.election);
+    hf_election_free(f.a.election);
+    assert_string_equal(f.a.received, "");
+    assert_int_equal(atomic_load(&f.a.drops), CANDIDATE_DROPS);
+    await_tickets(&f.directory, 0);
+    candidate_open(&f.a, &f.hosts[0], NAME, NULL);
+    fixture_close(&f);
+}
+
+TEST_FILE(election_free)
+{
+    const struct CMUnitTest tests[] = {
+        CASES(CASE_TESTS) /* each in four ways */
+        cmocka_unit_test(freeing_waits_for_a_callback),
+        cmocka_unit_test(freeing_does_not_wait_for_a_dispatch),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Error texts: why a grant was lost, and why a call on any handle failed. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka/runner.h"
+#include "process.h"
+#include "scripted_engine.h"
+
+/* ${error} has ${status}, and its text contains both strings. */
+static void assert_says(const struct hf_error *error, hf_status status,
+                        const char *what, const char *why)
+{
+    if (error->status != status || strstr(error->text, what) == NULL ||
+        strstr(error->text, why) == NULL)
+        print_error("got \"%s\" of %s; expected \"%s\" and \"%s\" of %s\n",
+                    error->text, hf_status_name(error->status), what, why,
+                    hf_status_name(status));
+    assert_int_equal(error->status, status);
+    assert_non_null(strstr(error->text, what));
+    assert_non_null(strstr(error->text, why));
+}
+
+/* ---------------------------------------------------------------- losses -- */
+
+/* What the callback got. */
+struct loss {
+    struct hf_error error;
+    _Atomic int calls;
+};
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    struct loss *loss = arg;
+
+    hf_grant_error(grant, &loss->error);
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static bool is_notified(void *arg)
+{
+    struct loss *loss = arg;
+
+    return atomic_load(&loss->calls) > 0;
+}
+
+struct errors_fixture {
+    struct client_directory directory;
+    struct client_fixture fixture;
+    struct hf_client *other;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    struct loss loss;
+    int commands[2]; /* to a scripted engine, else -1 */
+};
+
+static void take(struct errors_fixture *f)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome outcome;
+
+    opts.on_loss = (struct hf_on_loss){on_loss, &f->loss, NULL};
+    f->lock = client_open_lock(&f->fixture, "nightly");
+    client_acquire(&f->fixture, f->lock, &opts, &outcome);
+    client_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    f->grant = outcome.grant;
+}
+
+static void open_files(struct errors_fixture *f, enum way way)
+{
+    memset(f, 0, sizeof(*f));
+    f->commands[0] = f->commands[1] = -1;
+    client_directory_create(&f->directory);
+    client_open(&f->fixture, way, f->directory.url, no_listener);
+    f->other = open_client(f->directory.url);
+    take(f);
+}
+
+static void send_command(struct errors_fixture *f, char command)
+{
+    assert_int_equal(write(f->commands[1], &command, 1), 1);
+}
+
+static void open_scripted(struct errors_fixture *f, enum way way)
+{
+    char url[64];
+
+    memset(f, 0, sizeof(*f));
+    assert_int_equal(pipe2(f->commands, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=400", f->commands[0]);
+    client_open(&f->fixture, way, url, no_listener);
+    send_command(f, SCRIPTED_CONNECT);
+    take(f);
+}
+
+/* The callback, the grant and later calls give the same text. */
+static void await_loss(struct errors_fixture *f, const char *why)
+{
+    struct hf_error error;
+
+    client_wait_until(&f->fixture, is_notified, &f->loss);
+    assert_says(&f->loss.error, HF_ELOST, "\"nightly\" was lost: ", why);
+    hf_grant_error(f->grant, &error);
+    assert_string_equal(error.text, f->loss.error.text);
+    assert_int_equal(hf_grant_check(f->grant), HF_ELOST);
+    hf_grant_error(f->grant, &error);
+    assert_says(&error, HF_ELOST, "hf_grant_check: the grant", why);
+}
+
+static void release_lost(struct errors_fixture *f, const char *why)
+{
+    struct outcome outcome;
+    struct hf_error error;
+
+    client_release(&f->fixture, f->grant, &outcome);
+    client_await(&outcome);
+    assert_int_equal(outcome.status, HF_ELOST);
+    if (f->fixture.way != WAY_BLOCKING) {
+        assert_non_null(strstr(outcome.text, why));
+        return;
+    }
+    hf_lock_error(f->lock, &error);
+    assert_says(&error, HF_ELOST, "hf_grant_release: the grant", why);
+}
+
+static void close_all(struct errors_fixture *f)
+{
+    hf_lock_free(f->lock);
+    if (f->other != NULL)
+        assert_int_equal(hf_client_close(f->other), HF_OK);
+    client_close(&f->fixture);
+    if (f->commands[0] < 0) {
+        client_directory_remove(&f->directory);
+        return;
+    }
+    close(f->commands[0]);
+    close(f->commands[1]);
+}
+
+static void evict_holder(struct hf_client *client, const char *name,
+                         const char *evicted_by)
+{
+    struct hf_tickets *tickets;
+    struct hf_lock *lock;
+
+    assert_int_equal(hf_lock_open(client, name, NULL, &lock), HF_OK);
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id,
+                                   evicted_by, HF_FOREVER),
+                     HF_OK);
+    hf_tickets_free(tickets);
+    hf_lock_free(lock);
+}
+
+static void somebody_evicts_the_holder(enum way way)
+{
+    struct errors_fixture f;
+
+    open_files(&f, way);
+    evict_holder(f.other, "nightly", NULL);
+    await_loss(&f, "somebody evicted it");
+    release_lost(&f, "somebody evicted it");
+    close_all(&f);
+}
+
+static void alice_evicts_the_holder(enum way way)
+{
+    struct errors_fixture f;
+
+    open_files(&f, way);
+    evict_holder(f.other, "nightly", "alice@db1: 100 %s full");
+    await_loss(&f, "its ticket was evicted by alice@db1: 100 %s full");
+    release_lost(&f, "its ticket was evicted by alice@db1: 100 %s full");
+    close_all(&f);
+}
+
+static void the_lock_directory_is_moved_away(enum way way)
+{
+    struct errors_fixture f;
+    char here[sizeof(f.directory.path) + 8];
+    char elsewhere[sizeof(f.directory.path) + 8];
+
+    open_files(&f, way);
+    snprintf(here, sizeof(here), "%s/run", f.directory.path);
+    snprintf(elsewhere, sizeof(elsewhere), "%s/gone", f.directory.path);
+    assert_int_equal(rename(here, elsewhere), 0);
+    await_loss(&f, "the lock directory was deleted or moved away");
+    assert_int_equal(rename(elsewhere, here), 0);
+    release_lost(&f, "the lock directory was deleted or moved away");
+    close_all(&f);
+}
+
+static void the_session_ends(enum way way)
+{
+    struct errors_fixture f;
+
+    open_scripted(&f, way);
+    send_command(&f, SCRIPTED_LOSE);
+    await_loss(&f, "the session is over");
+    release_lost(&f, "the session is over");
+    close_all(&f);
+}
+
+static void the_lease_is_not_renewed(enum way way)
+{
+    static const char why[] = "the lease of 400 ms was not renewed in time";
+    struct errors_fixture f;
+
+    open_scripted(&f, way);
+    send_command(&f, SCRIPTED_SUSPEND);
+    await_loss(&f, why);
+    assert_non_null(strstr(f.loss.error.text, "the session is SUSPENDED"));
+    send_command(&f, SCRIPTED_CONNECT);
+    release_lost(&f, why);
+    close_all(&f);
+}
+
+#define CASES(X)                                                               \
+    X(somebody_evicts_the_holder)                                              \
+    X(alice_evicts_the_holder)                                                 \
+    X(the_lock_directory_is_moved_away)                                        \
+    X(the_session_ends)                                                        \
+    X(the_lease_is_not_renewed)
+#include "in_each_way.h"
+
+static void the_client_is_closed(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct loss loss = {.calls = 0};
+    struct hf_client *client;
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+    struct hf_error error;
+    struct client_directory directory;
+
+    (void)state;
+    client_directory_create(&directory);
+    client = open_client(directory.url);
+    assert_int_equal(hf_lock_open(client, "a", NULL, &lock), HF_OK);
+    opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_OK);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_says(&loss.error, HF_ELOST,
+                "\"a\" was lost: ", "the client was closed");
+    hf_grant_error(grant, &error);
+    assert_string_equal(error.text, loss.error.text);
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_error(lock, &error);
+    assert_says(&error, HF_ELOST,
+                "hf_grant_release: ", "the client was closed");
+    hf_lock_free(lock);
+    client_directory_remove(&directory);
+}
+
+static void of_several_locks_the_lost_one_is_named(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct loss loss = {.calls = 0};
+    struct hf_client *client, *other;
+    struct hf_lock *locks[2];
+    struct hf_error error;
+    struct hf_grant *grant;
+    struct client_directory directory;
+
+    (void)state;
+    client_directory_create(&directory);
+    client = open_client(directory.url);
+    other = open_client(directory.url);
+    assert_int_equal(hf_lock_open(client, "a", NULL, &locks[0]), HF_OK);
+    assert_int_equal(hf_lock_open(client, "b", NULL, &locks[1]), HF_OK);
+    opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
+    assert_int_equal(hf_locks_acquire(locks, 2, &opts, &grant), HF_OK);
+    evict_holder(other, "b", NULL);
+    wait_until(is_notified, &loss);
+    assert_says(&loss.error, HF_ELOST,
+                "\"b\" was lost: ", "somebody evicted it");
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_error(locks[0], &error);
+    assert_says(&error, HF_ELOST, "\"b\" was lost: ", "somebody evicted it");
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_client_close(other), HF_OK);
+    client_directory_remove(&directory);
+}
+
+/* --------------------------------------------------------------- handles -- */
+
+struct handles {
+    struct client_directory directory;
+    struct hf_client *client;
+    struct hf_client *other;
+    struct hf_mutex *mutex;
+    struct hf_rwlock *rwlock;
+};
+
+static int setup(void **state)
+{
+    static struct handles handles;
+
+    client_directory_create(&handles.directory);
+    handles.client = open_client(handles.directory.url);
+    handles.other = open_client(handles.directory.url);
+    assert_int_equal(
+        hf_mutex_open(handles.client, "mutex", NULL, &handles.mutex), HF_OK);
+    assert_int_equal(
+        hf_rwlock_open(handles.client, "rwlock", NULL, &handles.rwlock), HF_OK);
+    *state = &handles;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct handles *h = *state;
+
+    hf_mutex_free(h->mutex);
+    hf_rwlock_free(h->rwlock);
+    assert_int_equal(hf_client_close(h->client), HF_OK);
+    assert_int_equal(hf_client_close(h->other), HF_OK);
+    client_directory_remove(&h->directory);
+    return 0;
+}
+
+static void says_mutex(struct handles *h, hf_status status, const char *call,
+                       const char *why)
+{
+    struct hf_error error;
+
+    hf_mutex_error(h->mutex, &error);
+    assert_says(&error, status, call, why);
+}
+
+static void says_rwlock(struct handles *h, hf_status status, const char *call,
+                        const char *why)
+{
+    struct hf_error error;
+
+    hf_rwlock_error(h->rwlock, &error);
+    assert_says(&error, status, call, why);
+}
+
+static void a_mutex_has_its_error(void **state)
+{
+    struct handles *h = *state;
+    struct hf_mutex *other;
+
+    says_mutex(h, HF_OK, "", "");
+    assert_int_equal(hf_mutex_unlock(h->mutex), HF_EOWNER);
+    says_mutex(h, HF_EOWNER, "hf_mutex_unlock: ", "no lock to give back");
+    assert_int_equal(hf_mutex_open(h->other, "mutex", NULL, &other), HF_OK);
+    assert_int_equal(hf_mutex_lock(other), HF_OK);
+    assert_int_equal(hf_mutex_trylock(h->mutex), HF_EBUSY);
+    says_mutex(h, HF_EBUSY, "hf_mutex_trylock: ", "held by");
+    assert_int_equal(hf_mutex_timedlock(h->mutex, 1), HF_ETIMEDOUT);
+    says_mutex(h, HF_ETIMEDOUT, "hf_mutex_timedlock: ", "waited");
+    assert_int_equal(hf_mutex_unlock(other), HF_OK);
+    hf_mutex_free(other);
+}
+
+static bool is_mutex_lost(void *arg)
+{
+    struct handles *h = arg;
+
+    return hf_mutex_lock(h->mutex) == HF_ELOST;
+}
+
+static void a_mutex_says_why_it_was_lost(void **state)
+{
+    static const char why[] = "\"mutex\" was lost: its ticket was taken out";
+    struct handles *h = *state;
+
+    assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
+    assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
+    evict_holder(h->other, "mutex", NULL);
+    wait_until(is_mutex_lost, h);
+    says_mutex(h, HF_ELOST, "hf_mutex_lock: ", why);
+    do {
+        assert_int_equal(hf_mutex_unlock(h->mutex), HF_ELOST);
+        says_mutex(h, HF_ELOST, "hf_mutex_unlock: ", why);
+    } while (hf_mutex_token(h->mutex) != 0);
+}
+
+static bool is_rwlock_lost(void *arg)
+{
+    struct handles *h = arg;
+
+    return hf_rwlock_rdlock(h->rwlock) == HF_ELOST;
+}
+
+static void a_read_write_lock_has_its_error(void **state)
+{
+    static const char why[] = "\"rwlock\" was lost: its ticket was taken out";
+    struct handles *h = *state;
+
+    assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_EOWNER);
+    says_rwlock(h, HF_EOWNER, "hf_rwlock_rdunlock: ", "no read to give back");
+    assert_int_equal(hf_rwlock_wrunlock(h->rwlock), HF_EOWNER);
+    says_rwlock(h, HF_EOWNER, "hf_rwlock_wrunlock: ", "no write to give back");
+    assert_int_equal(hf_rwlock_rdlock(h->rwlock), HF_OK);
+    assert_int_equal(hf_rwlock_wrlock(h->rwlock), HF_EREENTRANT);
+    says_rwlock(h, HF_EREENTRANT,
+                "hf_rwlock_wrlock: ", "unlock the read first");
+    evict_holder(h->other, "rwlock", NULL);
+    wait_until(is_rwlock_lost, h);
+    says_rwlock(h, HF_ELOST, "hf_rwlock_rdlock: ", why);
+    do {
+        assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_ELOST);
+        says_rwlock(h, HF_ELOST, "hf_rwlock_rdunlock: ", why);
+    } while (hf_rwlock_token(h->rwlock) != 0);
+}
+
+/* ---------------------------------------------------------- in callbacks -- */
+
+/* Calls that wait, inside a callback. */
+struct inside {
+    struct handles *h;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    struct hf_election *election;
+    hf_status statuses[6];
+    _Atomic int calls;
+};
+
+static void call_all(void *arg, const struct hf_result *result)
+{
+    struct inside *in = arg;
+    struct hf_grant *unwanted;
+
+    in->grant = result->grant;
+    in->statuses[0] = hf_lock_acquire(in->lock, NULL, &unwanted);
+    in->statuses[1] = hf_grant_release(in->grant);
+    in->statuses[2] = hf_mutex_lock(in->h->mutex);
+    in->statuses[3] = hf_rwlock_rdlock(in->h->rwlock);
+    in->statuses[4] = hf_election_resign(in->election);
+    in->statuses[5] = hf_client_close(in->h->client);
+    atomic_fetch_add(&in->calls, 1);
+}
+
+static bool has_called(void *arg)
+{
+    struct inside *in = arg;
+
+    return atomic_load(&in->calls) > 0;
+}
+
+static void calls_that_wait_are_refused_in_a_callback(void **state)
+{
+    static const char why[] = "it waits, and was called in a callback";
+    struct handles *h = *state;
+    struct inside in = {.h = h};
+    struct hf_error error;
+
+    assert_int_equal(hf_lock_open(h->client, "a", NULL, &in.lock), HF_OK);
+    assert_int_equal(hf_election_open(h->client, "e", NULL, &in.election),
+                     HF_OK);
+    assert_int_equal(
+        hf_lock_acquire_start(in.lock, NULL,
+                              (struct hf_done){call_all, &in, NULL}, NULL),
+        HF_OK);
+    wait_until(has_called, &in);
+    for (size_t i = 0; i < sizeof(in.statuses) / sizeof(in.statuses[0]); i++)
+        assert_int_equal(in.statuses[i], HF_EREENTRANT);
+    hf_grant_error(in.grant, &error);
+    assert_says(&error, HF_EREENTRANT, "hf_grant_release: ", why);
+    says_mutex(h, HF_EREENTRANT, "hf_mutex_lock: ", why);
+    says_rwlock(h, HF_EREENTRANT, "hf_rwlock_rdlock: ", why);
+    hf_election_error(in.election, &error);
+    assert_says(&error, HF_EREENTRANT, "hf_election_resign: ", why);
+    hf_client_error(h->client, &error);
+    assert_says(&error, HF_EREENTRANT, "hf_client_close: ", why);
+    assert_int_equal(hf_grant_release(in.grant), HF_OK);
+    hf_election_free(in.election);
+    hf_lock_free(in.lock);
+}
+
+/* ------------------------------------------------------------- elections -- */
+
+static void on_elected(void *arg, struct hf_election *election, uint64_t token)
+{
+    struct loss *loss = arg;
+
+    (void)election;
+    (void)token;
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
+{
+    struct loss *loss = arg;
+
+    (void)token;
+    hf_election_error(election, &loss->error);
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static void a_leader_learns_why_it_is_deposed(void **state)
+{
+    struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
+    struct loss elected = {.calls = 0};
+    struct loss deposed = {.calls = 0};
+    struct handles *h = *state;
+    struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
+    struct hf_election *election;
+    struct hf_tickets *tickets;
+    struct hf_lock *lock;
+
+    opts.on_elected = (struct hf_on_election){on_elected, &elected, NULL};
+    opts.on_deposed = (struct hf_on_election){on_deposed, &deposed, NULL};
+    assert_int_equal(hf_election_open(h->client, "e", &opts, &election), HF_OK);
+    assert_int_equal(hf_election_campaign_start(election), HF_OK);
+    wait_until(is_notified, &elected);
+    lock_opts.kind = HF_KIND_ELECTION;
+    assert_int_equal(hf_lock_open(h->other, "e", &lock_opts, &lock), HF_OK);
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(
+        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, NULL, HF_FOREVER),
+        HF_OK);
+    hf_tickets_free(tickets);
+    hf_lock_free(lock);
+    wait_until(is_notified, &deposed);
+    assert_says(&deposed.error, HF_ELOST,
+                "the leadership of \"e\" was lost: ", "somebody evicted it");
+    assert_int_equal(hf_election_resign(election), HF_OK);
+    hf_election_free(election);
+}
+
+TEST_FILE(errors)
+{
+    const struct CMUnitTest tests[] = {
+        CASES(CASE_TESTS) cmocka_unit_test(the_client_is_closed),
+        cmocka_unit_test(of_several_locks_the_lost_one_is_named),
+        cmocka_unit_test_setup_teardown(a_mutex_has_its_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_mutex_says_why_it_was_lost, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_read_write_lock_has_its_error, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            calls_that_wait_are_refused_in_a_callback, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_leader_learns_why_it_is_deposed,
+                                        setup, teardown),
+    };
+
+    return RUN_TESTS(tests, NULL, NULL);
+}
