@@ -86,7 +86,7 @@ static void evict(struct conformance_fixture *fixture, const char *queue,
 
     (void)fixture;
     conformance_file_path(queue, dir);
-    hf_ticket_file_format(ticket, file);
+    hf_file_name_format(ticket, file);
     (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
     assert_int_equal(unlink(path), 0);
 }
@@ -127,7 +127,7 @@ void conformance_file_path(const char *queue,
 {
     char entry[HF_DIR_NAME_BYTES];
 
-    hf_dir_name_format(queue, entry);
+    hf_file_dir_name_format(queue, entry);
     (void)snprintf(path, CONFORMANCE_FILE_PATH_BYTES, "%s/locks/%s",
                    directories.root, entry);
 }

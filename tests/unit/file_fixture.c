@@ -28,7 +28,7 @@ int file_fixture_begin(void **state)
 int file_fixture_finish(void **state)
 {
     (void)state;
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     conformance_file.finish(&conformance_file);
     return 0;
 }
@@ -64,18 +64,18 @@ void fault_fail_call(unsigned nth, int error)
     fault.left = nth;
     fault.error = error;
     fault.failed = false;
-    hf_sys_hook = fail_one;
+    hf_file_sys_hook = fail_one;
 }
 
 void fault_die_at_call(unsigned nth)
 {
     fault.left = nth;
-    hf_sys_hook = die_at_one;
+    hf_file_sys_hook = die_at_one;
 }
 
 bool fault_call_failed(void)
 {
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     return fault.failed;
 }
 

@@ -31,7 +31,8 @@ int root_finish(void **state)
     return system(command);
 }
 
-hf_status root_parse_url(const char *text, struct hf_root_settings *settings,
+hf_status root_parse_url(const char *text,
+                         struct hf_file_root_settings *settings,
                          struct hf_error *error)
 {
     struct hf_url url;
@@ -41,7 +42,7 @@ hf_status root_parse_url(const char *text, struct hf_root_settings *settings,
     status = hf_url_parse(text, &url, error);
     if (status != HF_OK)
         return status;
-    status = hf_root_settings_choose(&url, settings, error);
+    status = hf_file_root_settings_choose(&url, settings, error);
     hf_url_free(&url);
     return status;
 }
@@ -49,18 +50,18 @@ hf_status root_parse_url(const char *text, struct hf_root_settings *settings,
 hf_status root_open_with(const char *root, const char *state, const char *query,
                          struct hf_error *error)
 {
-    struct hf_descriptors descriptors = {{NULL}};
-    struct hf_root_dir *opened;
-    struct hf_root_settings settings;
+    struct hf_file_descriptors descriptors = {{NULL}};
+    struct hf_file_root_dir *opened;
+    struct hf_file_root_settings settings;
     char url[HF_ROOT_BYTES + 256];
     hf_status status;
 
     (void)snprintf(url, sizeof(url), "file:%s?state=%s%s", root, state, query);
     assert_int_equal(root_parse_url(url, &settings, error), HF_OK);
-    status = hf_root_dir_open(&settings, &descriptors, &opened, error);
+    status = hf_file_root_dir_open(&settings, &descriptors, &opened, error);
     assert_true((status == HF_OK) == (opened != NULL));
-    hf_root_dir_unref(opened);
-    hf_descriptors_free(&descriptors);
+    hf_file_root_dir_unref(opened);
+    hf_file_descriptors_free(&descriptors);
     return status;
 }
 

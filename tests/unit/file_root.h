@@ -14,7 +14,8 @@ int root_begin(void **state);
 int root_finish(void **state);
 
 /* The settings that the engine takes from the URL ${text}. */
-hf_status root_parse_url(const char *text, struct hf_root_settings *settings,
+hf_status root_parse_url(const char *text,
+                         struct hf_file_root_settings *settings,
                          struct hf_error *error);
 
 /* Open file:${root}?state=${state}${query} as an engine does, and close it

@@ -287,9 +287,9 @@ static void wait_without(int (*fault)(const char *request))
     struct client_request *seen;
 
     flag(a, HF_REQUEST_SET_FLAG);
-    hf_sys_hook = fault;
+    hf_file_sys_hook = fault;
     seen = look(a, true);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     flag(a, HF_REQUEST_CLEAR_FLAG);
     assert_true(client_wait_gone(a, seen));
     assert_non_null(strstr(conformance_file_log(), "inotify"));

@@ -237,7 +237,7 @@ static void begin_visit(struct engine_client *client, const char *at)
     visit.at = at;
     visit.client = client;
     visit.id = fresh_id();
-    hf_sys_hook = enqueue_meanwhile;
+    hf_file_sys_hook = enqueue_meanwhile;
 }
 
 /* The other thread slept and was woken by this one, which did not sleep. */
@@ -247,7 +247,7 @@ static void assert_visitor_was_woken(void)
     assert_int_equal(visit.own_sleeps, 0);
     assert_int_equal(visit.own_wakes, 1);
     (void)client_wait(visit.client, visit.request);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_int_equal(visit.request->answer, HF_EVENT_ENQUEUED);
 }
 
@@ -323,7 +323,7 @@ static void a_counter_that_was_truncated_wakes_nobody(void **state)
     request = begin_enqueue(a, "q", fresh_id());
     assert_int_equal(close(fd), 0);
     (void)client_wait(a, request);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(atomic_load(&visit.sleeps), 0);
     client_close(a);
@@ -336,7 +336,7 @@ static void a_new_block_is_reserved_on_the_side(void **state)
 {
     struct engine_client *a = client_open(&conformance_file);
     char path[CONFORMANCE_FILE_PATH_BYTES];
-    struct hf_token_counter_page *page;
+    struct hf_file_token_counter_page *page;
     struct client_request *request;
     uint64_t limit;
     int fd;

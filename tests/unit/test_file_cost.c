@@ -33,12 +33,12 @@ static int note_call(const char *request)
 static void begin_noting(void)
 {
     calls[0] = '\0';
-    hf_sys_hook = note_call;
+    hf_file_sys_hook = note_call;
 }
 
 static void assert_noted(const char *expected)
 {
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_string_equal(calls, expected);
 }
 

@@ -37,7 +37,7 @@ static void ticket_path(const struct hf_ticket *ticket,
 {
     char file[HF_TICKET_FILE_BYTES];
 
-    hf_ticket_file_format(ticket, file);
+    hf_file_name_format(ticket, file);
     participants_path(file, path);
 }
 
@@ -463,7 +463,7 @@ static int replace_under_a_look(const char *request)
     bool watches = strcmp(request, "inotify_add") == 0;
 
     if (watches && ++watched == 2) {
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         (void)participant_enter(latecomer);
     } else if (watched == 1 && aside[0] != '\0' &&
                strcmp(request, "open") == 0) {
@@ -494,9 +494,9 @@ static void a_directory_replaced_under_a_look_is_watched(void **state)
     move(path, aside);
     assert_int_equal(mkdir(path, 0700), 0);
     watched = 0;
-    hf_sys_hook = replace_under_a_look;
+    hf_file_sys_hook = replace_under_a_look;
     seen = participants_look(a, 2, false);
-    assert_null(hf_sys_hook);
+    assert_null(hf_file_sys_hook);
     participant_leave(latecomer, seen->tickets[1].id);
     assert_true(client_wait_gone(a, seen));
     client_close(latecomer);

@@ -335,15 +335,15 @@ static void look_without(int (*fault)(const char *request))
     struct hf_ticket_id id = participant_enter(b);
     struct client_request *seen;
 
-    hf_sys_hook = fault;
+    hf_file_sys_hook = fault;
     seen = participants_look(a, 1, false);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     (void)participant_enter(b);
     assert_true(client_wait_gone(a, seen));
     assert_non_null(strstr(conformance_file_log(), "inotify"));
-    hf_sys_hook = fault;
+    hf_file_sys_hook = fault;
     seen = participants_look(a, 2, false);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_int_equal(participants_new_generation(b, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
     assert_true(client_wait_gone(a, seen));
@@ -369,9 +369,9 @@ static void or_it_is_said_that_they_cannot_be(void **state)
     struct client_request *request;
 
     (void)state;
-    hf_sys_hook = neither;
+    hf_file_sys_hook = neither;
     request = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(request->status, HF_ELIMIT);
     assert_non_null(strstr(request->text, "ulimit -n"));

@@ -26,7 +26,7 @@ static int downgrade_in_time(const char *request)
 {
     (void)request;
     if (writer.left > 0 && --writer.left == 0) {
-        hf_sys_hook = NULL; /* its own calls do not count */
+        hf_file_sys_hook = NULL; /* its own calls do not count */
         assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
     }
     return 0;
@@ -48,7 +48,7 @@ static void begin(unsigned long nth)
 
 static bool has_changed(void)
 {
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     return writer.left == 0;
 }
 
@@ -76,7 +76,7 @@ static void an_enqueue_sees_one_of_the_two(void **state)
 
         begin(nth);
         other = client_open(&conformance_file);
-        hf_sys_hook = downgrade_in_time;
+        hf_file_sys_hook = downgrade_in_time;
         request = client_enqueue(other, "q", mine, HF_TICKET_WRITE, "another");
         changed = has_changed();
         assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
@@ -107,7 +107,7 @@ static bool list_while_it_changes(unsigned long nth)
         assert_int_equal(
             client_enqueue(other, "q", fresh_id(), HF_TICKET_READ, "")->answer,
             HF_EVENT_ENQUEUED);
-    hf_sys_hook = downgrade_in_time;
+    hf_file_sys_hook = downgrade_in_time;
     request = client_ask(looker, HF_REQUEST_LIST, "q", mine);
     changed = has_changed();
     assert_int_equal(request->answer, HF_EVENT_LISTED);
@@ -152,7 +152,7 @@ static void a_watch_learns_of_the_change(void **state)
         other = client_open(&conformance_file);
         request = client_enqueue(other, "q", mine, HF_TICKET_READ, "");
         assert_int_equal(request->answer, HF_EVENT_ENQUEUED);
-        hf_sys_hook = downgrade_in_time;
+        hf_file_sys_hook = downgrade_in_time;
         watch =
             client_watch(other, "q", client_request_find(request, writer.id));
         changed = has_changed();
@@ -191,7 +191,7 @@ static void a_request_finds_the_ticket_while_it_changes(void **state)
 
         begin(nth);
         other = client_open(&conformance_file);
-        hf_sys_hook = downgrade_in_time;
+        hf_file_sys_hook = downgrade_in_time;
         request = client_ask(other, HF_REQUEST_REVOKE, "q", writer.id);
         changed = has_changed();
         if (!changed)
@@ -217,7 +217,7 @@ static int ask_in_time(const char *request)
 {
     (void)request;
     if (asker.left > 0 && --asker.left == 0) {
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         assert_true(client_ask_until_done(asker.client, HF_REQUEST_REVOKE, "q",
                                           writer.id)
                         ->found);
@@ -234,9 +234,9 @@ static void the_change_keeps_a_request(void **state)
         begin(0);
         asker.client = client_open(&conformance_file);
         asker.left = nth;
-        hf_sys_hook = ask_in_time;
+        hf_file_sys_hook = ask_in_time;
         assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         asked = asker.left == 0;
         if (asked)
             assert_reported();
@@ -251,7 +251,7 @@ static int downgrade_if_there(const char *request)
 {
     (void)request;
     if (writer.left > 0 && --writer.left == 0) {
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         (void)downgrade();
     }
     return 0;
@@ -273,7 +273,7 @@ static void an_eviction_finds_the_ticket_while_it_changes(void **state)
 
         begin(nth);
         other = client_open(&conformance_file);
-        hf_sys_hook = downgrade_if_there;
+        hf_file_sys_hook = downgrade_if_there;
         assert_true(
             client_ask(other, HF_REQUEST_REMOVE, "q", writer.id)->found);
         changed = has_changed();
@@ -289,7 +289,7 @@ static int evict_in_time(const char *request)
 {
     (void)request;
     if (asker.left > 0 && --asker.left == 0) {
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         assert_true(
             client_ask(asker.client, HF_REQUEST_REMOVE, "q", writer.id)->found);
     }
@@ -306,9 +306,9 @@ static void what_is_evicted_while_it_changes_is_gone(void **state)
         begin(0);
         asker.client = client_open(&conformance_file);
         asker.left = nth;
-        hf_sys_hook = evict_in_time;
+        hf_file_sys_hook = evict_in_time;
         (void)downgrade();
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         evicted = asker.left == 0;
         if (evicted)
             assert_taken_out(asker.client);

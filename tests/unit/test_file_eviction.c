@@ -239,9 +239,9 @@ static void a_request_is_not_lost_however_early_it_comes(void **state)
 
     (void)state;
     touched = false;
-    hf_sys_hook = touch_at_once;
+    hf_file_sys_hook = touch_at_once;
     take(a, id);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_true(touched);
     assert_true(client_wait_revoked(a, watch(a, id), 0));
     client_close(a);

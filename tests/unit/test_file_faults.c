@@ -106,7 +106,7 @@ static struct hf_ticket_id leave_dead(struct engine_client *client,
     char path[2 * CONFORMANCE_FILE_PATH_BYTES];
     char file[HF_TICKET_FILE_BYTES];
 
-    hf_ticket_file_format(&request->tickets[request->count - 1], file);
+    hf_file_name_format(&request->tickets[request->count - 1], file);
     path_in(queue, file, path);
     (void)client_ask(client, HF_REQUEST_REMOVE, queue, id);
     assert_int_equal(mkfifo(path, 0600), 0);

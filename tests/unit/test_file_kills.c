@@ -283,7 +283,7 @@ static void live_with_truncation(void *arg)
     bool truncated;
 
     calls_left = *(unsigned *)arg;
-    hf_sys_hook = truncate_before_call;
+    hf_file_sys_hook = truncate_before_call;
     client = client_open(&conformance_file);
     request = client_enqueue(client, "q", id, HF_TICKET_WRITE, "writer");
     if (request->answer == HF_EVENT_ENQUEUED) {
@@ -297,7 +297,7 @@ static void live_with_truncation(void *arg)
         atomic_fetch_add(&tokens->refused, 1);
     }
     (void)client_ask(client, HF_REQUEST_REMOVE, "q", id);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     truncated = calls_left == 0 || calls_left > STEPS_MAX;
     client_close(client);
     if (!truncated)
@@ -345,9 +345,9 @@ static int truncate_now_and_then(const char *call)
 
 static void contend_and_truncate(void *arg)
 {
-    hf_sys_hook = truncate_now_and_then;
+    hf_file_sys_hook = truncate_now_and_then;
     contend(arg);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
 }
 
 /* Each of the contenders is the other user of the others.  A number that came

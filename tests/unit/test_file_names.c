@@ -27,7 +27,7 @@ static void names_are_spelled_out(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_false(hf_dir_name_format(rows[i].queue, entry));
+        assert_false(hf_file_dir_name_format(rows[i].queue, entry));
         assert_string_equal(entry, rows[i].entry);
     }
 }
@@ -39,15 +39,15 @@ static void two_hundred_bytes_are_spelled_and_more_are_not(void **state)
 
     (void)state;
     memset(queue, 'n', 200);
-    assert_false(hf_dir_name_format(queue, entry));
+    assert_false(hf_file_dir_name_format(queue, entry));
     assert_string_equal(entry, queue);
     queue[200] = 'n';
-    assert_true(hf_dir_name_format(queue, entry));
+    assert_true(hf_file_dir_name_format(queue, entry));
     assert_int_equal(strlen(entry), 120 + 1 + 64);
     assert_memory_equal(entry, queue, 120);
     assert_int_equal(entry[120], '~');
     memset(queue, 'n', HF_NAME_BYTES);
-    assert_true(hf_dir_name_format(queue, entry));
+    assert_true(hf_file_dir_name_format(queue, entry));
     assert_int_equal(strlen(entry), 120 + 1 + 64);
 }
 
@@ -59,7 +59,7 @@ static void the_digest_is_sha256(void **state)
 
     (void)state;
     memset(queue, 'n', 201);
-    assert_true(hf_dir_name_format(queue, entry));
+    assert_true(hf_file_dir_name_format(queue, entry));
     assert_string_equal(
         entry + 121,
         "291c4194382c6bd5c12b872660b0fb6d2316508d4632c9b289ed5928c2588b1b");
@@ -73,7 +73,7 @@ static void a_digest_cuts_no_character(void **state)
     (void)state;
     queue[0] = 'n';
     memset(queue + 1, '/', 300);
-    assert_true(hf_dir_name_format(queue, entry));
+    assert_true(hf_file_dir_name_format(queue, entry));
     assert_int_equal(strchr(entry, '~') - entry, 1 + 39 * 3);
 }
 
@@ -82,7 +82,7 @@ static void expect_read_back(const struct hf_ticket *ticket)
     char file[HF_PAYLOAD_FILE_BYTES];
     struct hf_ticket back;
 
-    hf_ticket_file_format(ticket, file);
+    hf_file_name_format(ticket, file);
     assert_true(strlen(file) < HF_TICKET_FILE_BYTES);
     assert_int_equal(hf_file_name_parse(file, &back), HF_FILE_NAME_TICKET);
     assert_true(back.sequence == ticket->sequence);
@@ -91,7 +91,7 @@ static void expect_read_back(const struct hf_ticket *ticket)
     assert_int_equal(back.weight, ticket->weight);
     assert_true(hf_ticket_id_equal(&back.id, &ticket->id));
     assert_string_equal(back.payload, "");
-    hf_payload_file_format(ticket, file);
+    hf_file_payload_name_format(ticket, file);
     assert_true(strlen(file) < HF_PAYLOAD_FILE_BYTES);
     assert_int_equal(hf_file_name_parse(file, &back), HF_FILE_NAME_PAYLOAD);
     assert_true(hf_ticket_id_equal(&back.id, &ticket->id));
@@ -133,7 +133,7 @@ static void a_lease_says_what_it_weighs(void **state)
         ticket.weight = weight;
         expect_read_back(&ticket);
     }
-    hf_ticket_file_format(&ticket, file);
+    hf_file_name_format(&ticket, file);
     assert_memory_equal(file, "00000000000000000009-l64-", 25);
 }
 

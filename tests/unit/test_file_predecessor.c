@@ -55,9 +55,9 @@ static struct client_request *list(const struct queued_ticket *one)
     struct client_request *request;
 
     readings = 0;
-    hf_sys_hook = count_readings;
+    hf_file_sys_hook = count_readings;
     request = client_ask(one->client, HF_REQUEST_LIST, "q", one->ticket.id);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_int_equal(request->answer, HF_EVENT_LISTED);
     return request;
 }
@@ -101,13 +101,13 @@ static void path_of(const struct queued_ticket *one,
     char dir[CONFORMANCE_FILE_PATH_BYTES];
 
     conformance_file_path("q", dir);
-    hf_ticket_file_format(&one->ticket, file);
+    hf_file_name_format(&one->ticket, file);
     assert_true(snprintf(path, CONFORMANCE_FILE_PATH_BYTES, "%s/%s", dir,
                          file) < CONFORMANCE_FILE_PATH_BYTES);
 }
 
 /* The page of the counter, which all processes map. */
-static struct hf_token_counter_page *map_page(void)
+static struct hf_file_token_counter_page *map_page(void)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
     void *page;
@@ -239,7 +239,7 @@ static void another_number_is_in_its_place(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        struct hf_token_counter_page *page;
+        struct hf_file_token_counter_page *page;
         struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
                                         enqueue(HF_TICKET_MUTEX)};
         uint64_t number = ones[0].ticket.sequence;
@@ -275,7 +275,7 @@ static void the_counter_is_another(void **state)
 
 static void what_an_earlier_boot_left_is_forgotten(void **state)
 {
-    struct hf_token_counter_page *page;
+    struct hf_file_token_counter_page *page;
     struct queued_ticket one = enqueue(HF_TICKET_MUTEX);
     uint64_t number = one.ticket.sequence;
 
@@ -306,14 +306,14 @@ static void only_the_first_payload_is_read(void **state)
     struct client_request *request = NULL;
 
     (void)state;
-    hf_sys_hook = count_payloads;
+    hf_file_sys_hook = count_payloads;
     for (int i = 0; i < MANY; i++) {
         payloads = 0;
         request =
             client_enqueue(client, "q", fresh_id(), HF_TICKET_MUTEX, "me");
         assert_int_equal(payloads, i > 0);
     }
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_string_equal(request->tickets[0].payload, "me");
     assert_true(request->count <= 5);
     assert_int_equal(request->count + request->more, MANY);
@@ -363,7 +363,7 @@ static void a_session_watches_the_first_of_its_own(void **state)
 
     (void)state;
     armed = 0;
-    hf_sys_hook = count_armed;
+    hf_file_sys_hook = count_armed;
     gone = watch(first.client, &head);
     own = watch(first.client, &first);
     (void)watch(first.client, &first); /* for the second */
@@ -379,7 +379,7 @@ static void a_session_watches_the_first_of_its_own(void **state)
     assert_true(client_wait_gone(first.client, own));
     assert_int_not_equal(armed, 0);
     assert_true(client_wait_gone(first.client, own_second));
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     client_close(first.client);
     client_close(head.client);
 }

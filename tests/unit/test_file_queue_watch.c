@@ -93,9 +93,9 @@ static void a_lease_that_had_to_wait_has_its_weight(void **state)
 
     (void)state;
     loop_thread = pthread_self();
-    hf_sys_hook = busy_here;
+    hf_file_sys_hook = busy_here;
     id = leases_take(a, 5);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     request = leases_look(a, 1);
     assert_int_equal(client_request_find(request, id)->weight, 5);
     client_close(a);
@@ -111,7 +111,7 @@ static int remove_before_list(const char *request)
 
     if (strcmp(request, "getdents") != 0 || --lists_left > 0)
         return 0;
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     conformance_file_path(LEASES, path);
     (void)snprintf(command, sizeof(command), "rm -r %s", path);
     assert_int_equal(system(command), 0);
@@ -126,9 +126,9 @@ static void expect_empty(struct engine_client *client,
 
     (void)leases_take(client, 1);
     lists_left = lists;
-    hf_sys_hook = remove_before_list;
+    hf_file_sys_hook = remove_before_list;
     request = client_ask(client, kind, LEASES, nobody);
-    assert_null(hf_sys_hook);
+    assert_null(hf_file_sys_hook);
     assert_int_equal(request->answer, HF_EVENT_LISTED);
     assert_int_equal(request->count, 0);
 }

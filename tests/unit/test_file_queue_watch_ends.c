@@ -280,9 +280,9 @@ static struct client_request *look_with(struct engine_client *client,
 
     opens_left = opens + 2;
     error_now = error;
-    hf_sys_hook = fail_an_open;
+    hf_file_sys_hook = fail_an_open;
     request = client_ask(client, HF_REQUEST_WATCH_QUEUE, LEASES, nobody);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     return request;
 }
 

@@ -147,10 +147,10 @@ static void a_ticket_is_not_seen_for_once(void **state)
 
         (void)take(a, "q", id, 1);
         looks_left = look;
-        hf_sys_hook = no_looks;
+        hf_file_sys_hook = no_looks;
         own = watch(a, "q", id);
         assert_int_equal(looks_left, 0);
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         client_drain(a);
         assert_int_equal(own->gone, 0);
         conformance_file_path("q", path);
@@ -246,7 +246,7 @@ static void lose_without(int (*step)(const char *request))
     struct hf_ticket_id id = fresh_id();
     struct client_request *own;
 
-    hf_sys_hook = step;
+    hf_file_sys_hook = step;
     conformance_file_path("q", path);
     (void)take(a, "q", id, 1);
     own = watch(a, "q", id);
@@ -254,7 +254,7 @@ static void lose_without(int (*step)(const char *request))
     shell("rm -r $P", path);
     assert_true(client_wait_gone(a, own));
     client_close(a);
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
 }
 
 static void removal_is_noticed_without_inotify(void **state)
@@ -376,7 +376,7 @@ static void bytes_in_the_fifo_wake_nobody(void **state)
     ticket.sequence = take(a, "q", ticket.id, 1);
     gone = watch(b, "q", ticket.id);
     conformance_file_path("q", dir);
-    hf_ticket_file_format(&ticket, file);
+    hf_file_name_format(&ticket, file);
     (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
     fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     assert_int_equal(write(fd, "boo", 3), 3);

@@ -16,7 +16,7 @@
 
 static void the_url_decides_then_the_environment(void **state)
 {
-    struct hf_root_settings settings;
+    struct hf_file_root_settings settings;
     struct hf_error error;
 
     (void)state;
@@ -43,7 +43,7 @@ static void the_url_decides_then_the_environment(void **state)
  * that user find it. */
 static void the_default_of_a_user_names_the_user(void **state)
 {
-    struct hf_root_settings settings;
+    struct hf_file_root_settings settings;
     struct hf_error error;
     pid_t child;
     int ended;
@@ -71,20 +71,20 @@ static void modes_are_kept_and_checked(void **state)
                                       "file:/x?mode=0888", "file:/x?mode=077",
                                       "file:/x?mode=4770", "file:/x?mode=17777",
                                       "file:/x?mode=-700"};
-    struct hf_root_settings settings = {0};
+    struct hf_file_root_settings settings = {0};
     struct hf_error error;
 
     (void)state;
     assert_int_equal(root_parse_url("file:/x", &settings, &error), HF_OK);
     assert_false(settings.shared);
-    assert_int_equal(hf_root_settings_dir_mode(&settings), 0700);
-    assert_int_equal(hf_root_settings_file_mode(&settings), 0600);
+    assert_int_equal(hf_file_root_settings_dir_mode(&settings), 0700);
+    assert_int_equal(hf_file_root_settings_file_mode(&settings), 0600);
     assert_int_equal(root_parse_url("file:/x?mode=1777", &settings, &error),
                      HF_OK);
     assert_true(settings.shared);
     assert_int_equal(settings.mode, 01777);
-    assert_int_equal(hf_root_settings_dir_mode(&settings), 0777);
-    assert_int_equal(hf_root_settings_file_mode(&settings), 0666);
+    assert_int_equal(hf_file_root_settings_dir_mode(&settings), 0777);
+    assert_int_equal(hf_file_root_settings_file_mode(&settings), 0666);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(root_parse_url(bad[i], &settings, &error), HF_EURL);
         assert_non_null(strstr(error.text, "0770"));
@@ -102,7 +102,7 @@ static void bad_urls_are_refused(void **state)
         {"file:/x?sate=/y", "sate"}, {"file:/x?state=y", "absolute"},
     };
     char longest[HF_ROOT_BYTES + 16];
-    struct hf_root_settings settings;
+    struct hf_file_root_settings settings;
     struct hf_error error;
 
     (void)state;
@@ -125,7 +125,7 @@ static void bad_urls_are_refused(void **state)
 static void options_go_into_the_url(void **state)
 {
     static const char *const wrong[] = {"/srv/locks?mode=0770", "file:/srv"};
-    struct hf_root_settings settings;
+    struct hf_file_root_settings settings;
     struct hf_error error;
 
     (void)state;
@@ -153,11 +153,12 @@ static void filesystems_are_allowed_by_name(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-        assert_int_equal(hf_root_dir_check_filesystem(good[i], "/x", &error),
-                         HF_OK);
+        assert_int_equal(
+            hf_file_root_dir_check_filesystem(good[i], "/x", &error), HF_OK);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(
-            hf_root_dir_check_filesystem(bad[i].magic, "/x", &error), HF_EDIR);
+            hf_file_root_dir_check_filesystem(bad[i].magic, "/x", &error),
+            HF_EDIR);
         assert_non_null(strstr(error.text, bad[i].name));
         assert_non_null(strstr(error.text, "/x"));
     }
@@ -196,10 +197,10 @@ static void what_is_missing_is_made(void **state)
 /* A client that makes no ticket leaves nothing behind. */
 static void looking_makes_nothing(void **state)
 {
-    struct hf_descriptors descriptors = {{NULL}};
-    struct hf_root_dir *opened;
+    struct hf_file_descriptors descriptors = {{NULL}};
+    struct hf_file_root_dir *opened;
     struct hf_error error;
-    struct hf_root_settings settings;
+    struct hf_file_root_settings settings;
     char url[96], root[80], locks[88];
 
     (void)state;
@@ -207,29 +208,29 @@ static void looking_makes_nothing(void **state)
     (void)snprintf(locks, sizeof locks, "%s/locks", root);
     (void)snprintf(url, sizeof url, "file:%s", root);
     assert_int_equal(root_parse_url(url, &settings, &error), HF_OK);
-    assert_int_equal(
-        hf_root_dir_open_existing(&settings, &descriptors, &opened, &error),
-        HF_OK);
+    assert_int_equal(hf_file_root_dir_open_existing(&settings, &descriptors,
+                                                    &opened, &error),
+                     HF_OK);
     assert_null(opened);
     assert_int_equal(access(root, F_OK), -1);
     assert_int_equal(mkdir(root, 0700), 0);
-    assert_int_equal(
-        hf_root_dir_open_existing(&settings, &descriptors, &opened, &error),
-        HF_OK);
+    assert_int_equal(hf_file_root_dir_open_existing(&settings, &descriptors,
+                                                    &opened, &error),
+                     HF_OK);
     assert_null(opened);
     assert_int_equal(access(locks, F_OK), -1);
     assert_int_equal(root_open(root, "", &error), HF_OK);
-    assert_int_equal(
-        hf_root_dir_open_existing(&settings, &descriptors, &opened, &error),
-        HF_OK);
+    assert_int_equal(hf_file_root_dir_open_existing(&settings, &descriptors,
+                                                    &opened, &error),
+                     HF_OK);
     assert_non_null(opened);
-    hf_root_dir_unref(opened);
+    hf_file_root_dir_unref(opened);
     assert_int_equal(chmod(root, 0777), 0);
-    assert_int_equal(
-        hf_root_dir_open_existing(&settings, &descriptors, &opened, &error),
-        HF_EDENIED);
+    assert_int_equal(hf_file_root_dir_open_existing(&settings, &descriptors,
+                                                    &opened, &error),
+                     HF_EDENIED);
     assert_null(opened);
-    hf_descriptors_free(&descriptors);
+    hf_file_descriptors_free(&descriptors);
 }
 
 static void unsafe_directories_are_refused(void **state)

@@ -268,9 +268,10 @@ static void every_step_may_fail(void **state)
     (void)in_dir("link/root");
     do {
         steps_left = ++steps;
-        hf_sys_hook = fail_one;
-        status = hf_safe_path_open_parent(path, &dir, &parent, &name, &error);
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = fail_one;
+        status =
+            hf_file_safe_path_open_parent(path, &dir, &parent, &name, &error);
+        hf_file_sys_hook = NULL;
         assert_true((status == HF_OK) == (dir >= 0));
         assert_true(status == HF_OK || status == HF_ELIMIT);
         assert_int_equal(count_descriptors(), before + (dir >= 0));
@@ -483,9 +484,9 @@ static void a_private_file_as_the_ticket(void **state)
     (void)snprintf(swap.from, sizeof(swap.from), "%s", path);
     (void)snprintf(swap.to, sizeof(swap.to), "%s/.new", of_lock);
     fd = open(swap.from, O_RDONLY | O_CLOEXEC);
-    hf_sys_hook = swap_fifo;
+    hf_file_sys_hook = swap_fifo;
     request = client_enqueue(client, "q", id, HF_TICKET_MUTEX, "");
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     assert_int_equal(access(swap.from, F_OK), -1); /* it was moved */
     assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(fstat(fd, &status), 0);
@@ -536,7 +537,7 @@ static void a_floor_of_another(void **state)
     make_dir("state", 0, 0, 0700);
     make_file("state/floor", ATTACKER, 0600);
     (void)in_dir("state");
-    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+    assert_int_equal(hf_file_token_floor_reserve(path, 5, 10, &start, &error),
                      HF_EDENIED);
     assert_non_null(strstr(error.text, "user 54321"));
 }
@@ -550,11 +551,11 @@ static void a_floor_that_would_block(void **state)
     assert_int_equal(mkfifo(in_dir("state/floor"), 0600), 0);
     assert_int_equal(mkfifo(in_dir("state/.floor.new"), 0600), 0);
     (void)in_dir("state");
-    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+    assert_int_equal(hf_file_token_floor_reserve(path, 5, 10, &start, &error),
                      HF_EDIR);
     assert_int_equal(unlink(in_dir("state/floor")), 0);
     (void)in_dir("state");
-    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+    assert_int_equal(hf_file_token_floor_reserve(path, 5, 10, &start, &error),
                      HF_OK);
 }
 
@@ -566,7 +567,7 @@ static void a_floor_below_a_parent_of_another(void **state)
     open_to_all();
     make_dir("parent", ATTACKER, ATTACKER, 0755);
     make_dir("parent/state", 0, 0, 0700);
-    assert_int_equal(hf_token_floor_reserve(path, 5, 10, &start, &error),
+    assert_int_equal(hf_file_token_floor_reserve(path, 5, 10, &start, &error),
                      HF_EDENIED);
     assert_non_null(strstr(error.text, "user 54321"));
 }

@@ -37,10 +37,10 @@ struct flock_waiter {
     pthread_t thread;
     atomic_long tid;
     const char *path;
-    enum hf_flock_wait wait;
+    enum hf_file_flock_wait wait;
     _Atomic uint32_t *futex;
     atomic_bool cancelled;
-    enum hf_flock_answer answer;
+    enum hf_file_flock_answer answer;
     uint64_t took_ms;
     struct hf_error error;
 };
@@ -90,14 +90,14 @@ static int begin(void **state)
     atomic_store(&steps, 0);
     sleep_error = 0;
     wake_error = 0;
-    hf_sys_hook = note_call;
+    hf_file_sys_hook = note_call;
     return 0;
 }
 
 static int finish(void **state)
 {
     (void)state;
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     (void)munmap(shared, sizeof(*shared));
     return unlink(one) | unlink(other);
 }
@@ -122,7 +122,7 @@ static int hold(const char *path)
 static void unlock_and_wake(int fd)
 {
     (void)flock(fd, LOCK_UN);
-    hf_flock_wake(&shared->futex);
+    hf_file_flock_wake(&shared->futex);
     (void)close(fd);
 }
 
@@ -130,13 +130,13 @@ static void *wait_for_it(void *arg)
 {
     struct flock_waiter *waiter = arg;
     int fd = open_lock(waiter->path);
-    uint64_t began_ms = hf_flock_now_ms();
+    uint64_t began_ms = hf_file_flock_now_ms();
 
     atomic_store(&waiter->tid, syscall(SYS_gettid));
     waiter->answer =
-        hf_flock_lock(fd, waiter->path, waiter->wait, waiter->futex,
-                      &waiter->cancelled, &waiter->error);
-    waiter->took_ms = hf_flock_now_ms() - began_ms;
+        hf_file_flock_lock(fd, waiter->path, waiter->wait, waiter->futex,
+                           &waiter->cancelled, &waiter->error);
+    waiter->took_ms = hf_file_flock_now_ms() - began_ms;
     if (waiter->answer == HF_FLOCK_TAKEN)
         unlock_and_wake(fd);
     else
@@ -147,10 +147,11 @@ static void *wait_for_it(void *arg)
 /* Wait until ${count} is at least ${least}. */
 static void await(atomic_uint *count, unsigned least)
 {
-    uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
+    uint64_t until_ms =
+        hf_file_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
 
     while (atomic_load(count) < least) {
-        if (hf_flock_now_ms() >= until_ms)
+        if (hf_file_flock_now_ms() >= until_ms)
             fail_msg("%u where %u was waited for", atomic_load(count), least);
         (void)sched_yield();
     }
@@ -229,7 +230,7 @@ static void nobody_waits_and_nobody_is_woken(void **state)
     for (unsigned i = 0; i < 3; i++) {
         int fd = open_lock(one);
 
-        assert_int_equal(hf_flock_try(fd, one, &error), HF_FLOCK_TAKEN);
+        assert_int_equal(hf_file_flock_try(fd, one, &error), HF_FLOCK_TAKEN);
         unlock_and_wake(fd);
     }
     assert_int_equal(atomic_load(&sleeps) + atomic_load(&wakes), 0);
@@ -241,7 +242,7 @@ static void no_timeout_is_no_sleep(void **state)
     struct hf_error error;
 
     (void)state;
-    assert_int_equal(hf_flock_try(fd, one, &error), HF_FLOCK_BUSY);
+    assert_int_equal(hf_file_flock_try(fd, one, &error), HF_FLOCK_BUSY);
     assert_int_equal(atomic_load(&sleeps), 0);
     assert_int_equal(atomic_load(&shared->futex), 0);
     (void)close(fd);
@@ -254,16 +255,16 @@ static void nobody_wakes(void **state)
 {
     int held = hold(one), fd = open_lock(one);
     struct hf_error error;
-    enum hf_flock_answer answer = HF_FLOCK_BUSY;
+    enum hf_file_flock_answer answer = HF_FLOCK_BUSY;
 
     (void)state;
-    assert_int_equal(hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
-                                   NULL, &error),
+    assert_int_equal(hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE,
+                                        &shared->futex, NULL, &error),
                      HF_FLOCK_BUSY);
     assert_true(atomic_load(&sleeps) > 0);
     assert_int_equal(flock(held, LOCK_UN), 0);
-    answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex, NULL,
-                           &error);
+    answer = hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
+                                NULL, &error);
     assert_int_equal(answer, HF_FLOCK_TAKEN);
     (void)close(fd);
     (void)close(held);
@@ -283,7 +284,7 @@ static void hold_and_be_killed(void)
 /* The helper thread tries again after each slice, and so does this test. */
 static void the_holder_is_killed(void **state)
 {
-    enum hf_flock_answer answer = HF_FLOCK_BUSY;
+    enum hf_file_flock_answer answer = HF_FLOCK_BUSY;
     struct hf_error error;
     pid_t pid = test_fork();
     int fd;
@@ -298,8 +299,8 @@ static void the_holder_is_killed(void **state)
     }
     fd = open_lock(one);
     for (unsigned i = 0; i < 1000 && answer == HF_FLOCK_BUSY; i++) {
-        answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
-                               NULL, &error);
+        answer = hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE,
+                                    &shared->futex, NULL, &error);
         if (i == 1)
             assert_int_equal(kill(pid, SIGKILL), 0);
     }
@@ -329,10 +330,11 @@ static char state_of(long tid)
  * before the call would be seen by the call, without a wake-up. */
 static void await_asleep(struct flock_waiter *waiter)
 {
-    uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
+    uint64_t until_ms =
+        hf_file_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
 
     while (state_of(atomic_load(&waiter->tid)) != 'S') {
-        assert_true(hf_flock_now_ms() < until_ms);
+        assert_true(hf_file_flock_now_ms() < until_ms);
         (void)sched_yield();
     }
 }
@@ -362,7 +364,7 @@ static void cancelling_wakes_a_waiter(void **state)
     (void)state;
     start(&waiter, one);
     atomic_store(&waiter.cancelled, true);
-    hf_flock_wake(&shared->futex); /* as the end of its sleep would */
+    hf_file_flock_wake(&shared->futex); /* as the end of its sleep would */
     join(&waiter);
     assert_int_equal(waiter.answer, HF_FLOCK_FAILED);
     assert_int_equal(waiter.error.status, HF_ECLOSED);
@@ -390,7 +392,7 @@ static void there_is_no_word(void **state)
 
     (void)state;
     assert_int_equal(
-        hf_flock_lock(fd, one, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, &error),
+        hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, &error),
         HF_FLOCK_TAKEN);
     assert_int_equal(atomic_load(&sleeps), 0);
     (void)close(fd);
@@ -399,14 +401,14 @@ static void there_is_no_word(void **state)
 static void *take_turns(void *arg)
 {
     int fd = open_lock(one);
-    enum hf_flock_answer answer;
+    enum hf_file_flock_answer answer;
     struct hf_error error;
 
     (void)arg;
     for (unsigned i = 0; i < TURNS; i++) {
         do {
-            answer = hf_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE, &shared->futex,
-                                   NULL, &error);
+            answer = hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE,
+                                        &shared->futex, NULL, &error);
         } while (answer == HF_FLOCK_BUSY);
         if (answer != HF_FLOCK_TAKEN)
             break;
@@ -416,7 +418,7 @@ static void *take_turns(void *arg)
         (void)atomic_fetch_add(&shared->turns, 1);
         (void)atomic_fetch_sub(&shared->inside, 1);
         (void)flock(fd, LOCK_UN);
-        hf_flock_wake(&shared->futex);
+        hf_file_flock_wake(&shared->futex);
     }
     (void)close(fd);
     return NULL;
@@ -426,7 +428,8 @@ static void *take_turns(void *arg)
 static void rubbish_in_the_word_is_harmless(void **state)
 {
     static const uint32_t rubbish[] = {2, UINT32_MAX, 0, 0x80000000, 1};
-    uint64_t until_ms = hf_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
+    uint64_t until_ms =
+        hf_file_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
     pthread_t threads[4];
 
     (void)state;
@@ -434,7 +437,7 @@ static void rubbish_in_the_word_is_harmless(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, take_turns, NULL),
                          0);
-    for (unsigned i = 0; hf_flock_now_ms() < until_ms &&
+    for (unsigned i = 0; hf_file_flock_now_ms() < until_ms &&
                          atomic_load(&shared->turns) < 4 * TURNS;
          i++)
         atomic_store(&shared->futex, rubbish[i % 5]);

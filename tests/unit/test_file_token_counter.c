@@ -24,11 +24,11 @@ static struct {
     char state[96];
     char floor[128];
     int root; /* .dir, open */
-    struct hf_descriptors descriptors;
+    struct hf_file_descriptors descriptors;
 } fixture;
 
 /* Each test is run with a counter that is mapped and with one that is not. */
-static struct hf_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
+static struct hf_file_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
 
 static int begin(void **state)
 {
@@ -53,14 +53,14 @@ static int finish(void **state)
     char command[96];
 
     (void)state;
-    hf_sys_hook = NULL;
-    hf_descriptors_free(&fixture.descriptors);
+    hf_file_sys_hook = NULL;
+    hf_file_descriptors_free(&fixture.descriptors);
     (void)close(fixture.root);
     (void)snprintf(command, sizeof(command), "rm -r %s", fixture.dir);
     return system(command);
 }
 
-static void init(struct hf_token_counter *counter, bool state_wanted)
+static void init(struct hf_file_token_counter *counter, bool state_wanted)
 {
     memset(counter, 0, sizeof(*counter));
     counter->fd = -1;
@@ -71,32 +71,32 @@ static void init(struct hf_token_counter *counter, bool state_wanted)
     counter->state_required = state_wanted;
 }
 
-static void open_it(struct hf_token_counter *counter)
+static void open_it(struct hf_file_token_counter *counter)
 {
     struct hf_error error = {HF_OK, ""};
 
     init(counter, true);
-    if (hf_token_counter_open(counter, fixture.root, fixture.path, 0600, false,
-                              &error) != HF_OK)
+    if (hf_file_token_counter_open(counter, fixture.root, fixture.path, 0600,
+                                   false, &error) != HF_OK)
         fail_msg("%s", error.text);
-    assert_true(hf_token_counter_is_current(counter, fixture.path));
+    assert_true(hf_file_token_counter_is_current(counter, fixture.path));
 }
 
 /* Without waiting. */
-static bool take(struct hf_token_counter *counter, uint64_t *number)
+static bool take(struct hf_file_token_counter *counter, uint64_t *number)
 {
     struct hf_error error;
 
-    return hf_token_counter_take(counter, fixture.path, HF_FLOCK_WAIT_NONE,
-                                 NULL, number,
-                                 &error) == HF_TOKEN_COUNTER_TAKEN;
+    return hf_file_token_counter_take(counter, fixture.path, HF_FLOCK_WAIT_NONE,
+                                      NULL, number,
+                                      &error) == HF_TOKEN_COUNTER_TAKEN;
 }
 
 /* A word of the file, for the next user of it. */
-#define VALUE offsetof(struct hf_token_counter_page, value)
-#define LIMIT offsetof(struct hf_token_counter_page, limit)
+#define VALUE offsetof(struct hf_file_token_counter_page, value)
+#define LIMIT offsetof(struct hf_file_token_counter_page, limit)
 
-static uint64_t word_of(const struct hf_token_counter *counter, size_t at)
+static uint64_t word_of(const struct hf_file_token_counter *counter, size_t at)
 {
     uint64_t word = 0;
 
@@ -105,20 +105,22 @@ static uint64_t word_of(const struct hf_token_counter *counter, size_t at)
     return word;
 }
 
-static void set_word(struct hf_token_counter *counter, size_t at, uint64_t word)
+static void set_word(struct hf_file_token_counter *counter, size_t at,
+                     uint64_t word)
 {
     assert_int_equal(pwrite(counter->fd, &word, sizeof(word), (off_t)at),
                      sizeof(word));
 }
 
-static uint64_t next(struct hf_token_counter *counter)
+static uint64_t next(struct hf_file_token_counter *counter)
 {
     struct hf_error error;
     uint64_t number = 0;
 
     if (!take(counter, &number)) {
         assert_int_equal(
-            hf_token_counter_reserve(counter, fixture.path, &error), HF_OK);
+            hf_file_token_counter_reserve(counter, fixture.path, &error),
+            HF_OK);
         assert_true(take(counter, &number));
     }
     return number;
@@ -127,12 +129,12 @@ static uint64_t next(struct hf_token_counter *counter)
 /* One number from a counter that is opened for it. */
 static uint64_t next_of_fresh(void)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     uint64_t number;
 
     open_it(&counter);
     number = next(&counter);
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
     return number;
 }
 
@@ -158,7 +160,7 @@ static void set_floor(const char *text)
 
 static void numbers_rise_and_are_reserved(void **state)
 {
-    struct hf_token_counter a, b;
+    struct hf_file_token_counter a, b;
     uint64_t last = 0;
 
     (void)state;
@@ -171,8 +173,8 @@ static void numbers_rise_and_are_reserved(void **state)
         assert_true(number <= floor_now());
         last = number;
     }
-    hf_token_counter_close(&a);
-    hf_token_counter_close(&b);
+    hf_file_token_counter_close(&a);
+    hf_file_token_counter_close(&b);
     assert_true(next_of_fresh() > last);
 }
 
@@ -192,7 +194,7 @@ static void a_lost_counter_starts_above_the_floor(void **state)
 
 static void with_all_lost_the_wall_clock_is_above(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     uint64_t last = 0;
 
     (void)state;
@@ -204,7 +206,7 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
             assert_true(number > last);
             last = number;
         }
-        hf_token_counter_close(&counter);
+        hf_file_token_counter_close(&counter);
         assert_int_equal(unlink(fixture.path), 0);
         assert_int_equal(unlink(fixture.floor), 0);
     }
@@ -214,7 +216,7 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
  * been written, so only the floor counts. */
 static void another_boot_starts_above_the_floor(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     uint64_t reserved, boot;
     uint64_t first;
 
@@ -222,10 +224,11 @@ static void another_boot_starts_above_the_floor(void **state)
     open_it(&counter);
     first = next(&counter);
     reserved = floor_now();
-    boot = word_of(&counter, offsetof(struct hf_token_counter_page, boot));
-    set_word(&counter, offsetof(struct hf_token_counter_page, boot), boot ^ 1);
+    boot = word_of(&counter, offsetof(struct hf_file_token_counter_page, boot));
+    set_word(&counter, offsetof(struct hf_file_token_counter_page, boot),
+             boot ^ 1);
     set_word(&counter, VALUE, first - 1000);
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
     assert_true(next_of_fresh() > reserved);
 }
 
@@ -233,26 +236,26 @@ static void another_boot_starts_above_the_floor(void **state)
  * number: what it says of a head is about no ticket of now. */
 static void heads_of_another_boot_are_forgotten(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     uint64_t number;
 
     (void)state;
     open_it(&counter);
     number = next(&counter);
-    hf_token_counter_note_head(&counter, number);
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_note_head(&counter, number);
+    hf_file_token_counter_close(&counter);
     open_it(&counter);
-    assert_true(hf_token_counter_was_head(&counter, number));
+    assert_true(hf_file_token_counter_was_head(&counter, number));
     counter.page->boot[0] ^= 1;
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
     open_it(&counter);
-    assert_false(hf_token_counter_was_head(&counter, number));
-    hf_token_counter_close(&counter);
+    assert_false(hf_file_token_counter_was_head(&counter, number));
+    hf_file_token_counter_close(&counter);
 }
 
 static void a_used_up_block_is_followed_by_another(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t number, limit;
 
@@ -263,12 +266,12 @@ static void a_used_up_block_is_followed_by_another(void **state)
     assert_true(take(&counter, &number));
     assert_true(number == limit);
     assert_false(take(&counter, &number));
-    assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
-                     HF_OK);
+    assert_int_equal(
+        hf_file_token_counter_reserve(&counter, fixture.path, &error), HF_OK);
     assert_true(take(&counter, &number));
     assert_true(number == limit + 1);
     assert_true(floor_now() >= number);
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
 }
 
 static void damaged_files_are_mended(void **state)
@@ -283,7 +286,8 @@ static void damaged_files_are_mended(void **state)
         assert_true(number > last);
         last = number;
     }
-    for (unsigned at = 0; at < sizeof(struct hf_token_counter_page); at += 8) {
+    for (unsigned at = 0; at < sizeof(struct hf_file_token_counter_page);
+         at += 8) {
         int fd = open(fixture.path, O_WRONLY | O_CLOEXEC);
         uint64_t number;
 
@@ -317,7 +321,7 @@ static void a_damaged_floor_is_as_good_as_none(void **state)
 static void a_floor_in_use_looks_used(void **state)
 {
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct stat status;
 
     (void)state;
@@ -334,7 +338,7 @@ static void a_floor_in_use_looks_used(void **state)
             atomic_store(&counter.look_again_ms, 0);
             assert_false(take(&counter, &number));
             assert_int_equal(
-                hf_token_counter_reserve(&counter, fixture.path, &error),
+                hf_file_token_counter_reserve(&counter, fixture.path, &error),
                 HF_OK);
             assert_true(take(&counter, &number));
         }
@@ -343,7 +347,7 @@ static void a_floor_in_use_looks_used(void **state)
         assert_int_equal(stat(fixture.state, &status), 0);
         assert_true(status.st_mtime > 1000 && status.st_atime > 1000);
     }
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
 }
 
 static void remove_state(void)
@@ -356,7 +360,7 @@ static void remove_state(void)
  * taken: by the client that lives, and by one that comes. */
 static void a_floor_that_was_removed_is_made_again(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t number, limit;
 
@@ -367,28 +371,29 @@ static void a_floor_that_was_removed_is_made_again(void **state)
     remove_state();
     atomic_store(&counter.look_again_ms, 0);
     assert_false(take(&counter, &number));
-    assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
-                     HF_OK);
+    assert_int_equal(
+        hf_file_token_counter_reserve(&counter, fixture.path, &error), HF_OK);
     assert_true(floor_now() >= limit);
     limit = floor_now();
     remove_state();
     assert_true(next_of_fresh() > number);
     assert_true(floor_now() >= limit);
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
 }
 
 static void a_newer_version_is_refused(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
 
     (void)state;
     open_it(&counter);
-    set_word(&counter, offsetof(struct hf_token_counter_page, version), 3);
-    hf_token_counter_close(&counter);
+    set_word(&counter, offsetof(struct hf_file_token_counter_page, version), 3);
+    hf_file_token_counter_close(&counter);
     init(&counter, true);
-    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error),
+    assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
+                                                fixture.path, 0600, false,
+                                                &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "version 3"));
 }
@@ -397,8 +402,9 @@ static void a_newer_version_is_refused(void **state)
  * takes them in the other. */
 static void another_mode_is_refused(void **state)
 {
-    static const size_t boot_at = offsetof(struct hf_token_counter_page, boot);
-    struct hf_token_counter counter;
+    static const size_t boot_at =
+        offsetof(struct hf_file_token_counter_page, boot);
+    struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t number, boot;
 
@@ -408,19 +414,19 @@ static void another_mode_is_refused(void **state)
     trust.sharing =
         trust.sharing == HF_SHARING_NONE ? HF_SHARING_GROUP : HF_SHARING_NONE;
     for (size_t i = 0; i < 2; i++) {
-        struct hf_token_counter other;
+        struct hf_file_token_counter other;
 
         init(&other, true);
-        assert_int_equal(hf_token_counter_open(&other, fixture.root,
-                                               fixture.path, 0600, false,
-                                               &error),
+        assert_int_equal(hf_file_token_counter_open(&other, fixture.root,
+                                                    fixture.path, 0600, false,
+                                                    &error),
                          HF_EDIR);
         assert_non_null(strstr(error.text, "another ?mode="));
         assert_true(next(&counter) == ++number); /* nothing was changed */
     }
     boot = word_of(&counter, boot_at);
     set_word(&counter, boot_at, boot ^ 1);
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
     assert_true(next_of_fresh() > number);
 }
 
@@ -428,36 +434,36 @@ static void another_mode_is_refused(void **state)
  * truncated since. */
 static void a_rename_is_seen_after_a_truncation(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t first, number, before;
 
     (void)state;
     open_it(&counter);
-    first = hf_token_counter_renames(&counter);
+    first = hf_file_token_counter_renames(&counter);
     number = next(&counter);
-    assert_int_equal(
-        hf_token_counter_note_rename(&counter, number, fixture.path, &error),
-        HF_OK);
-    assert_true(hf_token_counter_renames(&counter) == number);
+    assert_int_equal(hf_file_token_counter_note_rename(&counter, number,
+                                                       fixture.path, &error),
+                     HF_OK);
+    assert_true(hf_file_token_counter_renames(&counter) == number);
     assert_true(first != number);
     assert_int_equal(truncate(fixture.path, 0), 0);
-    before = hf_token_counter_renames(&counter);
-    assert_int_equal(hf_token_counter_note_rename(&counter, number + 1,
-                                                  fixture.path, &error),
+    before = hf_file_token_counter_renames(&counter);
+    assert_int_equal(hf_file_token_counter_note_rename(&counter, number + 1,
+                                                       fixture.path, &error),
                      HF_OK);
-    assert_true(hf_token_counter_renames(&counter) != before);
+    assert_true(hf_file_token_counter_renames(&counter) != before);
     (void)next_of_fresh(); /* makes the counter again */
-    assert_true(hf_token_counter_renames(&counter) != before);
-    assert_true(hf_token_counter_renames(&counter) != number);
-    assert_true(hf_token_counter_renames(&counter) != first);
-    hf_token_counter_close(&counter);
+    assert_true(hf_file_token_counter_renames(&counter) != before);
+    assert_true(hf_file_token_counter_renames(&counter) != number);
+    assert_true(hf_file_token_counter_renames(&counter) != first);
+    hf_file_token_counter_close(&counter);
 }
 
 /* The lock of the file does not exclude threads that share its descriptor. */
 static void another_thread_is_not_waited_for(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     uint64_t number;
 
     (void)state;
@@ -466,14 +472,14 @@ static void another_thread_is_not_waited_for(void **state)
     assert_false(take(&counter, &number));
     pthread_mutex_unlock(&counter.threads);
     assert_true(take(&counter, &number));
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
 }
 
 static void removal_and_truncation_are_seen(void **state)
 {
     /* Half a number may be one that was handed out. */
     static const off_t lengths[] = {47, 40, 36, 33, 32, 8, 0};
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t number;
 
@@ -483,42 +489,45 @@ static void removal_and_truncation_are_seen(void **state)
 
         open_it(&counter);
         assert_int_equal(truncate(fixture.path, lengths[i]), 0);
-        assert_int_equal(hf_token_counter_take(&counter, fixture.path,
-                                               HF_FLOCK_WAIT_NONE, NULL,
-                                               &number, &error),
+        assert_int_equal(hf_file_token_counter_take(&counter, fixture.path,
+                                                    HF_FLOCK_WAIT_NONE, NULL,
+                                                    &number, &error),
                          HF_TOKEN_COUNTER_STALE);
-        hf_token_counter_close(&counter);
+        hf_file_token_counter_close(&counter);
         assert_true(next_of_fresh() > last);
     }
     open_it(&counter);
     assert_int_equal(unlink(fixture.path), 0);
-    assert_false(hf_token_counter_is_current(&counter, fixture.path));
+    assert_false(hf_file_token_counter_is_current(&counter, fixture.path));
     (void)next_of_fresh();
-    assert_false(hf_token_counter_is_current(&counter, fixture.path));
-    hf_token_counter_close(&counter);
+    assert_false(hf_file_token_counter_is_current(&counter, fixture.path));
+    hf_file_token_counter_close(&counter);
 }
 
 static void links_and_directories_are_refused(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
 
     (void)state;
     assert_int_equal(symlink("/etc/passwd", fixture.path), 0);
     init(&counter, true);
-    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error),
+    assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
+                                                fixture.path, 0600, false,
+                                                &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "symbolic link"));
     assert_int_equal(unlink(fixture.path), 0);
     assert_int_equal(mkdir(fixture.path, 0700), 0);
-    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error),
+    assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
+                                                fixture.path, 0600, false,
+                                                &error),
                      HF_EDIR);
     assert_int_equal(rmdir(fixture.path), 0);
     assert_int_equal(mkfifo(fixture.path, 0600), 0);
-    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error),
+    assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
+                                                fixture.path, 0600, false,
+                                                &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "not a regular file"));
 }
@@ -527,7 +536,7 @@ static void links_and_directories_are_refused(void **state)
  * that is remembered and reported. */
 static void a_floor_that_cannot_be_kept(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
     FILE *file = fopen(fixture.state, "w"); /* where a directory should be */
     uint64_t number;
@@ -536,22 +545,24 @@ static void a_floor_that_cannot_be_kept(void **state)
     assert_non_null(file);
     (void)fclose(file);
     init(&counter, true);
-    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error),
+    assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
+                                                fixture.path, 0600, false,
+                                                &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, fixture.state));
     init(&counter, false);
-    assert_int_equal(hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error),
+    assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
+                                                fixture.path, 0600, false,
+                                                &error),
                      HF_OK);
     assert_true(atomic_load(&counter.not_durable));
     assert_non_null(strstr(counter.cause.text, fixture.state));
     assert_true(take(&counter, &number));
     set_word(&counter, VALUE, word_of(&counter, LIMIT));
-    assert_int_equal(hf_token_counter_reserve(&counter, fixture.path, &error),
-                     HF_OK);
+    assert_int_equal(
+        hf_file_token_counter_reserve(&counter, fixture.path, &error), HF_OK);
     assert_true(take(&counter, &number));
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
 }
 
 static void a_floor_of_others_is_refused(void **state)
@@ -563,7 +574,7 @@ static void a_floor_of_others_is_refused(void **state)
     assert_int_equal(mkdir(fixture.state, 0700), 0);
     assert_int_equal(chmod(fixture.state, 0777), 0);
     assert_int_equal(
-        hf_token_floor_reserve(fixture.state, 5, 10, &start, &error),
+        hf_file_token_floor_reserve(fixture.state, 5, 10, &start, &error),
         HF_EDENIED);
     assert_non_null(strstr(error.text, "0777"));
     assert_int_equal(chmod(fixture.state, 0700), 0);
@@ -571,7 +582,7 @@ static void a_floor_of_others_is_refused(void **state)
         skip(); /* only root can give a directory away */
     assert_int_equal(chown(fixture.state, 12345, 12345), 0);
     assert_int_equal(
-        hf_token_floor_reserve(fixture.state, 5, 10, &start, &error),
+        hf_file_token_floor_reserve(fixture.state, 5, 10, &start, &error),
         HF_EDENIED);
     assert_non_null(strstr(error.text, "12345"));
 }
@@ -607,7 +618,7 @@ static void every_call_may_fail(void **state)
     (void)state;
     for (error_at = 0; error_at < 5; error_at++) {
         for (unsigned step = 1; step < 64; step++) {
-            struct hf_token_counter counter;
+            struct hf_file_token_counter counter;
             struct hf_error error = {HF_OK, ""};
             uint64_t number;
             hf_status status;
@@ -615,15 +626,15 @@ static void every_call_may_fail(void **state)
             assert_int_equal(unlink(fixture.path), 0);
             init(&counter, true);
             steps_left = step;
-            hf_sys_hook = fail_one;
-            status = hf_token_counter_open(&counter, fixture.root, fixture.path,
-                                           0600, false, &error);
+            hf_file_sys_hook = fail_one;
+            status = hf_file_token_counter_open(
+                &counter, fixture.root, fixture.path, 0600, false, &error);
             if (status == HF_OK) {
                 set_word(&counter, VALUE, word_of(&counter, LIMIT));
-                status =
-                    hf_token_counter_reserve(&counter, fixture.path, &error);
+                status = hf_file_token_counter_reserve(&counter, fixture.path,
+                                                       &error);
             }
-            hf_sys_hook = NULL;
+            hf_file_sys_hook = NULL;
             if (status != HF_OK) {
                 failed++;
                 assert_true(strlen(error.text) > 0);
@@ -633,7 +644,7 @@ static void every_call_may_fail(void **state)
                     assert_true(number > last);
                     last = number;
                 }
-                hf_token_counter_close(&counter);
+                hf_file_token_counter_close(&counter);
             }
             number = next_of_fresh();
             assert_true(number > last);
@@ -650,7 +661,7 @@ static void every_call_may_fail(void **state)
  * descriptors is an error all the same, because it may be there. */
 static void want_of_descriptors_does_not_end_the_floor(void **state)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     struct hf_error error;
     unsigned failed = 0;
 
@@ -661,13 +672,13 @@ static void want_of_descriptors_does_not_end_the_floor(void **state)
         (void)unlink(fixture.path);
         init(&counter, false);
         steps_left = step;
-        hf_sys_hook = fail_one;
-        if (hf_token_counter_open(&counter, fixture.root, fixture.path, 0600,
-                                  false, &error) != HF_OK)
+        hf_file_sys_hook = fail_one;
+        if (hf_file_token_counter_open(&counter, fixture.root, fixture.path,
+                                       0600, false, &error) != HF_OK)
             failed++;
-        hf_sys_hook = NULL;
+        hf_file_sys_hook = NULL;
         assert_false(atomic_load(&counter.not_durable));
-        hf_token_counter_close(&counter);
+        hf_file_token_counter_close(&counter);
     }
     assert_in_range(failed, 5, 62);
 }
@@ -677,8 +688,8 @@ static void want_of_descriptors_does_not_end_the_floor(void **state)
 /* What a power failure would leave of the floor, as far as fsync(2) promises.
  */
 static struct {
-    const struct hf_token_counter *counter; /* that is at work */
-    unsigned fail_at;                       /* this call fails; 0: none */
+    const struct hf_file_token_counter *counter; /* that is at work */
+    unsigned fail_at;                            /* this call fails; 0: none */
     bool failed;
     bool parent_synced, data_synced, renamed, entry_synced;
     uint64_t floor;
@@ -728,7 +739,7 @@ static int watch_disk(const char *request)
  * number was given out that is not on the disk. */
 static bool count_with_fault(unsigned nth)
 {
-    struct hf_token_counter counter;
+    struct hf_file_token_counter counter;
     uint64_t number;
     hf_status status;
 
@@ -736,19 +747,19 @@ static bool count_with_fault(unsigned nth)
     disk.counter = &counter;
     disk.fail_at = nth;
     init(&counter, true);
-    hf_sys_hook = watch_disk;
-    status = hf_token_counter_open(&counter, fixture.root, fixture.path, 0600,
-                                   false, &(struct hf_error){0});
+    hf_file_sys_hook = watch_disk;
+    status = hf_file_token_counter_open(&counter, fixture.root, fixture.path,
+                                        0600, false, &(struct hf_error){0});
     if (status == HF_OK) {
         set_word(&counter, VALUE, word_of(&counter, LIMIT));
-        status = hf_token_counter_reserve(&counter, fixture.path,
-                                          &(struct hf_error){0});
+        status = hf_file_token_counter_reserve(&counter, fixture.path,
+                                               &(struct hf_error){0});
     }
-    hf_sys_hook = NULL;
+    hf_file_sys_hook = NULL;
     if (counter.fd >= 0)
         assert_int_equal(status == HF_OK, take(&counter, &number));
     limit_is_on_the_disk();
-    hf_token_counter_close(&counter);
+    hf_file_token_counter_close(&counter);
     return disk.failed;
 }
 

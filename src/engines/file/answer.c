@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "engines/file/engine.h"
 
-void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
-                      enum hf_event_kind kind)
+void hf_file_answer(struct hf_engine *engine, struct hf_request *request,
+                    enum hf_event_kind kind)
 {
     struct hf_event event = {.kind = kind};
 
@@ -21,9 +21,8 @@ void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-void hf_engine_answer_found(struct hf_engine *engine,
-                            struct hf_request *request, enum hf_event_kind kind,
-                            bool found)
+void hf_file_answer_found(struct hf_engine *engine, struct hf_request *request,
+                          enum hf_event_kind kind, bool found)
 {
     struct hf_event event = {.kind = kind};
 
@@ -33,8 +32,8 @@ void hf_engine_answer_found(struct hf_engine *engine,
     engine->host.event(engine->host.host, &event);
 }
 
-void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
-                    enum hf_failure failure, const struct hf_error *error)
+void hf_file_fail(struct hf_engine *engine, struct hf_request *request,
+                  enum hf_failure failure, const struct hf_error *error)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
 
@@ -46,13 +45,13 @@ void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-void hf_engine_fail_by_status(struct hf_engine *engine,
-                              struct hf_request *request,
-                              const struct hf_error *error)
+void hf_file_fail_by_status(struct hf_engine *engine,
+                            struct hf_request *request,
+                            const struct hf_error *error)
 {
     enum hf_class class = hf_status_class(error->status);
     bool passes = class == HF_CLASS_UNAVAILABLE || class == HF_CLASS_CANCELLED;
 
-    hf_engine_fail(engine, request,
-                   passes ? HF_FAILURE_RETRY : HF_FAILURE_FATAL, error);
+    hf_file_fail(engine, request, passes ? HF_FAILURE_RETRY : HF_FAILURE_FATAL,
+                 error);
 }

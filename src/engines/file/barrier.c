@@ -42,9 +42,9 @@ static void init_barrier(const struct hf_engine *engine, const char *queue,
                          struct barrier *barrier)
 {
     barrier->queue = queue;
-    hf_dir_name_format(queue, barrier->dir_name);
-    hf_root_settings_path(&engine->settings, barrier->dir_name, HF_BARRIER_FILE,
-                          barrier->path);
+    hf_file_dir_name_format(queue, barrier->dir_name);
+    hf_file_root_settings_path(&engine->settings, barrier->dir_name,
+                               HF_BARRIER_FILE, barrier->path);
 }
 
 /* HF_OK with ${is_set}, and with ${id} if it is set. */
@@ -53,13 +53,13 @@ static hf_status read_barrier(const struct barrier *barrier, bool *is_set,
 {
     char text[TEXT_BYTES + 1];
     ssize_t got =
-        hf_sys_readlinkat(AT_FDCWD, barrier->path, text, sizeof(text) - 1);
+        hf_file_sys_readlinkat(AT_FDCWD, barrier->path, text, sizeof(text) - 1);
 
     *is_set = got >= 0;
     if (got < 0 && (errno == ENOENT || errno == ENOTDIR))
         return HF_OK;
     if (got < 0)
-        return hf_error_set_errno(error, "read", barrier->path);
+        return hf_file_error_set_errno(error, "read", barrier->path);
     text[got] = '\0';
     if ((size_t)got > ID_BYTES && text[ID_BYTES] == ' ' &&
         hf_ticket_id_parse(id, text, ID_BYTES) &&
@@ -82,12 +82,14 @@ static hf_status check_directory(struct hf_engine *engine,
     hf_status status;
     int dir;
 
-    hf_root_settings_path(&engine->settings, barrier->dir_name, NULL, path);
-    dir = hf_sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    hf_file_root_settings_path(&engine->settings, barrier->dir_name, NULL,
+                               path);
+    dir = hf_file_sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
     if (dir < 0)
         return errno == ENOENT ? HF_OK
-                               : hf_error_set_errno(error, "open", path);
-    status = hf_root_dir_check_lock_dir(engine->root_dir, dir, path, error);
+                               : hf_file_error_set_errno(error, "open", path);
+    status =
+        hf_file_root_dir_check_lock_dir(engine->root_dir, dir, path, error);
     (void)close(dir);
     return status;
 }
@@ -95,7 +97,7 @@ static hf_status check_directory(struct hf_engine *engine,
 static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
                            bool found)
 {
-    hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED, found);
+    hf_file_answer_found(engine, request, HF_EVENT_FLAG_UPDATED, found);
 }
 
 /* ---------------------------------------------------------- set, clear -- */
@@ -104,16 +106,16 @@ static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
 static hf_status share_directory(struct hf_engine *engine, const char *path,
                                  struct hf_error *error)
 {
-    mode_t mode = hf_root_settings_dir_mode(&engine->settings);
+    mode_t mode = hf_file_root_settings_dir_mode(&engine->settings);
     hf_status status;
-    int dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
     if (dir < 0 && errno == ENOENT)
         return HF_OK; /* removed by somebody who left it empty */
-    if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
-        return hf_error_set_errno(error, "open", path);
-    status = hf_root_dir_set_mode(dir, mode, path, error);
-    hf_descriptors_close(&engine->descriptors, &dir);
+    if (dir < 0 || !hf_file_descriptors_add(&engine->descriptors, dir))
+        return hf_file_error_set_errno(error, "open", path);
+    status = hf_file_root_dir_set_mode(dir, mode, path, error);
+    hf_file_descriptors_close(&engine->descriptors, &dir);
     return status;
 }
 
@@ -124,22 +126,24 @@ static hf_status make_directory(struct hf_engine *engine,
                                 struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
-    struct hf_root_dir *root_dir;
+    struct hf_file_root_dir *root_dir;
     hf_status status;
 
-    hf_root_settings_path(&engine->settings, barrier->dir_name, NULL, path);
-    if (hf_sys_mkdir(path, hf_root_settings_dir_mode(&engine->settings)) == 0)
+    hf_file_root_settings_path(&engine->settings, barrier->dir_name, NULL,
+                               path);
+    if (hf_file_sys_mkdir(
+            path, hf_file_root_settings_dir_mode(&engine->settings)) == 0)
         return engine->settings.shared ? share_directory(engine, path, error)
                                        : HF_OK;
     if (errno == EEXIST)
         return HF_OK;
     if (errno != ENOENT)
-        return hf_error_set_errno(error, "create", path);
+        return hf_file_error_set_errno(error, "create", path);
     /* The root directory was removed: make it again, as an enqueue does. */
-    status = hf_root_dir_open(&engine->settings, &engine->descriptors,
-                              &root_dir, error);
+    status = hf_file_root_dir_open(&engine->settings, &engine->descriptors,
+                                   &root_dir, error);
     if (status == HF_OK)
-        hf_root_dir_unref(root_dir);
+        hf_file_root_dir_unref(root_dir);
     return status;
 }
 
@@ -157,17 +161,17 @@ static hf_status make_barrier(struct hf_engine *engine,
     text[ID_BYTES] = ' ';
     memcpy(text + ID_BYTES + 1, barrier->queue, strlen(barrier->queue) + 1);
     *is_set = false;
-    *created = hf_sys_symlinkat(text, AT_FDCWD, barrier->path) == 0;
+    *created = hf_file_sys_symlinkat(text, AT_FDCWD, barrier->path) == 0;
     if (*created)
         return HF_OK;
     if (errno == EEXIST)
         return read_barrier(barrier, is_set, &there, error);
     if (errno == ENOENT)
         return make_directory(engine, barrier, error);
-    return hf_error_set_errno(error, "make", barrier->path);
+    return hf_file_error_set_errno(error, "make", barrier->path);
 }
 
-void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
+void hf_file_set_barrier(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_error error;
     struct barrier barrier;
@@ -175,13 +179,13 @@ void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
 
     init_barrier(engine, request->queue, &barrier);
     if (check_directory(engine, &barrier, &error) != HF_OK) {
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
         return;
     }
     for (unsigned try = 0; try < TRIES; try++) {
         if (make_barrier(engine, &barrier, &request->ticket, &created, &is_set,
                          &error) != HF_OK) {
-            hf_engine_fail_by_status(engine, request, &error);
+            hf_file_fail_by_status(engine, request, &error);
             return;
         }
         if (created || is_set) {
@@ -193,24 +197,23 @@ void hf_engine_set_barrier(struct hf_engine *engine, struct hf_request *request)
                        "%s or its directory was removed %d times while it was "
                        "being made; what does that?",
                        barrier.path, TRIES);
-    hf_engine_fail_by_status(engine, request, &error);
+    hf_file_fail_by_status(engine, request, &error);
 }
 
-void hf_engine_clear_barrier(struct hf_engine *engine,
-                             struct hf_request *request)
+void hf_file_clear_barrier(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_error error;
     struct barrier barrier;
     bool found;
 
     init_barrier(engine, request->queue, &barrier);
-    found = hf_sys_unlink(barrier.path) == 0;
+    found = hf_file_sys_unlink(barrier.path) == 0;
     if (!found && errno != ENOENT && errno != ENOTDIR) {
-        (void)hf_error_set_errno(&error, "remove", barrier.path);
-        hf_engine_fail_by_status(engine, request, &error);
+        (void)hf_file_error_set_errno(&error, "remove", barrier.path);
+        hf_file_fail_by_status(engine, request, &error);
         return;
     }
-    hf_dir_cache_ticket_gone(&engine->dir_cache, barrier.dir_name);
+    hf_file_dir_cache_ticket_gone(&engine->dir_cache, barrier.dir_name);
     answer_barrier(engine, request, found);
 }
 
@@ -245,7 +248,7 @@ void hf_file_barrier_watch_end(struct hf_file_barrier_watch *watch)
     if (watch->next != NULL)
         watch->next->link = watch->link;
     watch->request->engine_data = NULL;
-    hf_inotify_unwatch_barrier(watch);
+    hf_file_inotify_unwatch_barrier(watch);
     hf_free(watch);
 }
 
@@ -288,7 +291,7 @@ void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
         }
         request = watch->request;
         hf_file_barrier_watch_end(watch);
-        hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
+        hf_file_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
         watch = engine->barrier_watches; /* the core may have ended others */
     }
 }
@@ -327,7 +330,7 @@ static hf_status watch_barrier(struct hf_engine *engine,
         return hf_error_set(error, HF_ENOMEM, "no memory to watch a barrier");
     status = read_barrier(barrier, &is_set, &watch->id, error);
     *same = false;
-    if (status == HF_OK && is_set && !hf_inotify_watch_barrier(watch))
+    if (status == HF_OK && is_set && !hf_file_inotify_watch_barrier(watch))
         status = hf_error_set(error, HF_ELIMIT,
                               "cannot watch a barrier: no memory or descriptor "
                               "for it; raise this process's limits (ulimit "
@@ -340,8 +343,7 @@ static hf_status watch_barrier(struct hf_engine *engine,
     return status;
 }
 
-void hf_engine_watch_barrier(struct hf_engine *engine,
-                             struct hf_request *request)
+void hf_file_watch_barrier(struct hf_engine *engine, struct hf_request *request)
 {
     const struct hf_file_barrier_watch *watch;
     struct hf_ticket_id id;
@@ -351,14 +353,14 @@ void hf_engine_watch_barrier(struct hf_engine *engine,
 
     init_barrier(engine, request->queue, &barrier);
     if (check_directory(engine, &barrier, &error) != HF_OK) {
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
         return;
     }
     for (unsigned try = 0; try < TRIES; try++) {
         if (read_barrier(&barrier, &is_set, &id, &error) != HF_OK ||
             (is_set && watch_barrier(engine, request, &barrier, &same,
                                      &error) != HF_OK)) {
-            hf_engine_fail_by_status(engine, request, &error);
+            hf_file_fail_by_status(engine, request, &error);
             return;
         }
         if (!is_set || same) {
@@ -371,5 +373,5 @@ void hf_engine_watch_barrier(struct hf_engine *engine,
                        "%s was raised and lowered %d times while it was "
                        "read; try again",
                        barrier.path, TRIES);
-    hf_engine_fail_by_status(engine, request, &error);
+    hf_file_fail_by_status(engine, request, &error);
 }

@@ -24,21 +24,20 @@ struct hf_file_barrier_watch {
 };
 
 /* HF_REQUEST_SET_FLAG and HF_REQUEST_CLEAR_FLAG of HF_TICKET_BARRIER. */
-void hf_engine_set_barrier(struct hf_engine *engine,
+void hf_file_set_barrier(struct hf_engine *engine, struct hf_request *request);
+void hf_file_clear_barrier(struct hf_engine *engine,
                            struct hf_request *request);
-void hf_engine_clear_barrier(struct hf_engine *engine,
-                             struct hf_request *request);
 
 /* HF_REQUEST_WATCH_QUEUE of HF_TICKET_BARRIER; and its UNWATCH, at any time. */
-void hf_engine_watch_barrier(struct hf_engine *engine,
-                             struct hf_request *request);
+void hf_file_watch_barrier(struct hf_engine *engine,
+                           struct hf_request *request);
 void hf_file_barrier_watch_forget(struct hf_request *request);
 
 /* Free ${watch} and all that it uses.  The core gets no event. */
 void hf_file_barrier_watch_end(struct hf_file_barrier_watch *watch);
 
-/* See .on_change of struct hf_inotify: answer the watches of barriers that are
- * not the same any more. */
+/* See .on_change of struct hf_file_inotify: answer the watches of barriers that
+ * are not the same any more. */
 void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
                                        bool all);
 

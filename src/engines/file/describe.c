@@ -7,7 +7,7 @@
  * No lock is needed, because only the owner writes its payload, and a session
  * that evicts the ticket (eviction.c): either text is whole.  If the process
  * ends between the two steps, the file that it leaves is removed by the next
- * enqueue in that directory (hf_listing_remove_orphans()).
+ * enqueue in that directory (hf_file_listing_remove_orphans()).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 /* An empty payload is none, because a symbolic link cannot be empty. */
 static int remove_payload(int dir, const char *file)
 {
-    return hf_sys_unlinkat(dir, file) == 0 || errno == ENOENT ? 0 : -1;
+    return hf_file_sys_unlinkat(dir, file) == 0 || errno == ENOENT ? 0 : -1;
 }
 
 /* Try once.  A file that an earlier attempt has left is removed first. */
@@ -40,12 +40,12 @@ static int rename_payload(int dir, const char *payload, const char *new_file,
     int error;
 
     if (remove_payload(dir, new_file) != 0 ||
-        hf_sys_symlinkat(payload, dir, new_file) != 0)
+        hf_file_sys_symlinkat(payload, dir, new_file) != 0)
         return -1;
-    if (hf_sys_renameat(dir, new_file, file) == 0)
+    if (hf_file_sys_renameat(dir, new_file, file) == 0)
         return 0;
     error = errno;
-    (void)hf_sys_unlinkat(dir, new_file);
+    (void)hf_file_sys_unlinkat(dir, new_file);
     errno = error;
     return -1;
 }
@@ -58,8 +58,8 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
     char new_file[HF_NEW_PAYLOAD_FILE_BYTES];
     int rc = -1;
 
-    hf_payload_file_format(ticket, file);
-    hf_new_payload_file_format(ticket, new_file);
+    hf_file_payload_name_format(ticket, file);
+    hf_file_new_payload_name_format(ticket, new_file);
     if (payload[0] == '\0')
         return remove_payload(dir, file);
     /* ENOENT: another enqueue has removed it in between, or the directory is
@@ -70,37 +70,36 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
     return rc;
 }
 
-hf_status hf_engine_write_payload(struct hf_engine *engine,
-                                  const char *dir_name,
-                                  const struct hf_ticket *ticket,
-                                  const char *payload, struct hf_error *error)
+hf_status hf_file_write_payload(struct hf_engine *engine, const char *dir_name,
+                                const struct hf_ticket *ticket,
+                                const char *payload, struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
     hf_status status = HF_OK;
     int dir;
 
-    hf_root_settings_path(&engine->settings, dir_name, NULL, path);
-    dir = hf_sys_open(path, DIR_FLAGS, 0);
-    if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
-        return hf_error_set_errno(error, "open", path);
+    hf_file_root_settings_path(&engine->settings, dir_name, NULL, path);
+    dir = hf_file_sys_open(path, DIR_FLAGS, 0);
+    if (dir < 0 || !hf_file_descriptors_add(&engine->descriptors, dir))
+        return hf_file_error_set_errno(error, "open", path);
     if (replace_payload(dir, ticket, payload) != 0)
-        status = hf_error_set_errno(error, "write a payload in", path);
-    hf_descriptors_close(&engine->descriptors, &dir);
+        status = hf_file_error_set_errno(error, "write a payload in", path);
+    hf_file_descriptors_close(&engine->descriptors, &dir);
     return status;
 }
 
-void hf_engine_describe(struct hf_engine *engine, struct hf_request *request)
+void hf_file_describe(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
+        hf_file_own_ticket(engine, &request->ticket);
     bool found =
         own_ticket != NULL && hf_file_ticket_is_present(engine, own_ticket);
     struct hf_error error;
 
-    if (found && hf_engine_write_payload(engine, own_ticket->dir_name,
-                                         &own_ticket->ticket, request->payload,
-                                         &error) != HF_OK)
-        hf_engine_fail_by_status(engine, request, &error);
+    if (found &&
+        hf_file_write_payload(engine, own_ticket->dir_name, &own_ticket->ticket,
+                              request->payload, &error) != HF_OK)
+        hf_file_fail_by_status(engine, request, &error);
     else
-        hf_engine_answer_found(engine, request, HF_EVENT_DESCRIBED, found);
+        hf_file_answer_found(engine, request, HF_EVENT_DESCRIBED, found);
 }

@@ -15,11 +15,12 @@
 #define WORDS (HF_DESCRIPTORS_PER_PAGE / 64)
 
 /* The page at ${index}, made if it is missing; NULL without memory. */
-static struct hf_descriptors_page *page_of(struct hf_descriptors *descriptors,
-                                           size_t index)
+static struct hf_file_descriptors_page *
+page_of(struct hf_file_descriptors *descriptors, size_t index)
 {
-    struct hf_descriptors_page *page = atomic_load(&descriptors->pages[index]);
-    struct hf_descriptors_page *created;
+    struct hf_file_descriptors_page *page =
+        atomic_load(&descriptors->pages[index]);
+    struct hf_file_descriptors_page *created;
 
     if (page != NULL)
         return page;
@@ -33,11 +34,11 @@ static struct hf_descriptors_page *page_of(struct hf_descriptors *descriptors,
     return page;
 }
 
-bool hf_descriptors_add(struct hf_descriptors *descriptors, int fd)
+bool hf_file_descriptors_add(struct hf_file_descriptors *descriptors, int fd)
 {
     size_t index = (size_t)fd / HF_DESCRIPTORS_PER_PAGE;
     size_t bit = (size_t)fd % HF_DESCRIPTORS_PER_PAGE;
-    struct hf_descriptors_page *page = NULL;
+    struct hf_file_descriptors_page *page = NULL;
 
     assert(fd >= 0);
     if (index < HF_DESCRIPTORS_PAGES)
@@ -51,11 +52,11 @@ bool hf_descriptors_add(struct hf_descriptors *descriptors, int fd)
     return true;
 }
 
-void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd)
+void hf_file_descriptors_close(struct hf_file_descriptors *descriptors, int *fd)
 {
     size_t bit = (size_t)*fd % HF_DESCRIPTORS_PER_PAGE;
     uint64_t mask = UINT64_C(1) << bit % 64;
-    struct hf_descriptors_page *page;
+    struct hf_file_descriptors_page *page;
     uint64_t before;
 
     if (*fd < 0)
@@ -80,10 +81,11 @@ static void close_word(uint64_t word, size_t first)
             (void)close((int)(first + bit));
 }
 
-void hf_descriptors_close_all(struct hf_descriptors *descriptors)
+void hf_file_descriptors_close_all(struct hf_file_descriptors *descriptors)
 {
     for (size_t p = 0; p < HF_DESCRIPTORS_PAGES; p++) {
-        struct hf_descriptors_page *page = atomic_load(&descriptors->pages[p]);
+        struct hf_file_descriptors_page *page =
+            atomic_load(&descriptors->pages[p]);
 
         for (size_t w = 0; page != NULL && w < WORDS; w++)
             close_word(atomic_exchange(&page->words[w], 0),
@@ -91,7 +93,7 @@ void hf_descriptors_close_all(struct hf_descriptors *descriptors)
     }
 }
 
-void hf_descriptors_free(struct hf_descriptors *descriptors)
+void hf_file_descriptors_free(struct hf_file_descriptors *descriptors)
 {
     for (size_t p = 0; p < HF_DESCRIPTORS_PAGES; p++)
         hf_free(atomic_load(&descriptors->pages[p]));

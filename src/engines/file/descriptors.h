@@ -17,28 +17,29 @@
 #define HF_DESCRIPTORS_PER_PAGE 32768
 #define HF_DESCRIPTORS_PAGES 64 /* two million: twice the kernel's nr_open */
 
-struct hf_descriptors_page {
+struct hf_file_descriptors_page {
     _Atomic uint64_t words[HF_DESCRIPTORS_PER_PAGE / 64];
 };
 
-struct hf_descriptors {
+struct hf_file_descriptors {
     /* NULL: no descriptor of that page has ever been in the set. */
-    struct hf_descriptors_page *_Atomic pages[HF_DESCRIPTORS_PAGES];
+    struct hf_file_descriptors_page *_Atomic pages[HF_DESCRIPTORS_PAGES];
 };
 
 /* Add ${fd}, which is not negative.  Any thread.  False, with errno ENOMEM,
  * without memory: ${fd} is closed then, so that none is open outside the set.
  */
-bool hf_descriptors_add(struct hf_descriptors *descriptors, int fd);
+bool hf_file_descriptors_add(struct hf_file_descriptors *descriptors, int fd);
 
 /* Remove ${*fd}, close it and set it to -1.  Nothing if it is -1.  Any thread.
  */
-void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd);
+void hf_file_descriptors_close(struct hf_file_descriptors *descriptors,
+                               int *fd);
 
 /* Close all that are in the set.  Async-signal-safe. */
-void hf_descriptors_close_all(struct hf_descriptors *descriptors);
+void hf_file_descriptors_close_all(struct hf_file_descriptors *descriptors);
 
 /* Free the pages.  The set is empty by then. */
-void hf_descriptors_free(struct hf_descriptors *descriptors);
+void hf_file_descriptors_free(struct hf_file_descriptors *descriptors);
 
 #endif

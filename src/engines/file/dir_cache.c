@@ -12,7 +12,7 @@
 #include "engines/file/syscalls.h"
 
 /* The item of ${dir_name}, or HF_DIR_CACHE_MAX. */
-static size_t index_of(const struct hf_dir_cache *dir_cache,
+static size_t index_of(const struct hf_file_dir_cache *dir_cache,
                        const char *dir_name)
 {
     size_t i = 0;
@@ -23,10 +23,11 @@ static size_t index_of(const struct hf_dir_cache *dir_cache,
     return i;
 }
 
-struct hf_lock_dir hf_dir_cache_take(struct hf_dir_cache *dir_cache,
-                                     const char *dir_name)
+struct hf_file_lock_dir
+hf_file_dir_cache_take(struct hf_file_dir_cache *dir_cache,
+                       const char *dir_name)
 {
-    struct hf_lock_dir lock_dir = {.fd = -1};
+    struct hf_file_lock_dir lock_dir = {.fd = -1};
     size_t i = index_of(dir_cache, dir_name);
 
     if (i == HF_DIR_CACHE_MAX)
@@ -37,20 +38,21 @@ struct hf_lock_dir hf_dir_cache_take(struct hf_dir_cache *dir_cache,
 }
 
 /* Free the item ${i}: close its directory, and remove it if nobody uses it. */
-static void drop_item(struct hf_dir_cache *dir_cache, size_t i)
+static void drop_item(struct hf_file_dir_cache *dir_cache, size_t i)
 {
-    struct hf_lock_dir *lock_dir = &dir_cache->items[i].lock_dir;
+    struct hf_file_lock_dir *lock_dir = &dir_cache->items[i].lock_dir;
 
     if (dir_cache->items[i].dir_name[0] == '\0')
         return;
-    hf_lock_dir_remove_unused(*dir_cache->root_dir,
-                              dir_cache->items[i].dir_name, lock_dir->fd);
-    hf_descriptors_close((*dir_cache->root_dir)->descriptors, &lock_dir->fd);
+    hf_file_lock_dir_remove_unused(*dir_cache->root_dir,
+                                   dir_cache->items[i].dir_name, lock_dir->fd);
+    hf_file_descriptors_close((*dir_cache->root_dir)->descriptors,
+                              &lock_dir->fd);
     dir_cache->items[i].dir_name[0] = '\0';
 }
 
 /* A free item, else the one whose last use is longest ago. */
-static size_t least_recently_used(const struct hf_dir_cache *dir_cache)
+static size_t least_recently_used(const struct hf_file_dir_cache *dir_cache)
 {
     size_t found = 0;
 
@@ -63,8 +65,9 @@ static size_t least_recently_used(const struct hf_dir_cache *dir_cache)
     return found;
 }
 
-void hf_dir_cache_put(struct hf_dir_cache *dir_cache, const char *dir_name,
-                      struct hf_lock_dir lock_dir)
+void hf_file_dir_cache_put(struct hf_file_dir_cache *dir_cache,
+                           const char *dir_name,
+                           struct hf_file_lock_dir lock_dir)
 {
     size_t i = index_of(dir_cache, dir_name);
 
@@ -72,8 +75,8 @@ void hf_dir_cache_put(struct hf_dir_cache *dir_cache, const char *dir_name,
     if (lock_dir.fd < 0)
         return;
     if (i < HF_DIR_CACHE_MAX) { /* another request for it was under way */
-        hf_descriptors_close((*dir_cache->root_dir)->descriptors,
-                             &dir_cache->items[i].lock_dir.fd);
+        hf_file_descriptors_close((*dir_cache->root_dir)->descriptors,
+                                  &dir_cache->items[i].lock_dir.fd);
     } else {
         i = least_recently_used(dir_cache);
         drop_item(dir_cache, i);
@@ -83,25 +86,25 @@ void hf_dir_cache_put(struct hf_dir_cache *dir_cache, const char *dir_name,
     dir_cache->items[i].used_at = ++dir_cache->uses;
 }
 
-void hf_dir_cache_ticket_gone(struct hf_dir_cache *dir_cache,
-                              const char *dir_name)
+void hf_file_dir_cache_ticket_gone(struct hf_file_dir_cache *dir_cache,
+                                   const char *dir_name)
 {
-    struct hf_root_dir *root_dir = *dir_cache->root_dir;
+    struct hf_file_root_dir *root_dir = *dir_cache->root_dir;
     char path[HF_PATH_BYTES];
     int dir;
 
     /* Without a root directory there is nothing to remove. */
     if (root_dir == NULL || index_of(dir_cache, dir_name) < HF_DIR_CACHE_MAX)
         return;
-    hf_root_settings_path(root_dir->settings, dir_name, NULL, path);
-    dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (dir < 0 || !hf_descriptors_add(root_dir->descriptors, dir))
+    hf_file_root_settings_path(root_dir->settings, dir_name, NULL, path);
+    dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (dir < 0 || !hf_file_descriptors_add(root_dir->descriptors, dir))
         return;
-    hf_lock_dir_remove_unused(root_dir, dir_name, dir);
-    hf_descriptors_close(root_dir->descriptors, &dir);
+    hf_file_lock_dir_remove_unused(root_dir, dir_name, dir);
+    hf_file_descriptors_close(root_dir->descriptors, &dir);
 }
 
-void hf_dir_cache_clear(struct hf_dir_cache *dir_cache)
+void hf_file_dir_cache_clear(struct hf_file_dir_cache *dir_cache)
 {
     for (size_t i = 0; i < HF_DIR_CACHE_MAX; i++)
         drop_item(dir_cache, i);

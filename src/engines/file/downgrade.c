@@ -57,7 +57,7 @@ struct downgrade {
  * ticket. */
 static hf_status fail_errno(const struct downgrade *d, const char *what)
 {
-    return hf_error_set_errno(d->error, what, d->path);
+    return hf_file_error_set_errno(d->error, what, d->path);
 }
 
 static hf_status fail_removed(const struct downgrade *d)
@@ -74,17 +74,18 @@ static hf_status open_directory(struct downgrade *d)
     struct stat there, open_one;
     bool found;
 
-    d->dir = hf_sys_open(d->path, DIR_FLAGS, 0);
+    d->dir = hf_file_sys_open(d->path, DIR_FLAGS, 0);
     if (d->dir < 0 && errno == ENOENT)
         return hf_error_set(d->error, HF_ELOST, "%s was removed", d->path);
-    if (d->dir < 0 || !hf_descriptors_add(&d->engine->descriptors, d->dir)) {
+    if (d->dir < 0 ||
+        !hf_file_descriptors_add(&d->engine->descriptors, d->dir)) {
         d->dir = -1;
         return fail_errno(d, "open");
     }
-    hf_ticket_file_format(&d->own_ticket->ticket, file);
-    if (hf_sys_fstat(d->own_ticket->fifo, &open_one) != 0)
+    hf_file_name_format(&d->own_ticket->ticket, file);
+    if (hf_file_sys_fstat(d->own_ticket->fifo, &open_one) != 0)
         return fail_errno(d, "examine a ticket of");
-    found = hf_sys_lstatat(d->dir, file, &there) == 0;
+    found = hf_file_sys_lstatat(d->dir, file, &there) == 0;
     if (!found && errno != ENOENT)
         return fail_errno(d, "examine a ticket of");
     if (!found || there.st_dev != open_one.st_dev ||
@@ -97,7 +98,7 @@ static hf_status open_directory(struct downgrade *d)
 static hf_status make_payload(struct downgrade *d)
 {
     if (d->payload[0] == '\0' ||
-        hf_sys_symlinkat(d->payload, d->dir, d->payload_file) == 0 ||
+        hf_file_sys_symlinkat(d->payload, d->dir, d->payload_file) == 0 ||
         errno == EEXIST) /* of an attempt before this one */
         return HF_OK;
     return fail_errno(d, "write a payload in");
@@ -106,18 +107,19 @@ static hf_status make_payload(struct downgrade *d)
 /* Make, open and lock the FIFO of the read ticket. */
 static hf_status make_fifo(struct downgrade *d)
 {
-    mode_t mode = hf_root_settings_file_mode(&d->engine->settings);
+    mode_t mode = hf_file_root_settings_file_mode(&d->engine->settings);
 
-    if (hf_sys_mkfifoat(d->dir, d->file, mode) != 0 && errno != EEXIST)
+    if (hf_file_sys_mkfifoat(d->dir, d->file, mode) != 0 && errno != EEXIST)
         return fail_errno(d, "make a ticket in");
-    d->fifo = hf_sys_openat(d->dir, d->file, OWNER_FLAGS, 0);
-    if (d->fifo < 0 || !hf_descriptors_add(&d->engine->descriptors, d->fifo)) {
+    d->fifo = hf_file_sys_openat(d->dir, d->file, OWNER_FLAGS, 0);
+    if (d->fifo < 0 ||
+        !hf_file_descriptors_add(&d->engine->descriptors, d->fifo)) {
         d->fifo = -1;
         return fail_errno(d, "open a ticket in");
     }
-    if (hf_ticket_file_prepare(&d->engine->settings, d->fifo, &d->fifo_stat) !=
+    if (hf_file_fifo_prepare(&d->engine->settings, d->fifo, &d->fifo_stat) !=
             0 ||
-        hf_sys_flock(d->fifo, LOCK_EX | LOCK_NB) != 0)
+        hf_file_sys_flock(d->fifo, LOCK_EX | LOCK_NB) != 0)
         return fail_errno(d, "lock a ticket in");
     return HF_OK;
 }
@@ -125,9 +127,9 @@ static hf_status make_fifo(struct downgrade *d)
 /* Undo make_reader(). */
 static void drop_reader(struct downgrade *d)
 {
-    (void)hf_sys_unlinkat(d->dir, d->file);
-    (void)hf_sys_unlinkat(d->dir, d->payload_file);
-    hf_descriptors_close(&d->engine->descriptors, &d->fifo);
+    (void)hf_file_sys_unlinkat(d->dir, d->file);
+    (void)hf_file_sys_unlinkat(d->dir, d->payload_file);
+    hf_file_descriptors_close(&d->engine->descriptors, &d->fifo);
 }
 
 /* Make the read ticket beside the write ticket. */
@@ -150,7 +152,7 @@ static bool was_touched(const struct hf_file_ticket *writer)
 {
     struct stat status;
 
-    return hf_sys_fstat(writer->fifo, &status) != 0 ||
+    return hf_file_sys_fstat(writer->fifo, &status) != 0 ||
            status.st_mtim.tv_sec != writer->created_mtime.tv_sec ||
            status.st_mtim.tv_nsec != writer->created_mtime.tv_nsec;
 }
@@ -162,14 +164,14 @@ static hf_status remove_writer(struct downgrade *d)
     struct hf_engine *engine = d->engine;
     char file[HF_TICKET_FILE_BYTES];
 
-    hf_ticket_file_format(&d->own_ticket->ticket, file);
-    if (hf_token_counter_is_current(&engine->root_dir->counter,
-                                    engine->settings.counter_path) &&
-        hf_token_counter_note_rename(
+    hf_file_name_format(&d->own_ticket->ticket, file);
+    if (hf_file_token_counter_is_current(&engine->root_dir->counter,
+                                         engine->settings.counter_path) &&
+        hf_file_token_counter_note_rename(
             &engine->root_dir->counter, d->reader.sequence,
             engine->settings.counter_path, d->error) != HF_OK)
         return d->error->status;
-    if (hf_sys_unlinkat(d->dir, file) == 0)
+    if (hf_file_sys_unlinkat(d->dir, file) == 0)
         return HF_OK;
     if (errno == ENOENT)
         return fail_removed(d);
@@ -191,16 +193,16 @@ static void replace_writer(struct downgrade *d)
     int fifo = own_ticket->fifo;
     bool touched;
 
-    hf_payload_file_format(&own_ticket->ticket, payload_file);
+    hf_file_payload_name_format(&own_ticket->ticket, payload_file);
     touched = was_touched(own_ticket);
     hf_file_ticket_set_stat(own_ticket, &d->fifo_stat);
     if (touched)
         own_ticket->created_mtime = touched_before;
     own_ticket->ticket.kind = HF_TICKET_READ;
     own_ticket->fifo = d->fifo;
-    hf_descriptors_close(&engine->descriptors, &fifo);
-    (void)hf_sys_unlinkat(d->dir, payload_file);
-    hf_inotify_put_fifo_above(engine, own_ticket);
+    hf_file_descriptors_close(&engine->descriptors, &fifo);
+    (void)hf_file_sys_unlinkat(d->dir, payload_file);
+    hf_file_inotify_put_fifo_above(engine, own_ticket);
 }
 
 /* Make the reader, remove the writer; undone if the writer was removed
@@ -214,26 +216,26 @@ static hf_status run_downgrade(struct downgrade *d)
                             "copies of the write ticket's descriptor were "
                             "given out (hf_grant_hold_fd), and would not keep "
                             "the read ticket in the queue");
-    hf_root_settings_path(&d->engine->settings, d->own_ticket->dir_name, NULL,
-                          d->path);
+    hf_file_root_settings_path(&d->engine->settings, d->own_ticket->dir_name,
+                               NULL, d->path);
     d->reader = d->own_ticket->ticket;
     d->reader.kind = HF_TICKET_READ;
-    hf_ticket_file_format(&d->reader, d->file);
-    hf_payload_file_format(&d->reader, d->payload_file);
+    hf_file_name_format(&d->reader, d->file);
+    hf_file_payload_name_format(&d->reader, d->payload_file);
     status = make_reader(d);
     if (status == HF_OK && (status = remove_writer(d)) != HF_OK)
         drop_reader(d);
     if (status == HF_OK)
         replace_writer(d);
-    hf_descriptors_close(&d->engine->descriptors, &d->dir);
+    hf_file_descriptors_close(&d->engine->descriptors, &d->dir);
     return status;
 }
 
 /* The first watch that is of the write ticket, or NULL. */
-static struct hf_ticket_watch *
+static struct hf_file_ticket_watch *
 first_writer_watch(const struct hf_file_ticket *own_ticket)
 {
-    struct hf_ticket_watch *watch = own_ticket->watches;
+    struct hf_file_ticket_watch *watch = own_ticket->watches;
 
     while (watch != NULL &&
            watch->request->ticket_kind == own_ticket->ticket.kind)
@@ -247,17 +249,17 @@ static void end_writer_watches(struct hf_engine *engine,
                                const struct hf_ticket_id *id)
 {
     const struct hf_file_ticket *own_ticket;
-    struct hf_ticket_watch *watch;
+    struct hf_file_ticket_watch *watch;
 
-    while ((own_ticket = hf_engine_own_ticket(engine, id)) != NULL &&
+    while ((own_ticket = hf_file_own_ticket(engine, id)) != NULL &&
            (watch = first_writer_watch(own_ticket)) != NULL)
-        hf_ticket_watch_answer_gone(watch);
+        hf_file_ticket_watch_answer_gone(watch);
 }
 
-void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
+void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
+        hf_file_own_ticket(engine, &request->ticket);
     struct hf_error error;
     struct downgrade downgrade = {.engine = engine,
                                   .own_ticket = own_ticket,
@@ -268,14 +270,14 @@ void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
 
     if (own_ticket == NULL) {
         hf_error_set(&error, HF_ELOST, "the ticket is not in its queue");
-        hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
+        hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else if (own_ticket->ticket.kind == HF_TICKET_READ) {
-        hf_engine_answer(engine, request, HF_EVENT_DOWNGRADED);
+        hf_file_answer(engine, request, HF_EVENT_DOWNGRADED);
     } else if (run_downgrade(&downgrade) != HF_OK) {
-        hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
+        hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
         /* Before the answer, because the core may remove the ticket in it. */
         end_writer_watches(engine, &request->ticket);
-        hf_engine_answer(engine, request, HF_EVENT_DOWNGRADED);
+        hf_file_answer(engine, request, HF_EVENT_DOWNGRADED);
     }
 }

@@ -31,14 +31,14 @@
 
 /* -------------------------------------------------------------- changes -- */
 
-/* See struct hf_inotify.  Own tickets come first, because one that was removed
- * must not be admitted because of another change.  A name that came into a
- * directory concerns queue watches alone. */
+/* See struct hf_file_inotify.  Own tickets come first, because one that was
+ * removed must not be admitted because of another change.  A name that came
+ * into a directory concerns queue watches alone. */
 static void on_change(struct hf_engine *engine, int wd, bool all,
                       const char *file)
 {
     if (file == NULL) {
-        hf_own_watch_on_change(engine, wd, all);
+        hf_file_own_watch_on_change(engine, wd, all);
         hf_file_barrier_watches_on_change(engine, wd, all);
     }
     hf_file_queue_watches_on_change(engine, wd, all, file);
@@ -80,7 +80,7 @@ static void warn_other_default(struct hf_engine *engine)
 
     if (!engine->settings.by_default || !find_sudo_caller(&uid))
         return;
-    hf_root_settings_default(uid, other);
+    hf_file_root_settings_default(uid, other);
     engine->host.log(engine->host.host, HF_LOG_WARNING,
                      "under sudo the locks are those in %s and not those in "
                      "%s, the directory of user %u; to say which directory is "
@@ -113,7 +113,8 @@ static hf_status check_missing(const struct hf_engine *engine,
     struct stat status;
 
     if (engine->settings.by_default ||
-        hf_sys_lstat(engine->settings.root, &status) == 0 || errno != ENOENT)
+        hf_file_sys_lstat(engine->settings.root, &status) == 0 ||
+        errno != ENOENT)
         return HF_OK;
     return hf_error_set(error, HF_EDIR,
                         "there is no directory %s; expected the directory that "
@@ -128,10 +129,10 @@ static hf_status open_root_dir(struct hf_engine *engine, struct hf_error *error)
     hf_status status;
 
     if (!engine->host.list_only)
-        return hf_root_dir_open(&engine->settings, &engine->descriptors,
-                                &engine->root_dir, error);
-    status = hf_root_dir_open_existing(&engine->settings, &engine->descriptors,
-                                       &engine->root_dir, error);
+        return hf_file_root_dir_open(&engine->settings, &engine->descriptors,
+                                     &engine->root_dir, error);
+    status = hf_file_root_dir_open_existing(
+        &engine->settings, &engine->descriptors, &engine->root_dir, error);
     if (status == HF_OK && engine->root_dir == NULL)
         status = check_missing(engine, error);
     return status;
@@ -153,17 +154,17 @@ static hf_status open_engine(const struct hf_url *url,
     created->inotify.on_change = on_change;
     created->inotify.inotify_fd = -1;
     created->inotify.timer_fd = -1;
-    hf_watch_descriptors_init(&created->inotify);
+    hf_file_watch_descriptors_init(&created->inotify);
     created->dir_cache.root_dir = &created->root_dir;
     hf_file_tickets_init(&created->tickets);
-    hf_ticket_watch_init_others(&created->other_watches);
-    status = hf_root_settings_choose(url, &created->settings, error);
+    hf_file_ticket_watch_init_others(&created->other_watches);
+    status = hf_file_root_settings_choose(url, &created->settings, error);
     if (status == HF_OK)
         status = format_description(created, error);
     if (status == HF_OK)
         status = open_root_dir(created, error);
     if (status != HF_OK) {
-        hf_engine_free_memory(created);
+        hf_file_engine_free(created);
         return status;
     }
     *engine = created;
@@ -174,7 +175,7 @@ static hf_status open_engine(const struct hf_url *url,
 
 static void on_worker_closed(uv_handle_t *handle)
 {
-    hf_engine_handle_closed(handle->data);
+    hf_file_handle_closed(handle->data);
 }
 
 /* hf_engine_ops.free: of an engine whose session has ended.  Its memory lives
@@ -185,10 +186,10 @@ static void free_engine(struct hf_engine *engine)
            engine->queue_watches == NULL && engine->barrier_watches == NULL);
     engine->handles++; /* ours, so that nothing below frees the engine */
     engine->freeing = true;
-    hf_inotify_close(engine);
-    if (hf_worker_thread_stop(&engine->worker, on_worker_closed))
+    hf_file_inotify_close(engine);
+    if (hf_file_worker_stop(&engine->worker, on_worker_closed))
         engine->handles++;
-    hf_engine_handle_closed(engine);
+    hf_file_handle_closed(engine);
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -198,19 +199,19 @@ static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
     static const struct hf_error closed = {HF_ECLOSED,
                                            "the session has been ended"};
 
-    hf_engine_fail(engine, request, HF_FAILURE_RETRY, &closed);
+    hf_file_fail(engine, request, HF_FAILURE_RETRY, &closed);
 }
 
 /* HF_REQUEST_WATCH: of a ticket of this session or of another. */
 static void watch_ticket(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
+        hf_file_own_ticket(engine, &request->ticket);
 
     if (own_ticket != NULL)
-        hf_engine_watch_own(engine, request, own_ticket);
+        hf_file_watch_own(engine, request, own_ticket);
     else
-        hf_engine_watch_other(engine, request);
+        hf_file_watch_other(engine, request);
 }
 
 /* Does the request need the root directory?  Without one no ticket is there, so
@@ -237,12 +238,12 @@ static bool make_root_dir(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_error error;
 
-    if (hf_root_dir_open(&engine->settings, &engine->descriptors,
-                         &engine->root_dir, &error) != HF_OK) {
-        hf_engine_fail_by_status(engine, request, &error);
+    if (hf_file_root_dir_open(&engine->settings, &engine->descriptors,
+                              &engine->root_dir, &error) != HF_OK) {
+        hf_file_fail_by_status(engine, request, &error);
         return false;
     }
-    hf_inotify_watch_root(engine);
+    hf_file_inotify_watch_root(engine);
     return true;
 }
 
@@ -259,55 +260,55 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
         return;
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
-        hf_engine_enqueue(engine, request);
+        hf_file_enqueue(engine, request);
         break;
     case HF_REQUEST_LIST:
-        hf_engine_list(engine, request);
+        hf_file_list(engine, request);
         break;
     case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
-            hf_engine_watch_barrier(engine, request);
+            hf_file_watch_barrier(engine, request);
         else
-            hf_engine_watch_queue(engine, request);
+            hf_file_watch_queue(engine, request);
         break;
     case HF_REQUEST_WATCH:
         watch_ticket(engine, request);
         break;
     case HF_REQUEST_REMOVE:
-        hf_engine_remove(engine, request);
+        hf_file_remove(engine, request);
         break;
     case HF_REQUEST_PROVE:
-        hf_engine_answer(engine, request, HF_EVENT_PROVEN);
+        hf_file_answer(engine, request, HF_EVENT_PROVEN);
         break;
     case HF_REQUEST_DOWNGRADE:
-        hf_engine_downgrade(engine, request);
+        hf_file_downgrade(engine, request);
         break;
     case HF_REQUEST_END:
-        hf_engine_end_session(engine, request);
+        hf_file_end_session(engine, request);
         break;
     case HF_REQUEST_REVOKE:
-        hf_engine_revoke(engine, request);
+        hf_file_revoke(engine, request);
         break;
     case HF_REQUEST_DESCRIBE:
-        hf_engine_describe(engine, request);
+        hf_file_describe(engine, request);
         break;
     case HF_REQUEST_SET_FLAG:
-        hf_engine_set_barrier(engine, request);
+        hf_file_set_barrier(engine, request);
         break;
     case HF_REQUEST_CLEAR_FLAG:
         if (request->ticket_kind == HF_TICKET_READY)
-            hf_engine_run_locked(engine, request);
+            hf_file_run_locked(engine, request);
         else
-            hf_engine_clear_barrier(engine, request);
+            hf_file_clear_barrier(engine, request);
         break;
     case HF_REQUEST_NEW_GENERATION:
-        hf_engine_run_locked(engine, request);
+        hf_file_run_locked(engine, request);
         break;
     case HF_REQUEST_NAMES:
-        hf_engine_name_queues(engine, request);
+        hf_file_name_queues(engine, request);
         break;
     case HF_REQUEST_EXAMINE:
-        hf_engine_examine(engine, request);
+        hf_file_examine(engine, request);
         break;
     }
 }
@@ -321,7 +322,7 @@ static void forget(struct hf_engine *engine, struct hf_request *request)
     else if (request->kind == HF_REQUEST_WATCH_QUEUE)
         hf_file_queue_watch_forget(request);
     else
-        hf_ticket_watch_forget(engine, request);
+        hf_file_ticket_watch_forget(engine, request);
 }
 
 /* hf_engine_ops.hold: a copy of the FIFO's descriptor, which keeps the ticket
@@ -329,15 +330,15 @@ static void forget(struct hf_engine *engine, struct hf_request *request)
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
                       int *fd)
 {
-    struct hf_file_ticket *own_ticket = hf_engine_own_ticket(engine, id);
+    struct hf_file_ticket *own_ticket = hf_file_own_ticket(engine, id);
     struct hf_error unused;
 
     *fd = -1;
     if (own_ticket == NULL || !hf_file_ticket_is_present(engine, own_ticket))
         return HF_ELOST;
-    *fd = hf_sys_duplicate(own_ticket->fifo, STDERR_FILENO + 1);
+    *fd = hf_file_sys_duplicate(own_ticket->fifo, STDERR_FILENO + 1);
     if (*fd < 0)
-        return hf_error_set_errno(&unused, "hold", engine->settings.root);
+        return hf_file_error_set_errno(&unused, "hold", engine->settings.root);
     own_ticket->held = true;
     return HF_OK;
 }
@@ -350,7 +351,7 @@ static const char *describe(const struct hf_engine *engine)
 /* hf_engine_ops.after_fork: in the child, so that it keeps no ticket alive. */
 static void after_fork(struct hf_engine *engine)
 {
-    hf_descriptors_close_all(&engine->descriptors);
+    hf_file_descriptors_close_all(&engine->descriptors);
 }
 
 const struct hf_engine_ops hf_engine_file = {

@@ -20,29 +20,30 @@
 
 struct hf_file_barrier_watch;
 struct hf_file_queue_watch;
-struct hf_ticket_watch;
+struct hf_file_ticket_watch;
 
 struct hf_engine {
-    struct hf_engine_host host;        /* the core's functions */
-    struct hf_root_settings settings;  /* never change after the open */
-    char *description;                 /* "file:ROOT", for people */
-    struct hf_descriptors descriptors; /* all that are open, for a fork */
+    struct hf_engine_host host;             /* the core's functions */
+    struct hf_file_root_settings settings;  /* never change after the open */
+    char *description;                      /* "file:ROOT", for people */
+    struct hf_file_descriptors descriptors; /* all that are open, for a fork */
     /* Replaced when somebody has removed or replaced the directory.  NULL: the
      * client only looks and has found none, or the session has ended. */
-    struct hf_root_dir *root_dir;
-    struct hf_dir_cache dir_cache;
+    struct hf_file_root_dir *root_dir;
+    struct hf_file_dir_cache dir_cache;
     struct hf_file_tickets tickets; /* of this session */
 
-    struct hf_ticket_watch *watches; /* all of tickets, the newest first */
-    struct hf_tree other_watches;    /* those of others' tickets, by position */
-    uint64_t watch_number;           /* of the last one made */
+    struct hf_file_ticket_watch *watches; /* all of tickets, the newest first */
+    struct hf_tree other_watches; /* those of others' tickets, by position */
+    uint64_t watch_number;        /* of the last one made */
     struct hf_file_queue_watch *queue_watches;     /* the newest first */
     struct hf_file_barrier_watch *barrier_watches; /* the newest first */
-    struct hf_inotify inotify;
+    struct hf_file_inotify inotify;
 
-    struct hf_worker_thread worker;
-    struct hf_job *jobs; /* all that are with the worker, the newest first */
-    struct hf_listing *listing; /* the last one that the core was shown */
+    struct hf_file_worker worker;
+    struct hf_file_job
+        *jobs; /* all that are with the worker, the newest first */
+    struct hf_file_listing *listing; /* the last one that the core was shown */
 
     struct hf_request *end; /* HF_REQUEST_END, while it waits for the jobs */
     bool ended;             /* it was answered */
@@ -54,10 +55,10 @@ struct hf_engine {
 };
 
 /* Free an engine that has no handles in the loop. */
-void hf_engine_free_memory(struct hf_engine *engine);
+void hf_file_engine_free(struct hf_engine *engine);
 
 /* libuv has closed a handle that was counted in .handles.  With the last one an
  * engine that is being freed is freed. */
-void hf_engine_handle_closed(struct hf_engine *engine);
+void hf_file_handle_closed(struct hf_engine *engine);
 
 #endif

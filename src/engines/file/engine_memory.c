@@ -11,18 +11,18 @@
 #include "engines/file/engine.h"
 #include "engines/file/listing.h"
 
-void hf_engine_free_memory(struct hf_engine *engine)
+void hf_file_engine_free(struct hf_engine *engine)
 {
-    hf_listing_unref(engine->listing);
-    hf_root_dir_unref(engine->root_dir);
-    hf_descriptors_free(&engine->descriptors);
+    hf_file_listing_unref(engine->listing);
+    hf_file_root_dir_unref(engine->root_dir);
+    hf_file_descriptors_free(&engine->descriptors);
     hf_free(engine->description);
     hf_free(engine);
 }
 
-void hf_engine_handle_closed(struct hf_engine *engine)
+void hf_file_handle_closed(struct hf_engine *engine)
 {
     assert(engine->handles > 0);
     if (--engine->handles == 0 && engine->freeing)
-        hf_engine_free_memory(engine);
+        hf_file_engine_free(engine);
 }

@@ -31,8 +31,8 @@ static const struct {
     {ELOOP, HF_EDIR, "it must not be a symbolic link"},
 };
 
-hf_status hf_error_set_errno(struct hf_error *error, const char *what,
-                             const char *path)
+hf_status hf_file_error_set_errno(struct hf_error *error, const char *what,
+                                  const char *path)
 {
     int number = errno;
 

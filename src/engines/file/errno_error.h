@@ -11,7 +11,7 @@
  *   EMFILE ENFILE ENOLCK EAGAIN  HF_ELIMIT
  *   ENOMEM                       HF_ENOMEM
  *   anything else                HF_EDIR */
-hf_status hf_error_set_errno(struct hf_error *error, const char *what,
-                             const char *path);
+hf_status hf_file_error_set_errno(struct hf_error *error, const char *what,
+                                  const char *path);
 
 #endif

@@ -11,8 +11,9 @@
  * What the owner is to know of the eviction is put in the place of the ticket's
  * payload before, and stays there when the FIFO goes.  The owner reads it and
  * removes it; where the owner cannot, the next enqueue does, as any payload
- * without a ticket (hf_listing_remove_orphans()).  An enqueue that comes before
- * the owner has read it removes it too: the owner then knows the loss alone.
+ * without a ticket (hf_file_listing_remove_orphans()).  An enqueue that comes
+ * before the owner has read it removes it too: the owner then knows the loss
+ * alone.
  *
  * An owner is asked to let go by touching its ticket.  inotify reports that,
  * and an owner that looks later sees the time.  Everybody who could remove the
@@ -51,8 +52,8 @@ static void path_of(const struct hf_engine *engine, const char *dir_name,
 {
     char file[HF_TICKET_FILE_BYTES];
 
-    hf_ticket_file_format(ticket, file);
-    hf_root_settings_path(&engine->settings, dir_name, file, path);
+    hf_file_name_format(ticket, file);
+    hf_file_root_settings_path(&engine->settings, dir_name, file, path);
 }
 
 /* Find the ticket of ${request}, in the directory and not in the last listing,
@@ -63,10 +64,10 @@ static hf_status find(struct hf_engine *engine,
                       struct hf_ticket *ticket, bool *listed,
                       struct hf_error *error)
 {
-    hf_listing_unref(engine->listing);
+    hf_file_listing_unref(engine->listing);
     engine->listing = NULL;
-    return hf_engine_find_ticket(engine, request->queue, &request->ticket,
-                                 ticket, listed, error);
+    return hf_file_find_ticket(engine, request->queue, &request->ticket, ticket,
+                               listed, error);
 }
 
 /* ------------------------------------------------------------- eviction -- */
@@ -76,9 +77,9 @@ static hf_status find(struct hf_engine *engine,
  * needs a reader. */
 static int open_fifo(struct hf_engine *engine, const char *path)
 {
-    int fifo = hf_sys_open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, 0);
+    int fifo = hf_file_sys_open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, 0);
 
-    if (fifo >= 0 && !hf_descriptors_add(&engine->descriptors, fifo))
+    if (fifo >= 0 && !hf_file_descriptors_add(&engine->descriptors, fifo))
         return -1;
     return fifo;
 }
@@ -95,8 +96,8 @@ static bool write_evicted_by(struct hf_engine *engine, const char *dir_name,
         return false;
     (void)snprintf(payload, sizeof payload, HF_FILE_EVICTED_BY "%s",
                    evicted_by);
-    return hf_engine_write_payload(engine, dir_name, ticket, payload,
-                                   &unused) == HF_OK;
+    return hf_file_write_payload(engine, dir_name, ticket, payload, &unused) ==
+           HF_OK;
 }
 
 /* Remove ${ticket} and write the byte that wakes those who wait for it. */
@@ -112,16 +113,16 @@ static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
     path_of(engine, dir_name, ticket, path);
     fifo = open_fifo(engine, path);
     if (fifo >= 0 && write_evicted_by(engine, dir_name, ticket, evicted_by))
-        status = hf_ticket_file_remove_fifo(&engine->settings, dir_name, ticket,
-                                            found, error);
+        status = hf_file_fifo_remove(&engine->settings, dir_name, ticket, found,
+                                     error);
     else
-        status = hf_ticket_file_remove(&engine->settings, dir_name, ticket,
-                                       found, error);
+        status = hf_file_fifo_and_payload_remove(&engine->settings, dir_name,
+                                                 ticket, found, error);
     if (fifo < 0)
         return status;
     if (status == HF_OK)
-        (void)!hf_sys_write(fifo, "", 1);
-    hf_descriptors_close(&engine->descriptors, &fifo);
+        (void)!hf_file_sys_write(fifo, "", 1);
+    hf_file_descriptors_close(&engine->descriptors, &fifo);
     return status;
 }
 
@@ -146,22 +147,22 @@ static hf_status find_and_evict(struct hf_engine *engine,
     return status;
 }
 
-void hf_engine_evict(struct hf_engine *engine, struct hf_request *request)
+void hf_file_evict(struct hf_engine *engine, struct hf_request *request)
 {
     char dir_name[HF_DIR_NAME_BYTES];
     struct hf_error error;
     bool found;
 
-    hf_dir_name_format(request->queue, dir_name);
+    hf_file_dir_name_format(request->queue, dir_name);
     if (find_and_evict(engine, request, dir_name, &found, &error) != HF_OK) {
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
         return;
     }
     /* Else its owner looks whether the directory is empty, once it has read
      * what is left there for it. */
     if (found && request->evicted_by == NULL)
-        hf_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
-    hf_engine_answer_found(engine, request, HF_EVENT_REMOVED, found);
+        hf_file_dir_cache_ticket_gone(&engine->dir_cache, dir_name);
+    hf_file_answer_found(engine, request, HF_EVENT_REMOVED, found);
     if (found) /* its owner may be slow to close it */
         hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
@@ -185,12 +186,12 @@ static hf_status touch(const char *path, bool *found, bool *gone,
     struct stat before, after;
 
     *gone = true;
-    if (hf_sys_lstat(path, &before) != 0)
+    if (hf_file_sys_lstat(path, &before) != 0)
         goto missing;
-    if (hf_sys_touch(path) != 0)
+    if (hf_file_sys_touch(path) != 0)
         goto missing;
     *found = true;
-    if (hf_sys_lstat(path, &after) != 0)
+    if (hf_file_sys_lstat(path, &after) != 0)
         return HF_OK;
     *gone = false;
     if (same_time(&before.st_mtim, &after.st_mtim))
@@ -199,7 +200,8 @@ static hf_status touch(const char *path, bool *found, bool *gone,
     return HF_OK;
 
 missing:
-    return errno == ENOENT ? HF_OK : hf_error_set_errno(error, "touch", path);
+    return errno == ENOENT ? HF_OK
+                           : hf_file_error_set_errno(error, "touch", path);
 }
 
 /* The same for the ticket of ${request}; one that is not in the directory at
@@ -216,27 +218,27 @@ static hf_status find_and_touch(struct hf_engine *engine,
     if (status != HF_OK || !*gone)
         return status;
     path_of(engine, dir_name, &ticket, path);
-    if (hf_ticket_file_probe(&engine->descriptors, path, NULL, error) ==
+    if (hf_file_fifo_probe(&engine->descriptors, path, NULL, error) ==
         HF_OWNER_DEAD)
         return HF_OK; /* dead, or it has another name by now */
     return touch(path, found, gone, error);
 }
 
-void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request)
+void hf_file_revoke(struct hf_engine *engine, struct hf_request *request)
 {
     hf_status status = HF_OK;
     char dir_name[HF_DIR_NAME_BYTES];
     struct hf_error error;
     bool found = false, gone = true;
 
-    hf_dir_name_format(request->queue, dir_name);
+    hf_file_dir_name_format(request->queue, dir_name);
     for (int i = 0; i < NAMES_MAX && status == HF_OK && gone; i++)
         status =
             find_and_touch(engine, request, dir_name, &found, &gone, &error);
     if (status == HF_OK)
-        hf_engine_answer_found(engine, request, HF_EVENT_REVOKE_SENT, found);
+        hf_file_answer_found(engine, request, HF_EVENT_REVOKE_SENT, found);
     else
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
 }
 
 /* --------------------------------------------------------- dead tickets -- */
@@ -249,14 +251,15 @@ static bool is_dead(struct hf_engine *engine, const char *dir_name,
     char path[HF_PATH_BYTES];
     struct hf_error unused;
 
-    if (hf_engine_own_ticket(engine, &ticket->id) != NULL)
+    if (hf_file_own_ticket(engine, &ticket->id) != NULL)
         return false;
     path_of(engine, dir_name, ticket, path);
-    return hf_ticket_file_probe(&engine->descriptors, path, NULL, &unused) ==
+    return hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
            HF_OWNER_DEAD;
 }
 
-void hf_engine_remove_dead(struct hf_engine *engine, struct hf_listing *listing)
+void hf_file_remove_dead(struct hf_engine *engine,
+                         struct hf_file_listing *listing)
 {
     struct hf_error unused;
     bool found;
@@ -267,10 +270,12 @@ void hf_engine_remove_dead(struct hf_engine *engine, struct hf_listing *listing)
         if (ticket->kind == HF_TICKET_READY ||
             !is_dead(engine, listing->dir_name, ticket))
             continue;
-        if (hf_ticket_file_remove(&engine->settings, listing->dir_name, ticket,
-                                  &found, &unused) == HF_OK &&
+        if (hf_file_fifo_and_payload_remove(&engine->settings,
+                                            listing->dir_name, ticket, &found,
+                                            &unused) == HF_OK &&
             found)
-            hf_dir_cache_ticket_gone(&engine->dir_cache, listing->dir_name);
-        hf_listing_drop(listing, i);
+            hf_file_dir_cache_ticket_gone(&engine->dir_cache,
+                                          listing->dir_name);
+        hf_file_listing_drop(listing, i);
     }
 }

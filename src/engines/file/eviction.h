@@ -7,13 +7,13 @@
 #include "engines/file/listing.h"
 
 /* HF_REQUEST_REMOVE of a ticket that is not of this session. */
-void hf_engine_evict(struct hf_engine *engine, struct hf_request *request);
+void hf_file_evict(struct hf_engine *engine, struct hf_request *request);
 
 /* HF_REQUEST_REVOKE of any ticket: ask its owner to let go. */
-void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request);
+void hf_file_revoke(struct hf_engine *engine, struct hf_request *request);
 
 /* Remove the tickets of dead owners from ${listing} and from its directory. */
-void hf_engine_remove_dead(struct hf_engine *engine,
-                           struct hf_listing *listing);
+void hf_file_remove_dead(struct hf_engine *engine,
+                         struct hf_file_listing *listing);
 
 #endif

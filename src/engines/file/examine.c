@@ -30,7 +30,7 @@ static void add_root(const struct hf_engine *engine,
                      struct hf_finding_list *list)
 {
     struct stat status;
-    const struct hf_root_settings *settings = &engine->settings;
+    const struct hf_file_root_settings *settings = &engine->settings;
     struct hf_finding_head head = {HF_SEVERITY_OK, "file-root", settings->root,
                                    NULL};
 
@@ -39,7 +39,7 @@ static void add_root(const struct hf_engine *engine,
         head.advice = "nothing, unless locks are held: then their holders use "
                       "another directory, which has to be named in the URL";
         hf_finding_add(list, &head,
-                       hf_sys_lstat(settings->root, &status) == 0
+                       hf_file_sys_lstat(settings->root, &status) == 0
                            ? "nobody has ever taken a lock in this directory"
                            : "the directory is not there: nobody has taken a "
                              "lock in it since the machine was started");
@@ -56,12 +56,12 @@ static void add_root(const struct hf_engine *engine,
 static void add_sharing(const struct hf_engine *engine,
                         struct hf_finding_list *list)
 {
-    const struct hf_root_settings *settings = &engine->settings;
+    const struct hf_file_root_settings *settings = &engine->settings;
     struct hf_finding_head head = {HF_SEVERITY_OK, "file-sharing",
                                    settings->root, NULL};
     struct stat status;
 
-    if (hf_sys_fstat(engine->root_dir->root_fd, &status) != 0)
+    if (hf_file_sys_fstat(engine->root_dir->root_fd, &status) != 0)
         return;
     if (settings->shared &&
         (status.st_mode & 0777) != (settings->mode & 0777)) {
@@ -93,9 +93,10 @@ static void add_filesystem(const struct hf_engine *engine,
     struct statfs status;
     const char *name;
 
-    if (hf_sys_fstatfs(engine->root_dir->root_fd, &status) != 0)
+    if (hf_file_sys_fstatfs(engine->root_dir->root_fd, &status) != 0)
         return;
-    name = hf_root_dir_filesystem_name((uint64_t)status.f_type & 0xffffffffu);
+    name =
+        hf_file_root_dir_filesystem_name((uint64_t)status.f_type & 0xffffffffu);
     if (strcmp(name, "overlay") == 0) {
         head.severity = HF_SEVERITY_NOTICE;
         head.advice = "if containers have to exclude each other, bind one "
@@ -137,15 +138,15 @@ static void parent_of(const char *dir, char parent[HF_TOKEN_FLOOR_DIR_BYTES])
 /* Is ${dir} gone after a reboot? */
 static bool is_in_memory(const char *dir)
 {
-    int fd = hf_sys_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int fd = hf_file_sys_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     struct statfs status;
     bool in_memory = false;
 
     if (fd < 0)
         return false;
-    if (hf_sys_fstatfs(fd, &status) == 0) {
-        const char *name =
-            hf_root_dir_filesystem_name((uint64_t)status.f_type & 0xffffffffu);
+    if (hf_file_sys_fstatfs(fd, &status) == 0) {
+        const char *name = hf_file_root_dir_filesystem_name(
+            (uint64_t)status.f_type & 0xffffffffu);
 
         in_memory = strcmp(name, "tmpfs") == 0 || strcmp(name, "ramfs") == 0;
     }
@@ -158,7 +159,7 @@ static const char *floor_problem(const char *state)
 {
     char parent[HF_TOKEN_FLOOR_DIR_BYTES];
     struct stat status;
-    bool there = hf_sys_lstat(state, &status) == 0;
+    bool there = hf_file_sys_lstat(state, &status) == 0;
 
     if (!there && errno != ENOENT)
         return "cannot be looked at";
@@ -167,7 +168,7 @@ static const char *floor_problem(const char *state)
                   (status.st_uid != geteuid() && status.st_uid != 0) ||
                   (status.st_mode & (S_IWGRP | S_IWOTH)) != 0))
         return "is not a directory of this user's alone";
-    if (hf_sys_access(there ? state : parent, W_OK | X_OK) != 0)
+    if (hf_file_sys_access(there ? state : parent, W_OK | X_OK) != 0)
         return there ? "cannot be written" : "cannot be made";
     if (is_in_memory(there ? state : parent))
         return "is in memory, and gone after a reboot";
@@ -200,12 +201,12 @@ static void add_floor(const struct hf_engine *engine,
 static uint64_t read_number(const char *path)
 {
     char text[32];
-    int fd = hf_sys_open(path, O_RDONLY, 0);
+    int fd = hf_file_sys_open(path, O_RDONLY, 0);
     ssize_t got;
 
     if (fd < 0)
         return 0;
-    got = hf_sys_pread(fd, text, sizeof text - 1, 0);
+    got = hf_file_sys_pread(fd, text, sizeof text - 1, 0);
     (void)close(fd);
     text[got > 0 ? got : 0] = '\0';
     return strtoull(text, NULL, 10);
@@ -217,7 +218,7 @@ static unsigned try_instances(unsigned most)
     int fds[INSTANCES_LOW];
     unsigned count = 0;
 
-    while (count < most && (fds[count] = hf_sys_inotify()) >= 0)
+    while (count < most && (fds[count] = hf_file_sys_inotify()) >= 0)
         count++;
     for (unsigned i = 0; i < count; i++)
         (void)close(fds[i]);
@@ -252,7 +253,7 @@ static void add_inotify(struct hf_finding_list *list)
 
 /* --------------------------------------------------------------- answer -- */
 
-void hf_engine_examine(struct hf_engine *engine, struct hf_request *request)
+void hf_file_examine(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_finding_list list = {0};
     struct hf_event event = {.kind = HF_EVENT_EXAMINED};

@@ -12,11 +12,11 @@
 #include "engines/file/root_settings.h"
 
 /* Carry out ${request}. */
-void hf_engine_examine(struct hf_engine *engine, struct hf_request *request);
+void hf_file_examine(struct hf_engine *engine, struct hf_request *request);
 
 /* other_roots.c: add the root directories of this machine that are not
  * ${settings}->root. */
-void hf_file_examine_other_roots(const struct hf_root_settings *settings,
+void hf_file_examine_other_roots(const struct hf_file_root_settings *settings,
                                  struct hf_finding_list *list);
 
 #endif

@@ -19,70 +19,73 @@
 /* libuv has closed the handle: the memory can go. */
 static void on_closed(uv_handle_t *handle)
 {
-    struct hf_fifo_watch *fifo_watch = handle->data;
+    struct hf_file_fifo_watch *fifo_watch = handle->data;
     struct hf_engine *engine = fifo_watch->engine;
 
     hf_free(fifo_watch);
-    hf_engine_handle_closed(engine);
+    hf_file_handle_closed(engine);
 }
 
-void hf_fifo_watch_stop(struct hf_fifo_watch *fifo_watch)
+void hf_file_fifo_watch_stop(struct hf_file_fifo_watch *fifo_watch)
 {
     struct hf_engine *engine = fifo_watch->engine;
 
     engine->handles++;
     uv_close((uv_handle_t *)&fifo_watch->poll, on_closed);
-    hf_descriptors_close(&engine->descriptors, &fifo_watch->fifo);
+    hf_file_descriptors_close(&engine->descriptors, &fifo_watch->fifo);
 }
 
-bool hf_fifo_watch_is_stopped(const struct hf_fifo_watch *fifo_watch)
+bool hf_file_fifo_watch_is_stopped(const struct hf_file_fifo_watch *fifo_watch)
 {
     return uv_is_closing((const uv_handle_t *)&fifo_watch->poll);
 }
 
 /* Has somebody only written bytes into the FIFO, of a ticket that is in its
  * queue and whose owner has it open? */
-static bool has_only_bytes(const struct hf_fifo_watch *fifo_watch)
+static bool has_only_bytes(const struct hf_file_fifo_watch *fifo_watch)
 {
     struct pollfd state = {.fd = fifo_watch->fifo, .events = POLLIN};
     struct stat status;
 
     return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) == 0 &&
-           hf_sys_fstat(fifo_watch->fifo, &status) == 0 && status.st_nlink > 0;
+           hf_file_sys_fstat(fifo_watch->fifo, &status) == 0 &&
+           status.st_nlink > 0;
 }
 
 /* Has the FIFO no name any more?  Then its owner, or an evicting session, has
  * removed it. */
-static bool was_removed(const struct hf_fifo_watch *fifo_watch)
+static bool was_removed(const struct hf_file_fifo_watch *fifo_watch)
 {
     struct stat status;
 
-    return hf_sys_fstat(fifo_watch->fifo, &status) == 0 && status.st_nlink == 0;
+    return hf_file_sys_fstat(fifo_watch->fifo, &status) == 0 &&
+           status.st_nlink == 0;
 }
 
 /* Remove the ticket of an owner that was killed.  False if it cannot be
  * removed. */
-static bool remove_dead(struct hf_fifo_watch *fifo_watch)
+static bool remove_dead(struct hf_file_fifo_watch *fifo_watch)
 {
     struct hf_engine *engine = fifo_watch->engine;
     struct hf_error error;
     bool found;
 
-    if (hf_ticket_file_remove(&engine->settings, fifo_watch->dir_name,
-                              &fifo_watch->ticket, &found, &error) != HF_OK) {
+    if (hf_file_fifo_and_payload_remove(&engine->settings, fifo_watch->dir_name,
+                                        &fifo_watch->ticket, &found,
+                                        &error) != HF_OK) {
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "a dead ticket stays in the way: %s", error.text);
         return false;
     }
     if (found)
-        hf_dir_cache_ticket_gone(&engine->dir_cache, fifo_watch->dir_name);
+        hf_file_dir_cache_ticket_gone(&engine->dir_cache, fifo_watch->dir_name);
     return true;
 }
 
 /* The ticket has ended.  If its owner was killed, its files are still there,
  * and are removed before anybody is admitted because of it.  If it was evicted
  * (eviction.c) they are not. */
-static void finish(struct hf_fifo_watch *fifo_watch)
+static void finish(struct hf_file_fifo_watch *fifo_watch)
 {
     fifo_watch->removed = was_removed(fifo_watch) || remove_dead(fifo_watch);
     fifo_watch->on_gone(fifo_watch);
@@ -92,7 +95,7 @@ static void finish(struct hf_fifo_watch *fifo_watch)
  * sessions read it too, and from now on only the hang-up is polled for. */
 static void on_event(uv_poll_t *poll, int failure, int events)
 {
-    struct hf_fifo_watch *fifo_watch = poll->data;
+    struct hf_file_fifo_watch *fifo_watch = poll->data;
 
     /* If the poll itself has failed, the core lists and watches anew. */
     if (failure == 0 && (events & UV_DISCONNECT) == 0 &&
@@ -103,7 +106,7 @@ static void on_event(uv_poll_t *poll, int failure, int events)
 }
 
 /* Have the loop poll the FIFO, without being kept running by it. */
-static bool start_poll(struct hf_fifo_watch *fifo_watch, uv_loop_t *loop)
+static bool start_poll(struct hf_file_fifo_watch *fifo_watch, uv_loop_t *loop)
 {
     if (uv_poll_init(loop, &fifo_watch->poll, fifo_watch->fifo) != 0)
         return false;
@@ -116,14 +119,14 @@ static bool start_poll(struct hf_fifo_watch *fifo_watch, uv_loop_t *loop)
 
 /* A watch of ${fifo}, which is the watch's from now on, and closed if this
  * fails. */
-static struct hf_fifo_watch *fifo_watch_new(struct hf_engine *engine,
-                                            const char *dir_name,
-                                            const struct hf_ticket *ticket,
-                                            int fifo, struct hf_error *error)
+static struct hf_file_fifo_watch *
+fifo_watch_new(struct hf_engine *engine, const char *dir_name,
+               const struct hf_ticket *ticket, int fifo, struct hf_error *error)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
     size_t name_bytes = strlen(dir_name) + 1;
-    struct hf_fifo_watch *created = hf_alloc(sizeof(*created) + name_bytes);
+    struct hf_file_fifo_watch *created =
+        hf_alloc(sizeof(*created) + name_bytes);
 
     if (created == NULL) {
         (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
@@ -143,32 +146,29 @@ static struct hf_fifo_watch *fifo_watch_new(struct hf_engine *engine,
     hf_free(created);
 
 close_fifo:
-    hf_descriptors_close(&engine->descriptors, &fifo);
+    hf_file_descriptors_close(&engine->descriptors, &fifo);
     return NULL;
 }
 
-enum hf_owner_liveness hf_fifo_watch_start(struct hf_engine *engine,
-                                           const char *dir_name,
-                                           const struct hf_ticket *ticket,
-                                           hf_fifo_watch_fn *on_gone, void *arg,
-                                           struct hf_fifo_watch **fifo_watch,
-                                           struct hf_error *error)
+enum hf_file_owner_liveness hf_file_fifo_watch_start(
+    struct hf_engine *engine, const char *dir_name,
+    const struct hf_ticket *ticket, hf_file_fifo_watch_fn *on_gone, void *arg,
+    struct hf_file_fifo_watch **fifo_watch, struct hf_error *error)
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
-    enum hf_owner_liveness liveness = HF_OWNER_ALIVE;
+    enum hf_file_owner_liveness liveness = HF_OWNER_ALIVE;
     int fifo = hf_file_tickets_take_probed(&engine->tickets, &ticket->id);
     bool found;
 
     *fifo_watch = NULL;
-    hf_ticket_file_format(ticket, file);
-    hf_root_settings_path(&engine->settings, dir_name, file, path);
+    hf_file_name_format(ticket, file);
+    hf_file_root_settings_path(&engine->settings, dir_name, file, path);
     if (fifo < 0)
-        liveness =
-            hf_ticket_file_probe(&engine->descriptors, path, &fifo, error);
+        liveness = hf_file_fifo_probe(&engine->descriptors, path, &fifo, error);
     if (liveness == HF_OWNER_DEAD &&
-        hf_ticket_file_remove(&engine->settings, dir_name, ticket, &found,
-                              error) != HF_OK)
+        hf_file_fifo_and_payload_remove(&engine->settings, dir_name, ticket,
+                                        &found, error) != HF_OK)
         return HF_OWNER_UNKNOWN;
     if (liveness != HF_OWNER_ALIVE)
         return liveness;

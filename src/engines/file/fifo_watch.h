@@ -16,15 +16,15 @@
 #include "core/engine.h"
 #include "engines/file/ticket_file.h"
 
-struct hf_fifo_watch;
+struct hf_file_fifo_watch;
 
 /* The ticket of ${fifo_watch} has gone; if its owner left it behind, it has
  * been removed.  Called from the loop.  It stops the watch, unless the core has
  * done so meanwhile. */
-typedef void hf_fifo_watch_fn(struct hf_fifo_watch *fifo_watch);
+typedef void hf_file_fifo_watch_fn(struct hf_file_fifo_watch *fifo_watch);
 
 /* Allocated with its directory name. */
-struct hf_fifo_watch {
+struct hf_file_fifo_watch {
     struct hf_engine *engine;
     struct hf_ticket ticket; /* .payload is "", it is not kept */
     int fifo;                /* open for reading; -1: the watch is stopped */
@@ -32,9 +32,9 @@ struct hf_fifo_watch {
      * dead ticket could not be removed. */
     bool removed;
     uv_poll_t poll;
-    hf_fifo_watch_fn *on_gone;
-    void *arg;                  /* for the starter of the watch to use */
-    struct hf_fifo_watch *next; /* the same */
+    hf_file_fifo_watch_fn *on_gone;
+    void *arg;                       /* for the starter of the watch to use */
+    struct hf_file_fifo_watch *next; /* the same */
     char dir_name[];
 };
 
@@ -42,18 +42,16 @@ struct hf_fifo_watch {
  *   HF_OWNER_ALIVE    ${*fifo_watch} is the caller's to stop
  *   HF_OWNER_DEAD     it was not there, or was dead and has been removed
  *   HF_OWNER_UNKNOWN  ${error} says why */
-enum hf_owner_liveness hf_fifo_watch_start(struct hf_engine *engine,
-                                           const char *dir_name,
-                                           const struct hf_ticket *ticket,
-                                           hf_fifo_watch_fn *on_gone, void *arg,
-                                           struct hf_fifo_watch **fifo_watch,
-                                           struct hf_error *error);
+enum hf_file_owner_liveness hf_file_fifo_watch_start(
+    struct hf_engine *engine, const char *dir_name,
+    const struct hf_ticket *ticket, hf_file_fifo_watch_fn *on_gone, void *arg,
+    struct hf_file_fifo_watch **fifo_watch, struct hf_error *error);
 
 /* Stop waiting.  The memory is freed when libuv has closed the handle, in a
  * later turn of the loop. */
-void hf_fifo_watch_stop(struct hf_fifo_watch *fifo_watch);
+void hf_file_fifo_watch_stop(struct hf_file_fifo_watch *fifo_watch);
 
 /* Has it been stopped?  For an .on_gone that has called the core meanwhile. */
-bool hf_fifo_watch_is_stopped(const struct hf_fifo_watch *fifo_watch);
+bool hf_file_fifo_watch_is_stopped(const struct hf_file_fifo_watch *fifo_watch);
 
 #endif

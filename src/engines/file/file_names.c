@@ -66,7 +66,8 @@ static bool encode(const char *queue, size_t bytes, char *dir_name, size_t room)
     return true;
 }
 
-bool hf_dir_name_format(const char *queue, char dir_name[HF_DIR_NAME_BYTES])
+bool hf_file_dir_name_format(const char *queue,
+                             char dir_name[HF_DIR_NAME_BYTES])
 {
     size_t bytes = strlen(queue);
     size_t prefix;
@@ -113,8 +114,8 @@ static char *format_digits(uint64_t value, size_t digits, char *text)
 }
 
 /* Without printf(), because several names are made for each ticket. */
-void hf_ticket_file_format(const struct hf_ticket *ticket,
-                           char file[HF_TICKET_FILE_BYTES])
+void hf_file_name_format(const struct hf_ticket *ticket,
+                         char file[HF_TICKET_FILE_BYTES])
 {
     char *at = format_digits(ticket->sequence, SEQUENCE_DIGITS, file);
 
@@ -128,17 +129,17 @@ void hf_ticket_file_format(const struct hf_ticket *ticket,
     hf_ticket_id_format(&ticket->id, at);
 }
 
-void hf_payload_file_format(const struct hf_ticket *ticket,
-                            char file[HF_PAYLOAD_FILE_BYTES])
+void hf_file_payload_name_format(const struct hf_ticket *ticket,
+                                 char file[HF_PAYLOAD_FILE_BYTES])
 {
-    hf_ticket_file_format(ticket, file);
+    hf_file_name_format(ticket, file);
     memcpy(file + strlen(file), HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
 }
 
-void hf_new_payload_file_format(const struct hf_ticket *ticket,
-                                char file[HF_NEW_PAYLOAD_FILE_BYTES])
+void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
+                                     char file[HF_NEW_PAYLOAD_FILE_BYTES])
 {
-    hf_payload_file_format(ticket, file);
+    hf_file_payload_name_format(ticket, file);
     memcpy(file + strlen(file), HF_NEW_SUFFIX, sizeof(HF_NEW_SUFFIX));
 }
 
@@ -209,13 +210,13 @@ enum hf_file_name_kind hf_file_name_parse(const char *file,
     return HF_FILE_NAME_OTHER;
 }
 
-void hf_ready_format(const struct hf_ticket *ready,
-                     char text[HF_READY_TEXT_BYTES])
+void hf_file_ready_format(const struct hf_ticket *ready,
+                          char text[HF_READY_TEXT_BYTES])
 {
     (void)snprintf(text, HF_READY_TEXT_BYTES, "%020" PRIu64, ready->sequence);
 }
 
-bool hf_ready_parse(const char *text, struct hf_ticket *ready)
+bool hf_file_ready_parse(const char *text, struct hf_ticket *ready)
 {
     *ready = (struct hf_ticket){.kind = HF_TICKET_READY,
                                 .weight = 1,

@@ -60,17 +60,18 @@
  * HF_DIR_NAME_PLAIN_BYTES is, one to one; a longer one becomes its beginning,
  * '~' and its SHA-256.  True for the latter, and then the directory holds the
  * name in HF_NAME_FILE. */
-bool hf_dir_name_format(const char *queue, char dir_name[HF_DIR_NAME_BYTES]);
+bool hf_file_dir_name_format(const char *queue,
+                             char dir_name[HF_DIR_NAME_BYTES]);
 
 /* Set ${file} to the file name of ${ticket}, by its .sequence, .kind, .weight
  * and .id; to that of its payload; and to that of a payload until rename() puts
  * it in the place of the old one. */
-void hf_ticket_file_format(const struct hf_ticket *ticket,
-                           char file[HF_TICKET_FILE_BYTES]);
-void hf_payload_file_format(const struct hf_ticket *ticket,
-                            char file[HF_PAYLOAD_FILE_BYTES]);
-void hf_new_payload_file_format(const struct hf_ticket *ticket,
-                                char file[HF_NEW_PAYLOAD_FILE_BYTES]);
+void hf_file_name_format(const struct hf_ticket *ticket,
+                         char file[HF_TICKET_FILE_BYTES]);
+void hf_file_payload_name_format(const struct hf_ticket *ticket,
+                                 char file[HF_PAYLOAD_FILE_BYTES]);
+void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
+                                     char file[HF_NEW_PAYLOAD_FILE_BYTES]);
 
 enum hf_file_name_kind {
     HF_FILE_NAME_TICKET,
@@ -87,8 +88,8 @@ enum hf_file_name_kind hf_file_name_parse(const char *file,
 
 /* Set ${text} to that of READY with the number ${ready}->sequence; and ${ready}
  * to the ticket of kind HF_TICKET_READY that has ${text}, or return false. */
-void hf_ready_format(const struct hf_ticket *ready,
-                     char text[HF_READY_TEXT_BYTES]);
-bool hf_ready_parse(const char *text, struct hf_ticket *ready);
+void hf_file_ready_format(const struct hf_ticket *ready,
+                          char text[HF_READY_TEXT_BYTES]);
+bool hf_file_ready_parse(const char *text, struct hf_ticket *ready);
 
 #endif

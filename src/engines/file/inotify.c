@@ -36,7 +36,7 @@
 static void handle_event(struct hf_engine *engine,
                          const struct inotify_event *event)
 {
-    const struct hf_inotify *inotify = &engine->inotify;
+    const struct hf_file_inotify *inotify = &engine->inotify;
     bool all = (event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) != 0 ||
                event->wd == inotify->root_wd || event->wd == inotify->locks_wd;
 
@@ -48,7 +48,7 @@ static void handle_event(struct hf_engine *engine,
         inotify->on_change(engine, event->wd, all, NULL);
 }
 
-void hf_inotify_read(struct hf_engine *engine)
+void hf_file_inotify_read(struct hf_engine *engine)
 {
     _Alignas(struct inotify_event) char buffer[BUFFER_BYTES];
 
@@ -72,7 +72,7 @@ static void on_inotify(uv_poll_t *poll, int failure, int events)
 {
     (void)failure;
     (void)events;
-    hf_inotify_read(poll->data);
+    hf_file_inotify_read(poll->data);
 }
 
 static void on_timer(uv_poll_t *poll, int failure, int events)
@@ -96,13 +96,13 @@ static bool start_poll(struct hf_engine *engine, int *fd, uv_poll_t *poll,
 
     if (*fd < 0)
         return false;
-    if (!hf_descriptors_add(&engine->descriptors, *fd)) {
+    if (!hf_file_descriptors_add(&engine->descriptors, *fd)) {
         *fd = -1;
         return false;
     }
     loop = engine->host.loop(engine->host.host);
     if (loop == NULL || uv_poll_init(loop, poll, *fd) != 0) {
-        hf_descriptors_close(&engine->descriptors, fd);
+        hf_file_descriptors_close(&engine->descriptors, fd);
         return false;
     }
     poll->data = engine;
@@ -111,35 +111,35 @@ static bool start_poll(struct hf_engine *engine, int *fd, uv_poll_t *poll,
     return true;
 }
 
-void hf_inotify_watch_root(struct hf_engine *engine)
+void hf_file_inotify_watch_root(struct hf_engine *engine)
 {
-    struct hf_inotify *inotify = &engine->inotify;
+    struct hf_file_inotify *inotify = &engine->inotify;
     char locks[HF_PATH_BYTES];
 
     if (inotify->inotify_fd < 0)
         return;
-    hf_root_settings_path(&engine->settings, ".", NULL, locks);
-    inotify->root_wd = hf_sys_inotify_add(
+    hf_file_root_settings_path(&engine->settings, ".", NULL, locks);
+    inotify->root_wd = hf_file_sys_inotify_add(
         inotify->inotify_fd, engine->settings.root, IN_MOVE_SELF | IN_ONLYDIR);
-    inotify->locks_wd = hf_sys_inotify_add(inotify->inotify_fd, locks,
-                                           IN_MOVE_SELF | IN_ONLYDIR);
+    inotify->locks_wd = hf_file_sys_inotify_add(inotify->inotify_fd, locks,
+                                                IN_MOVE_SELF | IN_ONLYDIR);
 }
 
 /* Measured on Linux 6.18: a FIFO of a killed process hangs up after 12 ms if
  * its number is below that of inotify, and after 0.1 ms above it.  Where no
  * number is left it stays as it is, which is late and not wrong. */
-void hf_inotify_put_fifo_above(struct hf_engine *engine,
-                               struct hf_file_ticket *ticket)
+void hf_file_inotify_put_fifo_above(struct hf_engine *engine,
+                                    struct hf_file_ticket *ticket)
 {
     int least = engine->inotify.inotify_fd + 1;
     int fd;
 
     if (ticket->fifo >= least)
         return;
-    fd = hf_sys_duplicate(ticket->fifo, least);
-    if (fd < 0 || !hf_descriptors_add(&engine->descriptors, fd))
+    fd = hf_file_sys_duplicate(ticket->fifo, least);
+    if (fd < 0 || !hf_file_descriptors_add(&engine->descriptors, fd))
         return;
-    hf_descriptors_close(&engine->descriptors, &ticket->fifo);
+    hf_file_descriptors_close(&engine->descriptors, &ticket->fifo);
     ticket->fifo = fd;
 }
 
@@ -148,14 +148,14 @@ static void put_all_above(struct hf_engine *engine)
     struct hf_file_ticket *t = hf_file_tickets_first(&engine->tickets);
 
     for (; t != NULL; t = hf_file_tickets_after(&engine->tickets, t))
-        hf_inotify_put_fifo_above(engine, t);
+        hf_file_inotify_put_fifo_above(engine, t);
 }
 
 /* Give ${*fd} a lower number if one is free, so that the tickets to come have
  * higher ones by themselves. */
 static void put_below(int *fd)
 {
-    int lower = hf_sys_duplicate(*fd, STDERR_FILENO + 1);
+    int lower = hf_file_sys_duplicate(*fd, STDERR_FILENO + 1);
 
     if (lower >= 0 && lower < *fd) {
         int higher = *fd;
@@ -170,11 +170,11 @@ static void put_below(int *fd)
 /* Have an inotify instance; false if none is left. */
 static bool start_inotify(struct hf_engine *engine)
 {
-    struct hf_inotify *inotify = &engine->inotify;
+    struct hf_file_inotify *inotify = &engine->inotify;
 
     if (inotify->inotify_fd >= 0)
         return true;
-    inotify->inotify_fd = hf_sys_inotify();
+    inotify->inotify_fd = hf_file_sys_inotify();
     if (inotify->inotify_fd >= 0) {
         put_all_above(engine);
         put_below(&inotify->inotify_fd);
@@ -182,19 +182,19 @@ static bool start_inotify(struct hf_engine *engine)
     if (!start_poll(engine, &inotify->inotify_fd, &inotify->inotify_poll,
                     on_inotify))
         return false;
-    hf_inotify_watch_root(engine);
+    hf_file_inotify_watch_root(engine);
     return true;
 }
 
-bool hf_inotify_start_timer(struct hf_engine *engine)
+bool hf_file_inotify_start_timer(struct hf_engine *engine)
 {
     static const struct itimerspec every = {{CHECK_EVERY_S, 0},
                                             {CHECK_EVERY_S, 0}};
-    struct hf_inotify *inotify = &engine->inotify;
+    struct hf_file_inotify *inotify = &engine->inotify;
 
     if (inotify->timer_fd >= 0)
         return true;
-    inotify->timer_fd = hf_sys_timer();
+    inotify->timer_fd = hf_file_sys_timer();
     if (!start_poll(engine, &inotify->timer_fd, &inotify->timer_poll, on_timer))
         return false;
     (void)timerfd_settime(inotify->timer_fd, 0, &every, NULL);
@@ -209,8 +209,8 @@ static int watch_inode(struct hf_engine *engine, int fifo)
     char path[sizeof("/proc/self/fd/") + 10];
 
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fifo);
-    return hf_sys_inotify_add(engine->inotify.inotify_fd, path,
-                              IN_ATTRIB | IN_MOVE_SELF);
+    return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path,
+                                   IN_ATTRIB | IN_MOVE_SELF);
 }
 
 /* What comes into a directory is reported only while a queue watch of
@@ -231,10 +231,10 @@ static int watch_directory(struct hf_engine *engine, const char *dir_name)
 {
     char path[HF_PATH_BYTES];
 
-    hf_root_settings_path(&engine->settings, dir_name, NULL, path);
-    return hf_sys_inotify_add(engine->inotify.inotify_fd, path,
-                              IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW |
-                                  mask_for_participants(engine, dir_name));
+    hf_file_root_settings_path(&engine->settings, dir_name, NULL, path);
+    return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path,
+                                   IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW |
+                                       mask_for_participants(engine, dir_name));
 }
 
 /* Are ${wd}, ${dir_wd} and the directories above them all watched?  If not, the
@@ -253,13 +253,13 @@ static bool watched_or_timed(struct hf_engine *engine, int wd, int dir_wd)
                          "once; raise fs.inotify.max_user_instances",
                          CHECK_EVERY_S);
     engine->inotify.warned = true;
-    return hf_inotify_start_timer(engine);
+    return hf_file_inotify_start_timer(engine);
 }
 
 /* Does any watch still use ${wd}? */
 static bool is_wd_used(const struct hf_engine *engine, int wd)
 {
-    if (hf_watch_descriptors_next(engine, wd, NULL) != NULL)
+    if (hf_file_watch_descriptors_next(engine, wd, NULL) != NULL)
         return true;
     for (const struct hf_file_barrier_watch *w = engine->barrier_watches;
          w != NULL; w = w->next)
@@ -279,28 +279,28 @@ static void remove_wd(struct hf_engine *engine, int wd)
         (void)inotify_rm_watch(engine->inotify.inotify_fd, wd);
 }
 
-bool hf_inotify_watch_ticket(struct hf_engine *engine,
-                             struct hf_ticket_watch *watch)
+bool hf_file_inotify_watch_ticket(struct hf_engine *engine,
+                                  struct hf_file_ticket_watch *watch)
 {
     if (start_inotify(engine)) {
         int ticket_wd = watch_inode(engine, watch->own_ticket->fifo);
 
-        hf_watch_descriptors_set(
+        hf_file_watch_descriptors_set(
             watch, ticket_wd,
             watch_directory(engine, watch->own_ticket->dir_name));
     }
     return watched_or_timed(engine, watch->ticket_wd, watch->dir_wd);
 }
 
-bool hf_inotify_watch_barrier(struct hf_file_barrier_watch *watch)
+bool hf_file_inotify_watch_barrier(struct hf_file_barrier_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     char path[HF_PATH_BYTES];
 
-    hf_root_settings_path(&engine->settings, watch->dir_name, HF_BARRIER_FILE,
-                          path);
+    hf_file_root_settings_path(&engine->settings, watch->dir_name,
+                               HF_BARRIER_FILE, path);
     if (start_inotify(engine)) {
-        watch->barrier_wd = hf_sys_inotify_add(
+        watch->barrier_wd = hf_file_sys_inotify_add(
             engine->inotify.inotify_fd, path,
             IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW);
         watch->dir_wd = watch_directory(engine, watch->dir_name);
@@ -308,7 +308,7 @@ bool hf_inotify_watch_barrier(struct hf_file_barrier_watch *watch)
     return watched_or_timed(engine, watch->barrier_wd, watch->dir_wd);
 }
 
-bool hf_inotify_watch_queue(struct hf_file_queue_watch *watch)
+bool hf_file_inotify_watch_queue(struct hf_file_queue_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     int before = watch->dir_wd;
@@ -327,14 +327,14 @@ bool hf_inotify_watch_queue(struct hf_file_queue_watch *watch)
     return watch->armed;
 }
 
-void hf_inotify_unwatch_ticket(struct hf_ticket_watch *watch)
+void hf_file_inotify_unwatch_ticket(struct hf_file_ticket_watch *watch)
 {
-    hf_watch_descriptors_clear(watch);
+    hf_file_watch_descriptors_clear(watch);
     remove_wd(watch->engine, watch->ticket_wd);
     remove_wd(watch->engine, watch->dir_wd);
 }
 
-void hf_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch)
+void hf_file_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch)
 {
     remove_wd(watch->engine, watch->barrier_wd);
     remove_wd(watch->engine, watch->dir_wd);
@@ -342,7 +342,7 @@ void hf_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch)
 
 /* The watches that are left may use the directory, but may not want to know
  * what comes into it.  So it is watched anew. */
-void hf_inotify_unwatch_queue(const struct hf_file_queue_watch *watch)
+void hf_file_inotify_unwatch_queue(const struct hf_file_queue_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     int wd;
@@ -357,7 +357,7 @@ void hf_inotify_unwatch_queue(const struct hf_file_queue_watch *watch)
 
 static void on_closed(uv_handle_t *handle)
 {
-    hf_engine_handle_closed(handle->data);
+    hf_file_handle_closed(handle->data);
 }
 
 /* Close ${*fd} and its handle, if it is open. */
@@ -367,10 +367,10 @@ static void close_one(struct hf_engine *engine, int *fd, uv_poll_t *poll)
         return;
     engine->handles++;
     uv_close((uv_handle_t *)poll, on_closed);
-    hf_descriptors_close(&engine->descriptors, fd);
+    hf_file_descriptors_close(&engine->descriptors, fd);
 }
 
-void hf_inotify_close(struct hf_engine *engine)
+void hf_file_inotify_close(struct hf_engine *engine)
 {
     close_one(engine, &engine->inotify.inotify_fd,
               &engine->inotify.inotify_poll);

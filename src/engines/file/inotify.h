@@ -17,9 +17,9 @@
 struct hf_file_barrier_watch;
 struct hf_file_queue_watch;
 struct hf_file_ticket;
-struct hf_ticket_watch;
+struct hf_file_ticket_watch;
 
-struct hf_inotify {
+struct hf_file_inotify {
     /* Set when the engine is opened.  Something may have changed in what
      * inotify watches as ${wd}, or in anything if ${all}.  If ${file} is not
      * NULL, the change is that ${file} has come into that directory. */
@@ -32,7 +32,7 @@ struct hf_inotify {
     /* Of own_watch.c: arms the watches in .to_arm, the last one added first. */
     uv_timer_t arm_timer;
     bool arm_timer_made; /* .arm_timer is a handle */
-    struct hf_ticket_watch *to_arm;
+    struct hf_file_ticket_watch *to_arm;
     /* Watches of own tickets, see watch_descriptors.h. */
     struct hf_tree ticket_wds;
     struct hf_tree dir_wds;
@@ -43,44 +43,44 @@ struct hf_inotify {
 
 /* Watch the FIFO and the directory of the ticket of ${watch}.  False if neither
  * inotify nor the timer can be had, for want of memory or descriptors. */
-bool hf_inotify_watch_ticket(struct hf_engine *engine,
-                             struct hf_ticket_watch *watch);
+bool hf_file_inotify_watch_ticket(struct hf_engine *engine,
+                                  struct hf_file_ticket_watch *watch);
 
 /* The same for the barrier of ${watch} and its directory. */
-bool hf_inotify_watch_barrier(struct hf_file_barrier_watch *watch);
+bool hf_file_inotify_watch_barrier(struct hf_file_barrier_watch *watch);
 
 /* The same for the directory of ${watch}, whose participants are watched.  True
  * also if there is no such directory; .armed is false then.  A second call sees
  * whether the directory at the path is still the same one: if it is not,
  * .dir_wd changes. */
-bool hf_inotify_watch_queue(struct hf_file_queue_watch *watch);
+bool hf_file_inotify_watch_queue(struct hf_file_queue_watch *watch);
 
 /* Watch it no longer.  ${watch} is out of the engine's list by then. */
-void hf_inotify_unwatch_ticket(struct hf_ticket_watch *watch);
-void hf_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch);
-void hf_inotify_unwatch_queue(const struct hf_file_queue_watch *watch);
+void hf_file_inotify_unwatch_ticket(struct hf_file_ticket_watch *watch);
+void hf_file_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch);
+void hf_file_inotify_unwatch_queue(const struct hf_file_queue_watch *watch);
 
 /* Watch the root directory and its "locks": at the start, and when the root
  * directory was opened anew.  Nothing without an instance. */
-void hf_inotify_watch_root(struct hf_engine *engine);
+void hf_file_inotify_watch_root(struct hf_engine *engine);
 
 /* Pass on what inotify has reported so far.  A part that is about to answer
  * HF_EVENT_GONE calls this first: a ticket of ours that was removed before that
  * must not be admitted on the strength of it. */
-void hf_inotify_read(struct hf_engine *engine);
+void hf_file_inotify_read(struct hf_engine *engine);
 
 /* Have the timer report a change of everything once a second.  False if it
  * cannot be had. */
-bool hf_inotify_start_timer(struct hf_engine *engine);
+bool hf_file_inotify_start_timer(struct hf_engine *engine);
 
 /* Give the FIFO of ${ticket} a higher number than that of inotify, if it has
  * not.  The kernel closes the descriptors of a killed process from the highest
  * down and needs 10 ms for inotify's, which the next in line would wait for. */
-void hf_inotify_put_fifo_above(struct hf_engine *engine,
-                               struct hf_file_ticket *ticket);
+void hf_file_inotify_put_fifo_above(struct hf_engine *engine,
+                                    struct hf_file_ticket *ticket);
 
 /* Close everything.  The handles count in .handles of the engine until libuv
  * has closed them. */
-void hf_inotify_close(struct hf_engine *engine);
+void hf_file_inotify_close(struct hf_engine *engine);
 
 #endif

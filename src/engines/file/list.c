@@ -17,18 +17,18 @@
 #include "engines/file/queue_read.h"
 #include "engines/file/requests.h"
 
-void hf_engine_answer_queue(struct hf_engine *engine,
-                            struct hf_request *request, enum hf_event_kind kind,
-                            struct hf_listing *listing)
+void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
+                          enum hf_event_kind kind,
+                          struct hf_file_listing *listing)
 {
     struct hf_event event = {.kind = kind};
 
     if (!request->detailed)
-        hf_predecessor_note(engine, request, listing);
-    hf_listing_unref(engine->listing);
-    engine->listing = hf_listing_ref(listing);
+        hf_file_predecessor_note(engine, request, listing);
+    hf_file_listing_unref(engine->listing);
+    engine->listing = hf_file_listing_ref(listing);
     event.as.answer.request = request;
-    event.as.answer.snapshot = hf_listing_snapshot(listing);
+    event.as.answer.snapshot = hf_file_listing_snapshot(listing);
     event.as.answer.text = "";
     engine->host.event(engine->host.host, &event);
 }
@@ -38,7 +38,7 @@ static void answer_own_only(struct hf_engine *engine,
                             struct hf_request *request)
 {
     const struct hf_ticket own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket)->ticket;
+        hf_file_own_ticket(engine, &request->ticket)->ticket;
     struct hf_event event = {.kind = HF_EVENT_LISTED};
 
     event.as.answer.request = request;
@@ -47,24 +47,25 @@ static void answer_own_only(struct hf_engine *engine,
     engine->host.event(engine->host.host, &event);
 }
 
-void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
+void hf_file_list(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_listing *listing;
+    struct hf_file_listing *listing;
     struct hf_error error;
 
-    if (!request->detailed && hf_predecessor_own_is_first(engine, request)) {
+    if (!request->detailed &&
+        hf_file_predecessor_own_is_first(engine, request)) {
         answer_own_only(engine, request);
         return;
     }
-    if (hf_engine_read_queue(
-            engine, request->queue, hf_engine_listing_scope(request),
+    if (hf_file_read_queue(
+            engine, request->queue, hf_file_request_scope(request),
             request->detailed ? SIZE_MAX : 1, &listing, &error) != HF_OK) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+        hf_file_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
     /* Nobody waits for a single participant, so nobody else finds dead ones. */
     if (request->detailed || listing->scope == HF_LISTING_PARTICIPANTS)
-        hf_engine_remove_dead(engine, listing);
-    hf_engine_answer_queue(engine, request, HF_EVENT_LISTED, listing);
-    hf_listing_unref(listing);
+        hf_file_remove_dead(engine, listing);
+    hf_file_answer_queue(engine, request, HF_EVENT_LISTED, listing);
+    hf_file_listing_unref(listing);
 }

@@ -25,10 +25,10 @@
  * given another name meanwhile. */
 #define TRIES 64
 
-struct hf_listing *hf_listing_new(const char *dir_name,
-                                  enum hf_listing_scope scope)
+struct hf_file_listing *hf_file_listing_new(const char *dir_name,
+                                            enum hf_file_listing_scope scope)
 {
-    struct hf_listing *listing = hf_alloc(sizeof(*listing));
+    struct hf_file_listing *listing = hf_alloc(sizeof(*listing));
 
     if (listing == NULL)
         return NULL;
@@ -38,13 +38,13 @@ struct hf_listing *hf_listing_new(const char *dir_name,
     return listing;
 }
 
-struct hf_listing *hf_listing_ref(struct hf_listing *listing)
+struct hf_file_listing *hf_file_listing_ref(struct hf_file_listing *listing)
 {
     listing->references++;
     return listing;
 }
 
-void hf_listing_unref(struct hf_listing *listing)
+void hf_file_listing_unref(struct hf_file_listing *listing)
 {
     if (listing == NULL || --listing->references > 0)
         return;
@@ -56,7 +56,7 @@ void hf_listing_unref(struct hf_listing *listing)
 }
 
 /* Append ${ticket}; ${path} is for the error. */
-static hf_status append(struct hf_ticket_list *list,
+static hf_status append(struct hf_file_ticket_list *list,
                         const struct hf_ticket *ticket, const char *path,
                         struct hf_error *error)
 {
@@ -81,7 +81,7 @@ static hf_status append(struct hf_ticket_list *list,
 }
 
 /* Does ${listing} show tickets of this kind? */
-static bool is_in_scope(const struct hf_listing *listing,
+static bool is_in_scope(const struct hf_file_listing *listing,
                         const struct hf_ticket *ticket)
 {
     bool participant = ticket->kind == HF_TICKET_PARTICIPANT;
@@ -92,7 +92,7 @@ static bool is_in_scope(const struct hf_listing *listing,
 
 /* Enter the ticket or payload that ${file} is, if it is one that the listing
  * shows. */
-static hf_status add_file(struct hf_listing *listing, const char *file,
+static hf_status add_file(struct hf_file_listing *listing, const char *file,
                           const char *path, struct hf_error *error)
 {
     enum hf_file_name_kind kind;
@@ -114,7 +114,7 @@ static hf_status add_file(struct hf_listing *listing, const char *file,
     return HF_OK;
 }
 
-static void sort(struct hf_ticket_list *list)
+static void sort(struct hf_file_ticket_list *list)
 {
     if (list->count > 1)
         qsort(list->items, list->count, sizeof(*list->items),
@@ -130,9 +130,9 @@ static struct hf_ticket *reader_of(struct hf_ticket *ticket)
 
 /* Show a ticket that has both names as a writer: it is about to lose that name,
  * and the sessions that wait for it are woken by that. */
-static void drop_reader_names(struct hf_listing *listing)
+static void drop_reader_names(struct hf_file_listing *listing)
 {
-    struct hf_ticket_list *list = &listing->tickets;
+    struct hf_file_ticket_list *list = &listing->tickets;
 
     for (size_t i = 0; i + 1 < list->count; i++) {
         struct hf_ticket *reader = reader_of(&list->items[i]);
@@ -140,25 +140,25 @@ static void drop_reader_names(struct hf_listing *listing)
         if (reader == NULL)
             continue;
         list->items[i].kind = HF_TICKET_WRITE;
-        hf_listing_drop(listing, i + 1);
+        hf_file_listing_drop(listing, i + 1);
     }
 }
 
 /* Read the directory once, from its beginning. */
-static hf_status read_once(struct hf_listing *listing, int dir,
+static hf_status read_once(struct hf_file_listing *listing, int dir,
                            const char *path, struct hf_error *error)
 {
     _Alignas(struct dirent64) char buffer[BUFFER_BYTES];
     hf_status status = HF_OK;
     ssize_t got;
 
-    hf_listing_clear(listing);
-    if (hf_sys_rewind(dir) != 0)
-        return hf_error_set_errno(error, "list", path);
+    hf_file_listing_clear(listing);
+    if (hf_file_sys_rewind(dir) != 0)
+        return hf_file_error_set_errno(error, "list", path);
     while (status == HF_OK &&
-           (got = hf_sys_getdents(dir, buffer, sizeof(buffer))) != 0) {
+           (got = hf_file_sys_getdents(dir, buffer, sizeof(buffer))) != 0) {
         if (got < 0)
-            return hf_error_set_errno(error, "list", path);
+            return hf_file_error_set_errno(error, "list", path);
         for (ssize_t at = 0; at < got && status == HF_OK;) {
             const struct dirent64 *found =
                 (const struct dirent64 *)(const void *)(buffer + at);
@@ -173,18 +173,19 @@ static hf_status read_once(struct hf_listing *listing, int dir,
     return status;
 }
 
-hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
-                          const struct hf_token_counter *counter,
-                          struct hf_error *error)
+hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
+                               const char *path,
+                               const struct hf_file_token_counter *counter,
+                               struct hf_error *error)
 {
     assert(listing->tickets.count == 0);
     for (unsigned try = 0; try < TRIES; try++) {
         uint64_t before =
-            counter == NULL ? 0 : hf_token_counter_renames(counter);
+            counter == NULL ? 0 : hf_file_token_counter_renames(counter);
         hf_status status = read_once(listing, dir, path, error);
 
         if (status != HF_OK || counter == NULL ||
-            hf_token_counter_renames(counter) == before) {
+            hf_file_token_counter_renames(counter) == before) {
             listing->complete = status == HF_OK && counter != NULL;
             return status;
         }
@@ -193,20 +194,21 @@ hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
                         "%s changes faster than it can be listed", path);
 }
 
-hf_status hf_listing_read_ready(struct hf_listing *listing, int dir,
-                                const char *path, struct hf_error *error)
+hf_status hf_file_listing_read_ready(struct hf_file_listing *listing, int dir,
+                                     const char *path, struct hf_error *error)
 {
     char text[HF_READY_TEXT_BYTES + 1];
     struct hf_ticket ready;
     hf_status status;
-    ssize_t got = hf_sys_readlinkat(dir, HF_READY_FILE, text, sizeof(text) - 1);
+    ssize_t got =
+        hf_file_sys_readlinkat(dir, HF_READY_FILE, text, sizeof(text) - 1);
 
     if (got < 0)
         return errno == ENOENT
                    ? HF_OK
-                   : hf_error_set_errno(error, "read ready in", path);
+                   : hf_file_error_set_errno(error, "read ready in", path);
     text[got] = '\0';
-    if (!hf_ready_parse(text, &ready))
+    if (!hf_file_ready_parse(text, &ready))
         return hf_error_set(error, HF_EDIR,
                             "%s/%s says %s and not a number; remove it if it "
                             "is nobody's double barrier",
@@ -217,7 +219,7 @@ hf_status hf_listing_read_ready(struct hf_listing *listing, int dir,
     return status;
 }
 
-void hf_listing_clear(struct hf_listing *listing)
+void hf_file_listing_clear(struct hf_file_listing *listing)
 {
     listing->tickets.count = 0;
     listing->payloads.count = 0;
@@ -228,7 +230,7 @@ void hf_listing_clear(struct hf_listing *listing)
 
 /* The item of the sorted ${list} that is the same ticket as ${ticket}, or NULL.
  */
-static struct hf_ticket *find(const struct hf_ticket_list *list,
+static struct hf_ticket *find(const struct hf_file_ticket_list *list,
                               const struct hf_ticket *ticket)
 {
     if (list->count == 0)
@@ -237,8 +239,9 @@ static struct hf_ticket *find(const struct hf_ticket_list *list,
                    hf_ticket_compare);
 }
 
-hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
-                                   size_t count, struct hf_error *error)
+hf_status hf_file_listing_read_payloads(struct hf_file_listing *listing,
+                                        int dir, size_t count,
+                                        struct hf_error *error)
 {
     char *text;
 
@@ -258,8 +261,8 @@ hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
 
         if (find(&listing->payloads, ticket) == NULL)
             continue;
-        hf_payload_file_format(ticket, file);
-        bytes = hf_sys_readlinkat(dir, file, text, HF_PAYLOAD_BYTES - 1);
+        hf_file_payload_name_format(ticket, file);
+        bytes = hf_file_sys_readlinkat(dir, file, text, HF_PAYLOAD_BYTES - 1);
         if (bytes <= 0)
             continue;
         text[bytes] = '\0';
@@ -269,7 +272,7 @@ hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
     return HF_OK;
 }
 
-void hf_listing_remove_orphans(struct hf_listing *listing, int dir)
+void hf_file_listing_remove_orphans(struct hf_file_listing *listing, int dir)
 {
     char file[HF_NEW_PAYLOAD_FILE_BYTES];
 
@@ -278,18 +281,18 @@ void hf_listing_remove_orphans(struct hf_listing *listing, int dir)
 
         if (find(&listing->tickets, payload) != NULL)
             continue;
-        hf_payload_file_format(payload, file);
-        (void)hf_sys_unlinkat(dir, file);
+        hf_file_payload_name_format(payload, file);
+        (void)hf_file_sys_unlinkat(dir, file);
     }
     for (size_t i = 0; i < listing->new_payloads.count; i++) {
-        hf_new_payload_file_format(&listing->new_payloads.items[i], file);
-        (void)hf_sys_unlinkat(dir, file);
+        hf_file_new_payload_name_format(&listing->new_payloads.items[i], file);
+        (void)hf_file_sys_unlinkat(dir, file);
     }
 }
 
-void hf_listing_drop(struct hf_listing *listing, size_t index)
+void hf_file_listing_drop(struct hf_file_listing *listing, size_t index)
 {
-    struct hf_ticket_list *list = &listing->tickets;
+    struct hf_file_ticket_list *list = &listing->tickets;
 
     assert(index < list->count);
     list->count--;
@@ -297,11 +300,11 @@ void hf_listing_drop(struct hf_listing *listing, size_t index)
             (list->count - index) * sizeof(*list->items));
 }
 
-void hf_listing_trim(struct hf_listing *listing,
-                     const struct hf_ticket_id *own_id)
+void hf_file_listing_trim(struct hf_file_listing *listing,
+                          const struct hf_ticket_id *own_id)
 {
-    struct hf_ticket_list *list = &listing->tickets;
-    struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+    struct hf_file_ticket_list *list = &listing->tickets;
+    struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
     size_t index = hf_snapshot_find(&snapshot, own_id);
 
     if (index == list->count ||
@@ -315,17 +318,19 @@ void hf_listing_trim(struct hf_listing *listing,
     listing->more = snapshot.more_ahead;
 }
 
-struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing)
+struct hf_snapshot
+hf_file_listing_snapshot(const struct hf_file_listing *listing)
 {
     struct hf_snapshot snapshot = {listing->tickets.items,
                                    listing->tickets.count, listing->more};
     return snapshot;
 }
 
-bool hf_listing_find(const struct hf_listing *listing,
-                     const struct hf_ticket_id *id, struct hf_ticket *ticket)
+bool hf_file_listing_find(const struct hf_file_listing *listing,
+                          const struct hf_ticket_id *id,
+                          struct hf_ticket *ticket)
 {
-    struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+    struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
     size_t index = hf_snapshot_find(&snapshot, id);
 
     if (index == snapshot.count)

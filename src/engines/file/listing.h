@@ -19,7 +19,7 @@
 #define HF_LISTING_MAX 65536
 
 /* An array that grows. */
-struct hf_ticket_list {
+struct hf_file_ticket_list {
     struct hf_ticket *items;
     size_t count;
     size_t capacity;
@@ -27,34 +27,34 @@ struct hf_ticket_list {
 
 /* Which tickets a listing shows.  The participants of a double barrier stand in
  * no queue, although their tickets may be in the directory of one. */
-enum hf_listing_scope {
+enum hf_file_listing_scope {
     HF_LISTING_QUEUE,        /* all but participants */
     HF_LISTING_PARTICIPANTS, /* participants alone */
     HF_LISTING_ALL,
 };
 
-struct hf_listing {
+struct hf_file_listing {
     unsigned references; /* of one thread at a time */
-    enum hf_listing_scope scope;
+    enum hf_file_listing_scope scope;
     char dir_name[HF_DIR_NAME_BYTES];
-    struct hf_ticket_list tickets; /* sorted; .payload "" until read */
-    size_t
-        more; /* tickets ahead of the own one that hf_listing_trim() took out */
+    struct hf_file_ticket_list tickets; /* sorted; .payload "" until read */
+    size_t more;   /* tickets ahead of the own one that hf_file_listing_trim()
+                      took out */
     bool complete; /* no ticket can have been missed ahead of one that is shown
                     */
-    struct hf_ticket_list
+    struct hf_file_ticket_list
         payloads; /* sorted; the tickets that have a payload */
     /* The tickets with a payload that was about to replace the old one; its
      * owner is writing it, or ended while it wrote. */
-    struct hf_ticket_list new_payloads;
+    struct hf_file_ticket_list new_payloads;
     char *text; /* the payloads that were read; NULL: none were */
 };
 
 /* An empty listing with one reference; NULL without memory. */
-struct hf_listing *hf_listing_new(const char *dir_name,
-                                  enum hf_listing_scope scope);
-struct hf_listing *hf_listing_ref(struct hf_listing *listing);
-void hf_listing_unref(struct hf_listing *listing); /* NULL: nothing */
+struct hf_file_listing *hf_file_listing_new(const char *dir_name,
+                                            enum hf_file_listing_scope scope);
+struct hf_file_listing *hf_file_listing_ref(struct hf_file_listing *listing);
+void hf_file_listing_unref(struct hf_file_listing *listing); /* NULL: nothing */
 
 /* Fill ${listing}, which is empty, with the directory ${dir}, called ${path}.
  *
@@ -65,46 +65,50 @@ void hf_listing_unref(struct hf_listing *listing); /* NULL: nothing */
  * meanwhile. Without a counter (NULL) a ticket may be missed.
  *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if tickets are
  *             renamed faster than the directory can be read. */
-hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
-                          const struct hf_token_counter *counter,
-                          struct hf_error *error);
+hf_status hf_file_listing_read(struct hf_file_listing *listing, int dir,
+                               const char *path,
+                               const struct hf_file_token_counter *counter,
+                               struct hf_error *error);
 
 /* Add READY, if it is in the directory ${dir}, called ${path}.
  *   Fails     HF_ENOMEM HF_EDIR. */
-hf_status hf_listing_read_ready(struct hf_listing *listing, int dir,
-                                const char *path, struct hf_error *error);
+hf_status hf_file_listing_read_ready(struct hf_file_listing *listing, int dir,
+                                     const char *path, struct hf_error *error);
 
 /* Make ${listing} that of an empty directory. */
-void hf_listing_clear(struct hf_listing *listing);
+void hf_file_listing_clear(struct hf_file_listing *listing);
 
 /* Read the payloads of the first ${count} tickets, SIZE_MAX: of all, from the
  * directory ${dir}.  A ticket that has gone by now has "".  A decision of the
  * core needs the first ticket's alone.  To be called once.
  *   Fails     HF_ENOMEM. */
-hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
-                                   size_t count, struct hf_error *error);
+hf_status hf_file_listing_read_payloads(struct hf_file_listing *listing,
+                                        int dir, size_t count,
+                                        struct hf_error *error);
 
 /* Remove from ${dir} the payloads that belong to no ticket, and those that are
  * to replace another: processes that ended in the middle have left them.  Under
  * the directory's lock, because a ticket that is being made would lose its
  * payload. An owner that is replacing its payload just then fails and tries
  * again. */
-void hf_listing_remove_orphans(struct hf_listing *listing, int dir);
+void hf_file_listing_remove_orphans(struct hf_file_listing *listing, int dir);
 
 /* Take the ticket at ${index} out of ${listing}. */
-void hf_listing_drop(struct hf_listing *listing, size_t index);
+void hf_file_listing_drop(struct hf_file_listing *listing, size_t index);
 
 /* If the ticket ${own_id} waits in a queue, leave in ${listing} the tickets
  * that decide on it and count the others in .more; else change nothing. */
-void hf_listing_trim(struct hf_listing *listing,
-                     const struct hf_ticket_id *own_id);
+void hf_file_listing_trim(struct hf_file_listing *listing,
+                          const struct hf_ticket_id *own_id);
 
 /* Set ${ticket} to the one with this ${id}, without its payload.  False if
  * ${listing} has none. */
-bool hf_listing_find(const struct hf_listing *listing,
-                     const struct hf_ticket_id *id, struct hf_ticket *ticket);
+bool hf_file_listing_find(const struct hf_file_listing *listing,
+                          const struct hf_ticket_id *id,
+                          struct hf_ticket *ticket);
 
 /* The tickets as the core wants them; good while ${listing} is not changed. */
-struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing);
+struct hf_snapshot
+hf_file_listing_snapshot(const struct hf_file_listing *listing);
 
 #endif

@@ -9,7 +9,7 @@
 #include "engines/file/root_dir.h"
 
 /* An open directory; .fd -1: none is open. */
-struct hf_lock_dir {
+struct hf_file_lock_dir {
     int fd;
     dev_t device; /* to see whether it is the one at its path */
     ino_t inode;
@@ -20,12 +20,12 @@ struct hf_lock_dir {
  * a fork may have a copy of that.  ${current}: the counter has been found
  * current since the directory was locked, so that it need not be checked again.
  */
-void hf_lock_dir_unlock(struct hf_root_dir *root_dir, const char *dir_name,
-                        int dir, bool current);
+void hf_file_lock_dir_unlock(struct hf_file_root_dir *root_dir,
+                             const char *dir_name, int dir, bool current);
 
 /* Remove the directory, open as ${dir}, if no living owner has a ticket in it
  * and nobody has its lock.  Tickets of dead owners are removed with it. */
-void hf_lock_dir_remove_unused(struct hf_root_dir *root_dir,
-                               const char *dir_name, int dir);
+void hf_file_lock_dir_remove_unused(struct hf_file_root_dir *root_dir,
+                                    const char *dir_name, int dir);
 
 #endif

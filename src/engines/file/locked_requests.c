@@ -26,7 +26,7 @@
 
 /* The ticket that ${result} has made, with its FIFOs; NULL without memory. */
 static struct hf_file_ticket *
-own_ticket_new(const struct hf_locked_section_result *result,
+own_ticket_new(const struct hf_file_locked_section_result *result,
                struct hf_error *error)
 {
     size_t name_bytes = strlen(result->listing->dir_name) + 1;
@@ -50,85 +50,86 @@ own_ticket_new(const struct hf_locked_section_result *result,
 /* Enter the ticket that ${result} has made as one of this session, and answer.
  * All that ${result} owns is taken over. */
 static void adopt_ticket(struct hf_engine *engine, struct hf_request *request,
-                         struct hf_locked_section_result *result)
+                         struct hf_file_locked_section_result *result)
 {
-    struct hf_listing *listing = result->listing;
+    struct hf_file_listing *listing = result->listing;
     struct hf_error error, unused;
     struct hf_file_ticket *own_ticket = own_ticket_new(result, &error);
     bool found;
 
     result->listing = NULL;
     if (own_ticket == NULL) {
-        (void)hf_ticket_file_remove(&engine->settings, listing->dir_name,
-                                    &result->ticket, &found, &unused);
-        hf_descriptors_close(&engine->descriptors, &result->fifo);
-        hf_descriptors_close(&engine->descriptors, &result->blocker_fifo);
-        hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
+        (void)hf_file_fifo_and_payload_remove(&engine->settings,
+                                              listing->dir_name,
+                                              &result->ticket, &found, &unused);
+        hf_file_descriptors_close(&engine->descriptors, &result->fifo);
+        hf_file_descriptors_close(&engine->descriptors, &result->blocker_fifo);
+        hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
         /* A ticket of this session needs no FIFO watch. */
-        if (hf_engine_own_ticket(engine, &own_ticket->probed) != NULL)
-            hf_descriptors_close(&engine->descriptors,
-                                 &own_ticket->probed_fifo);
+        if (hf_file_own_ticket(engine, &own_ticket->probed) != NULL)
+            hf_file_descriptors_close(&engine->descriptors,
+                                      &own_ticket->probed_fifo);
         hf_file_tickets_add(&engine->tickets, own_ticket);
         result->fifo = -1;
         result->blocker_fifo = -1;
-        hf_inotify_put_fifo_above(engine, own_ticket);
-        hf_engine_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
+        hf_file_inotify_put_fifo_above(engine, own_ticket);
+        hf_file_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
     }
-    hf_listing_unref(listing);
+    hf_file_listing_unref(listing);
 }
 
 /* Answer the start of a generation; with too few participants it is to be asked
  * for again. */
-static void answer_generation(struct hf_engine *engine,
-                              struct hf_request *request,
-                              const struct hf_locked_section_result *result)
+static void
+answer_generation(struct hf_engine *engine, struct hf_request *request,
+                  const struct hf_file_locked_section_result *result)
 {
     struct hf_error error;
 
     if (result->participants >= request->limit) {
-        hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
-                               result->found);
+        hf_file_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
+                             result->found);
         return;
     }
     hf_error_set(&error, HF_EBUSY, "%u of %u participants are there",
                  (unsigned)result->participants, (unsigned)request->limit);
-    hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+    hf_file_fail(engine, request, HF_FAILURE_RETRY, &error);
 }
 
 /* Answer a request whose locked section is done.  All that ${result} owns is
  * taken over. */
 static void answer_done(struct hf_engine *engine, struct hf_request *request,
-                        struct hf_locked_section_result *result)
+                        struct hf_file_locked_section_result *result)
 {
     if (request->kind == HF_REQUEST_NEW_GENERATION)
         answer_generation(engine, request, result);
     else if (request->kind == HF_REQUEST_CLEAR_FLAG)
-        hf_engine_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
-                               result->found);
+        hf_file_answer_found(engine, request, HF_EVENT_FLAG_UPDATED,
+                             result->found);
     else
         adopt_ticket(engine, request, result);
 }
 
 /* If the worker has opened the root directory anew, the engine uses that one
  * too. */
-static void adopt_root_dir(struct hf_engine *engine, struct hf_job *job)
+static void adopt_root_dir(struct hf_engine *engine, struct hf_file_job *job)
 {
     if (job->root_dir == engine->root_dir)
         return;
-    hf_root_dir_unref(engine->root_dir);
-    engine->root_dir = hf_root_dir_ref(job->root_dir);
+    hf_file_root_dir_unref(engine->root_dir);
+    engine->root_dir = hf_file_root_dir_ref(job->root_dir);
     engine->host.log(engine->host.host, HF_LOG_WARNING,
                      "%s was removed or replaced and has been opened anew; "
                      "tickets in the old one are lost",
                      engine->settings.root);
-    hf_inotify_watch_root(engine);
+    hf_file_inotify_watch_root(engine);
 }
 
 /* Warn once if tokens would not rise across a reboot. */
 static void warn_not_durable(struct hf_engine *engine)
 {
-    struct hf_token_counter *counter = &engine->root_dir->counter;
+    struct hf_file_token_counter *counter = &engine->root_dir->counter;
 
     if (engine->warned_not_durable || !atomic_load(&counter->not_durable))
         return;
@@ -140,9 +141,9 @@ static void warn_not_durable(struct hf_engine *engine)
 }
 
 /* Take ${job} out of .jobs of the engine. */
-static void unlist_job(struct hf_engine *engine, struct hf_job *job)
+static void unlist_job(struct hf_engine *engine, struct hf_file_job *job)
 {
-    struct hf_job **link = &engine->jobs;
+    struct hf_file_job **link = &engine->jobs;
 
     while (*link != job)
         link = &(*link)->next_of_engine;
@@ -151,27 +152,27 @@ static void unlist_job(struct hf_engine *engine, struct hf_job *job)
 
 /* Answer the request of ${job}, which is done, and free it.  A removal that was
  * asked for meanwhile is carried out then. */
-static void finish_job(struct hf_engine *engine, struct hf_job *job)
+static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
 {
     struct hf_request *remove_request;
     char dir_name[HF_DIR_NAME_BYTES];
 
-    hf_dir_name_format(job->args.queue, dir_name);
+    hf_file_dir_name_format(job->args.queue, dir_name);
     adopt_root_dir(engine, job);
     warn_not_durable(engine);
-    hf_dir_cache_put(&engine->dir_cache, dir_name, job->lock_dir);
+    hf_file_dir_cache_put(&engine->dir_cache, dir_name, job->lock_dir);
     job->lock_dir.fd = -1;
     if (job->answer == HF_LOCKED_SECTION_DONE)
         answer_done(engine, job->request, &job->result);
     else
-        hf_engine_fail_by_status(engine, job->request, &job->error);
+        hf_file_fail_by_status(engine, job->request, &job->error);
     /* Only now, because an end of the session that is asked for in the answer
      * has to wait for the rest of this. */
     remove_request = job->remove_request;
     unlist_job(engine, job);
-    hf_job_free(job);
+    hf_file_job_free(job);
     if (remove_request != NULL)
-        hf_engine_remove(engine, remove_request);
+        hf_file_remove(engine, remove_request);
 }
 
 /* Jobs are done: finish each, then the end of the session if it waits for the
@@ -179,44 +180,43 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
 static void on_jobs_done(uv_async_t *async)
 {
     struct hf_engine *engine = async->data;
-    struct hf_job *job = hf_worker_thread_collect(&engine->worker);
+    struct hf_file_job *job = hf_file_worker_collect(&engine->worker);
 
     while (job != NULL) {
-        struct hf_job *next = job->next;
+        struct hf_file_job *next = job->next;
 
         finish_job(engine, job);
         job = next;
     }
     if (engine->jobs == NULL && engine->end != NULL)
-        hf_engine_finish_end(engine);
+        hf_file_finish_end(engine);
 }
 
 /* Make ${request} a job of the worker thread. */
 static void submit(struct hf_engine *engine, struct hf_request *request)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
-    struct hf_job *job = NULL;
+    struct hf_file_job *job = NULL;
     struct hf_error error;
 
     if (loop == NULL)
         errno = ENOMEM;
-    else if (hf_worker_thread_start(&engine->worker, loop, on_jobs_done,
-                                    engine))
-        job = hf_job_new(request, engine->root_dir);
+    else if (hf_file_worker_start(&engine->worker, loop, on_jobs_done, engine))
+        job = hf_file_job_new(request, engine->root_dir);
     if (job == NULL) {
-        hf_error_set_errno(&error, "start a thread to wait for a lock of",
-                           engine->settings.root);
-        hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
+        hf_file_error_set_errno(&error, "start a thread to wait for a lock of",
+                                engine->settings.root);
+        hf_file_fail(engine, request, HF_FAILURE_FATAL, &error);
         return;
     }
     job->next_of_engine = engine->jobs;
     engine->jobs = job;
-    hf_worker_thread_submit(&engine->worker, job);
+    hf_file_worker_submit(&engine->worker, job);
 }
 
-void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request)
+void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request)
 {
-    const struct hf_locked_section_args args = {
+    const struct hf_file_locked_section_args args = {
         .kind = request->kind,
         .queue = request->queue,
         .ticket = {.id = request->ticket,
@@ -226,22 +226,22 @@ void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request)
         .limit = request->limit,
         .wait = HF_FLOCK_WAIT_NONE};
     char dir_name[HF_DIR_NAME_BYTES];
-    struct hf_lock_dir lock_dir;
-    struct hf_locked_section_result result;
+    struct hf_file_lock_dir lock_dir;
+    struct hf_file_locked_section_result result;
     struct hf_error error;
-    enum hf_locked_section_answer answer;
+    enum hf_file_locked_section_answer answer;
 
-    hf_dir_name_format(request->queue, dir_name);
-    lock_dir = hf_dir_cache_take(&engine->dir_cache, dir_name);
-    answer = hf_locked_section_run(engine->root_dir, &args, &lock_dir, &result,
-                                   &error);
-    hf_dir_cache_put(&engine->dir_cache, dir_name, lock_dir);
+    hf_file_dir_name_format(request->queue, dir_name);
+    lock_dir = hf_file_dir_cache_take(&engine->dir_cache, dir_name);
+    answer = hf_file_locked_section_run(engine->root_dir, &args, &lock_dir,
+                                        &result, &error);
+    hf_file_dir_cache_put(&engine->dir_cache, dir_name, lock_dir);
     switch (answer) {
     case HF_LOCKED_SECTION_DONE:
         answer_done(engine, request, &result);
         break;
     case HF_LOCKED_SECTION_FAILED:
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
         break;
     case HF_LOCKED_SECTION_BUSY:
     case HF_LOCKED_SECTION_STALE:
@@ -250,31 +250,31 @@ void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request)
     }
 }
 
-void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
+void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
-    struct hf_listing *listing;
+        hf_file_own_ticket(engine, &request->ticket);
+    struct hf_file_listing *listing;
     struct hf_error error;
     struct hf_ticket there;
 
     warn_not_durable(engine);
     if (own_ticket == NULL) {
-        hf_engine_run_locked(engine, request);
+        hf_file_run_locked(engine, request);
         return;
     }
-    if (hf_engine_read_queue(engine, request->queue,
-                             hf_engine_listing_scope(request), 1, &listing,
-                             &error) != HF_OK) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+    if (hf_file_read_queue(engine, request->queue,
+                           hf_file_request_scope(request), 1, &listing,
+                           &error) != HF_OK) {
+        hf_file_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
-    if (hf_listing_find(listing, &request->ticket, &there)) {
-        hf_engine_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
+    if (hf_file_listing_find(listing, &request->ticket, &there)) {
+        hf_file_answer_queue(engine, request, HF_EVENT_ENQUEUED, listing);
     } else { /* somebody has removed it */
-        (void)hf_engine_remove_own(engine, own_ticket);
-        hf_engine_run_locked(engine, request);
+        (void)hf_file_remove_own(engine, own_ticket);
+        hf_file_run_locked(engine, request);
         hf_file_queue_watches_ticket_gone(engine, listing->dir_name);
     }
-    hf_listing_unref(listing);
+    hf_file_listing_unref(listing);
 }

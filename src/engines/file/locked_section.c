@@ -27,42 +27,41 @@
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
 /* Give back the lock of the directory, which stays open. */
-static void unlock(struct hf_locked_section *s)
+static void unlock(struct hf_file_locked_section *s)
 {
-    hf_lock_dir_unlock(s->root_dir, s->dir_name, s->lock_dir->fd,
-                       s->counter_current);
+    hf_file_lock_dir_unlock(s->root_dir, s->dir_name, s->lock_dir->fd,
+                            s->counter_current);
     s->counter_current = false;
 }
 
-static void unlock_and_close(struct hf_locked_section *s)
+static void unlock_and_close(struct hf_file_locked_section *s)
 {
     unlock(s);
-    hf_descriptors_close(s->root_dir->descriptors, &s->lock_dir->fd);
+    hf_file_descriptors_close(s->root_dir->descriptors, &s->lock_dir->fd);
 }
 
 /* Make the directory if a ticket is to be put into it.  ${created} is false if
  * it was there. */
-static enum hf_locked_section_answer make_dir(struct hf_locked_section *s,
-                                              bool *created)
+static enum hf_file_locked_section_answer
+make_dir(struct hf_file_locked_section *s, bool *created)
 {
     *created = false;
     if (s->args->kind != HF_REQUEST_ENQUEUE)
         return HF_LOCKED_SECTION_DONE;
-    *created =
-        hf_sys_mkdir(s->path,
-                     hf_root_settings_dir_mode(s->root_dir->settings)) == 0;
+    *created = hf_file_sys_mkdir(s->path, hf_file_root_settings_dir_mode(
+                                              s->root_dir->settings)) == 0;
     if (!*created && errno == ENOENT)
         return HF_LOCKED_SECTION_STALE; /* ROOT/locks is not there */
     if (!*created && errno != EEXIST)
-        return hf_locked_section_fail(s, "create");
+        return hf_file_locked_section_fail(s, "create");
     return HF_LOCKED_SECTION_DONE;
 }
 
 /* The directory is not there.  For an enqueue, which has just made it, somebody
  * has removed it again as unused: try again.  For anything else nobody is
  * there. */
-static enum hf_locked_section_answer
-answer_no_dir(const struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+answer_no_dir(const struct hf_file_locked_section *s)
 {
     return s->args->kind == HF_REQUEST_ENQUEUE ? HF_LOCKED_SECTION_BUSY
                                                : HF_LOCKED_SECTION_DONE;
@@ -70,50 +69,52 @@ answer_no_dir(const struct hf_locked_section *s)
 
 /* Open the directory and check who owns it.  With HF_LOCKED_SECTION_DONE and
  * .fd -1 there is none, so nobody is there. */
-static enum hf_locked_section_answer open_dir(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+open_dir(struct hf_file_locked_section *s)
 {
-    const struct hf_root_settings *settings = s->root_dir->settings;
-    struct hf_lock_dir *lock_dir = s->lock_dir;
-    enum hf_locked_section_answer answer;
+    const struct hf_file_root_settings *settings = s->root_dir->settings;
+    struct hf_file_lock_dir *lock_dir = s->lock_dir;
+    enum hf_file_locked_section_answer answer;
     struct stat status;
     bool created;
 
     answer = make_dir(s, &created);
     if (answer != HF_LOCKED_SECTION_DONE)
         return answer;
-    lock_dir->fd = hf_sys_open(s->path, DIR_FLAGS, 0);
+    lock_dir->fd = hf_file_sys_open(s->path, DIR_FLAGS, 0);
     if (lock_dir->fd < 0 && errno == ENOENT)
         return answer_no_dir(s);
     if (lock_dir->fd < 0 ||
-        !hf_descriptors_add(s->root_dir->descriptors, lock_dir->fd)) {
+        !hf_file_descriptors_add(s->root_dir->descriptors, lock_dir->fd)) {
         lock_dir->fd = -1;
-        (void)hf_locked_section_fail(s, "open");
+        (void)hf_file_locked_section_fail(s, "open");
         if (created)
-            (void)hf_sys_rmdir(s->path);
+            (void)hf_file_sys_rmdir(s->path);
         return HF_LOCKED_SECTION_FAILED;
     }
-    if (hf_sys_fstat(lock_dir->fd, &status) != 0)
-        return hf_locked_section_fail(s, "examine");
+    if (hf_file_sys_fstat(lock_dir->fd, &status) != 0)
+        return hf_file_locked_section_fail(s, "examine");
     lock_dir->device = status.st_dev;
     lock_dir->inode = status.st_ino;
     if (created && settings->shared &&
-        hf_root_dir_set_mode(lock_dir->fd, hf_root_settings_dir_mode(settings),
-                             s->path, s->error) != HF_OK)
+        hf_file_root_dir_set_mode(lock_dir->fd,
+                                  hf_file_root_settings_dir_mode(settings),
+                                  s->path, s->error) != HF_OK)
         return HF_LOCKED_SECTION_FAILED;
-    if (hf_safe_path_check(&s->root_dir->policy, &status, s->path, s->error) ==
-        HF_OK)
+    if (hf_file_safe_path_check(&s->root_dir->policy, &status, s->path,
+                                s->error) == HF_OK)
         return HF_LOCKED_SECTION_DONE;
     /* Close it, so that it is not used later without another check. */
-    hf_descriptors_close(s->root_dir->descriptors, &lock_dir->fd);
+    hf_file_descriptors_close(s->root_dir->descriptors, &lock_dir->fd);
     return HF_LOCKED_SECTION_FAILED;
 }
 
 /* Is the open directory the one that is at its path? */
-static bool is_current(const struct hf_locked_section *s)
+static bool is_current(const struct hf_file_locked_section *s)
 {
     struct stat status;
 
-    return hf_sys_lstat(s->path, &status) == 0 &&
+    return hf_file_sys_lstat(s->path, &status) == 0 &&
            status.st_dev == s->lock_dir->device &&
            status.st_ino == s->lock_dir->inode;
 }
@@ -121,28 +122,28 @@ static bool is_current(const struct hf_locked_section *s)
 /* Take the lock of the open directory, and wait for it as the arguments say.
  * The futex is in the page of the counter, which may be touched only while the
  * counter is current. */
-static enum hf_flock_answer take_flock(struct hf_locked_section *s)
+static enum hf_file_flock_answer take_flock(struct hf_file_locked_section *s)
 {
-    struct hf_token_counter *counter = &s->root_dir->counter;
-    const struct hf_locked_section_args *args = s->args;
+    struct hf_file_token_counter *counter = &s->root_dir->counter;
+    const struct hf_file_locked_section_args *args = s->args;
     int fd = s->lock_dir->fd;
     _Atomic uint32_t *futex = NULL;
 
     if (args->wait == HF_FLOCK_WAIT_NONE)
-        return hf_flock_try(fd, s->path, s->error);
-    if (hf_token_counter_is_current(counter,
-                                    s->root_dir->settings->counter_path))
-        futex = hf_token_counter_futex(counter, s->dir_name);
-    return hf_flock_lock(fd, s->path, args->wait, futex, args->cancelled,
-                         s->error);
+        return hf_file_flock_try(fd, s->path, s->error);
+    if (hf_file_token_counter_is_current(counter,
+                                         s->root_dir->settings->counter_path))
+        futex = hf_file_token_counter_futex(counter, s->dir_name);
+    return hf_file_flock_lock(fd, s->path, args->wait, futex, args->cancelled,
+                              s->error);
 }
 
 /* Open and lock the directory that is at the path.  With HF_LOCKED_SECTION_DONE
  * and .fd -1 there is none.  With HF_LOCKED_SECTION_BUSY and .fd -1 it has gone
  * meanwhile: try again. */
-static enum hf_locked_section_answer lock(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer lock(struct hf_file_locked_section *s)
 {
-    enum hf_locked_section_answer answer;
+    enum hf_file_locked_section_answer answer;
 
     if (s->lock_dir->fd < 0) {
         answer = open_dir(s);
@@ -164,25 +165,27 @@ static enum hf_locked_section_answer lock(struct hf_locked_section *s)
 }
 
 /* The part that is done under the lock. */
-static enum hf_locked_section_answer run_kind(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+run_kind(struct hf_file_locked_section *s)
 {
     switch (s->args->kind) {
     case HF_REQUEST_NEW_GENERATION:
-        return hf_locked_section_start_generation(s);
+        return hf_file_locked_section_start_generation(s);
     case HF_REQUEST_CLEAR_FLAG:
-        return hf_locked_section_clear_ready(s);
+        return hf_file_locked_section_clear_ready(s);
     default:
         assert(s->args->kind == HF_REQUEST_ENQUEUE);
-        return hf_locked_section_enqueue(s);
+        return hf_file_locked_section_enqueue(s);
     }
 }
 
 /* Lock the directory and do the work.  With HF_LOCKED_SECTION_BUSY and .fd -1:
  * try again.  A failure counts as such only if the directory is still there,
  * because every call fails in one that was removed. */
-static enum hf_locked_section_answer run_once(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+run_once(struct hf_file_locked_section *s)
 {
-    enum hf_locked_section_answer answer = lock(s);
+    enum hf_file_locked_section_answer answer = lock(s);
 
     if (answer != HF_LOCKED_SECTION_DONE || s->lock_dir->fd < 0)
         return answer;
@@ -193,15 +196,16 @@ static enum hf_locked_section_answer run_once(struct hf_locked_section *s)
     }
     unlock(s);
     if (answer == HF_LOCKED_SECTION_DONE && s->args->kind == HF_REQUEST_ENQUEUE)
-        return hf_locked_section_finish_enqueue(s);
+        return hf_file_locked_section_finish_enqueue(s);
     return answer;
 }
 
 /* run_once() until the directory stays in its place. */
-static enum hf_locked_section_answer run_tries(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+run_tries(struct hf_file_locked_section *s)
 {
     for (unsigned try = 0; try < TRIES; try++) {
-        enum hf_locked_section_answer answer = run_once(s);
+        enum hf_file_locked_section_answer answer = run_once(s);
 
         if (answer != HF_LOCKED_SECTION_BUSY || s->lock_dir->fd >= 0)
             return answer;
@@ -215,7 +219,8 @@ static enum hf_locked_section_answer run_tries(struct hf_locked_section *s)
 }
 
 /* Which tickets the section lists. */
-static enum hf_listing_scope scope_of(const struct hf_locked_section_args *args)
+static enum hf_file_listing_scope
+scope_of(const struct hf_file_locked_section_args *args)
 {
     return args->kind != HF_REQUEST_ENQUEUE ||
                    args->ticket.kind == HF_TICKET_PARTICIPANT
@@ -223,24 +228,26 @@ static enum hf_listing_scope scope_of(const struct hf_locked_section_args *args)
                : HF_LISTING_QUEUE;
 }
 
-enum hf_locked_section_answer hf_locked_section_run(
-    struct hf_root_dir *root_dir, const struct hf_locked_section_args *args,
-    struct hf_lock_dir *lock_dir, struct hf_locked_section_result *result,
-    struct hf_error *error)
+enum hf_file_locked_section_answer
+hf_file_locked_section_run(struct hf_file_root_dir *root_dir,
+                           const struct hf_file_locked_section_args *args,
+                           struct hf_file_lock_dir *lock_dir,
+                           struct hf_file_locked_section_result *result,
+                           struct hf_error *error)
 {
-    struct hf_locked_section s = {.root_dir = root_dir,
-                                  .args = args,
-                                  .lock_dir = lock_dir,
-                                  .result = result,
-                                  .error = error};
+    struct hf_file_locked_section s = {.root_dir = root_dir,
+                                       .args = args,
+                                       .lock_dir = lock_dir,
+                                       .result = result,
+                                       .error = error};
     bool enqueues = args->kind == HF_REQUEST_ENQUEUE;
-    enum hf_locked_section_answer answer;
+    enum hf_file_locked_section_answer answer;
 
-    s.digest = hf_dir_name_format(args->queue, s.dir_name);
-    hf_root_settings_path(root_dir->settings, s.dir_name, NULL, s.path);
-    *result = (struct hf_locked_section_result){
+    s.digest = hf_file_dir_name_format(args->queue, s.dir_name);
+    hf_file_root_settings_path(root_dir->settings, s.dir_name, NULL, s.path);
+    *result = (struct hf_file_locked_section_result){
         .ticket = args->ticket, .fifo = -1, .blocker_fifo = -1};
-    result->listing = hf_listing_new(s.dir_name, scope_of(args));
+    result->listing = hf_file_listing_new(s.dir_name, scope_of(args));
     if (result->listing == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory to list %s", s.path);
         return HF_LOCKED_SECTION_FAILED;
@@ -250,9 +257,9 @@ enum hf_locked_section_answer hf_locked_section_run(
            (result->fifo >= 0));
     if (answer == HF_LOCKED_SECTION_DONE && enqueues)
         return answer;
-    hf_listing_unref(result->listing);
+    hf_file_listing_unref(result->listing);
     result->listing = NULL;
     if (answer == HF_LOCKED_SECTION_FAILED && lock_dir->fd >= 0)
-        hf_lock_dir_remove_unused(root_dir, s.dir_name, lock_dir->fd);
+        hf_file_lock_dir_remove_unused(root_dir, s.dir_name, lock_dir->fd);
     return answer;
 }

@@ -25,7 +25,7 @@
 #include "engines/file/root_dir.h"
 #include "engines/file/timed_flock.h"
 
-struct hf_locked_section_args {
+struct hf_file_locked_section_args {
     /* HF_REQUEST_ENQUEUE, HF_REQUEST_NEW_GENERATION, or HF_REQUEST_CLEAR_FLAG
      * of READY. */
     enum hf_request_kind kind;
@@ -34,11 +34,11 @@ struct hf_locked_section_args {
      * generation: .id, of the participant that asks. */
     struct hf_ticket ticket;
     uint32_t limit; /* start of a generation: of this many participants */
-    enum hf_flock_wait wait;      /* how long for the directory's lock */
+    enum hf_file_flock_wait wait; /* how long for the directory's lock */
     const atomic_bool *cancelled; /* read while it waits; may be NULL */
 };
 
-enum hf_locked_section_answer {
+enum hf_file_locked_section_answer {
     HF_LOCKED_SECTION_DONE,
     /* It would have to wait: run it on a thread that may, or, with
      * HF_FLOCK_WAIT_SLICE, run it again. */
@@ -47,7 +47,7 @@ enum hf_locked_section_answer {
     HF_LOCKED_SECTION_FAILED, /* ${error} says why; nothing is left behind */
 };
 
-struct hf_locked_section_result {
+struct hf_file_locked_section_result {
     /* Of an enqueue. */
     struct hf_ticket ticket; /* with its .sequence and .token */
     int fifo;                /* keeps the ticket alive while a copy is open */
@@ -58,7 +58,7 @@ struct hf_locked_section_result {
      * reading.  Else -1. */
     int blocker_fifo;
     struct hf_ticket_id blocker;
-    struct hf_listing *listing; /* with the ticket in it; one reference */
+    struct hf_file_listing *listing; /* with the ticket in it; one reference */
     /* Of the start of a generation: how many participants are there, .limit at
      * most, and 0 if the one that asks is not.  With fewer than .limit nothing
      * has been done.  Of the removal of READY: not 0 if one is there. */
@@ -72,9 +72,11 @@ struct hf_locked_section_result {
  *   Ownership  after HF_LOCKED_SECTION_DONE of an enqueue the FIFOs and the
  *              listing in ${result} are the caller's; else it has none.
  *   Thread     any; one section at a time uses a ${lock_dir}. */
-enum hf_locked_section_answer hf_locked_section_run(
-    struct hf_root_dir *root_dir, const struct hf_locked_section_args *args,
-    struct hf_lock_dir *lock_dir, struct hf_locked_section_result *result,
-    struct hf_error *error);
+enum hf_file_locked_section_answer
+hf_file_locked_section_run(struct hf_file_root_dir *root_dir,
+                           const struct hf_file_locked_section_args *args,
+                           struct hf_file_lock_dir *lock_dir,
+                           struct hf_file_locked_section_result *result,
+                           struct hf_error *error);
 
 #endif

@@ -26,7 +26,8 @@
 
 /* If the directory's name has a digest, the directory must be that of this very
  * lock: two locks never share one, even if SHA-256 were broken. */
-static enum hf_locked_section_answer check_name(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+check_name(struct hf_file_locked_section *s)
 {
     const char *queue = s->args->queue;
     size_t bytes = strlen(queue);
@@ -35,14 +36,14 @@ static enum hf_locked_section_answer check_name(struct hf_locked_section *s)
 
     if (!s->digest)
         return HF_LOCKED_SECTION_DONE;
-    if (hf_sys_symlinkat(queue, s->lock_dir->fd, HF_NAME_FILE) == 0)
+    if (hf_file_sys_symlinkat(queue, s->lock_dir->fd, HF_NAME_FILE) == 0)
         return HF_LOCKED_SECTION_DONE;
     if (errno != EEXIST)
-        return hf_locked_section_fail(s, "write the name in");
-    got =
-        hf_sys_readlinkat(s->lock_dir->fd, HF_NAME_FILE, there, sizeof(there));
+        return hf_file_locked_section_fail(s, "write the name in");
+    got = hf_file_sys_readlinkat(s->lock_dir->fd, HF_NAME_FILE, there,
+                                 sizeof(there));
     if (got < 0)
-        return hf_locked_section_fail(s, "read the name in");
+        return hf_file_locked_section_fail(s, "read the name in");
     if ((size_t)got == bytes && memcmp(there, queue, bytes) == 0)
         return HF_LOCKED_SECTION_DONE;
     hf_error_set(s->error, HF_EDIR,
@@ -52,125 +53,127 @@ static enum hf_locked_section_answer check_name(struct hf_locked_section *s)
 }
 
 /* Make the FIFO under its temporary name.  0, or -1 with errno. */
-static int make_fifo(struct hf_locked_section *s)
+static int make_fifo(struct hf_file_locked_section *s)
 {
-    mode_t mode = hf_root_settings_file_mode(s->root_dir->settings);
+    mode_t mode = hf_file_root_settings_file_mode(s->root_dir->settings);
     int dir = s->lock_dir->fd;
 
-    if (hf_sys_mkfifoat(dir, HF_NEW_FILE, mode) == 0)
+    if (hf_file_sys_mkfifoat(dir, HF_NEW_FILE, mode) == 0)
         return 0;
     if (errno != EEXIST)
         return -1;
     /* Left by a process that was killed right here. */
-    if (hf_sys_unlinkat(dir, HF_NEW_FILE) != 0)
+    if (hf_file_sys_unlinkat(dir, HF_NEW_FILE) != 0)
         return -1;
-    return hf_sys_mkfifoat(dir, HF_NEW_FILE, mode);
+    return hf_file_sys_mkfifoat(dir, HF_NEW_FILE, mode);
 }
 
 /* Open and lock the FIFO, and note its time.  Nobody tests or touches it under
  * its temporary name.  0, or -1 with errno. */
-static int open_fifo(struct hf_locked_section *s)
+static int open_fifo(struct hf_file_locked_section *s)
 {
-    const struct hf_root_settings *settings = s->root_dir->settings;
-    int fd = hf_sys_openat(s->lock_dir->fd, HF_NEW_FILE, OWNER_FLAGS, 0);
+    const struct hf_file_root_settings *settings = s->root_dir->settings;
+    int fd = hf_file_sys_openat(s->lock_dir->fd, HF_NEW_FILE, OWNER_FLAGS, 0);
 
-    if (fd < 0 || !hf_descriptors_add(s->root_dir->descriptors, fd))
+    if (fd < 0 || !hf_file_descriptors_add(s->root_dir->descriptors, fd))
         return -1;
     s->result->fifo = fd;
-    if (hf_ticket_file_prepare(settings, fd, &s->result->fifo_stat) != 0)
+    if (hf_file_fifo_prepare(settings, fd, &s->result->fifo_stat) != 0)
         return -1;
-    return hf_sys_flock(fd, LOCK_EX | LOCK_NB);
+    return hf_file_sys_flock(fd, LOCK_EX | LOCK_NB);
 }
 
 /* Make the payload and the FIFO.  The ticket exists from the rename on. */
-static enum hf_locked_section_answer make_ticket(struct hf_locked_section *s)
+static enum hf_file_locked_section_answer
+make_ticket(struct hf_file_locked_section *s)
 {
     const char *payload = s->args->ticket.payload;
     int dir = s->lock_dir->fd;
-    enum hf_locked_section_answer answer;
+    enum hf_file_locked_section_answer answer;
 
-    hf_ticket_file_format(&s->result->ticket, s->file);
-    hf_payload_file_format(&s->result->ticket, s->payload_file);
+    hf_file_name_format(&s->result->ticket, s->file);
+    hf_file_payload_name_format(&s->result->ticket, s->payload_file);
     if (payload[0] != '\0' &&
-        hf_sys_symlinkat(payload, dir, s->payload_file) != 0)
-        return hf_locked_section_fail(s, "write a payload in");
+        hf_file_sys_symlinkat(payload, dir, s->payload_file) != 0)
+        return hf_file_locked_section_fail(s, "write a payload in");
     if (make_fifo(s) != 0) {
-        answer = hf_locked_section_fail(s, "make a ticket in");
+        answer = hf_file_locked_section_fail(s, "make a ticket in");
         goto remove_payload;
     }
     if (open_fifo(s) != 0) {
-        answer = hf_locked_section_fail(s, "open a ticket in");
+        answer = hf_file_locked_section_fail(s, "open a ticket in");
         goto remove_fifo;
     }
-    if (hf_sys_renameat(dir, HF_NEW_FILE, s->file) == 0)
+    if (hf_file_sys_renameat(dir, HF_NEW_FILE, s->file) == 0)
         return HF_LOCKED_SECTION_DONE;
-    answer = hf_locked_section_fail(s, "name a ticket in");
+    answer = hf_file_locked_section_fail(s, "name a ticket in");
 
 remove_fifo:
-    hf_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
-    (void)hf_sys_unlinkat(dir, HF_NEW_FILE);
+    hf_file_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
+    (void)hf_file_sys_unlinkat(dir, HF_NEW_FILE);
 remove_payload:
     if (payload[0] != '\0')
-        (void)hf_sys_unlinkat(dir, s->payload_file);
+        (void)hf_file_sys_unlinkat(dir, s->payload_file);
     return answer;
 }
 
 /* Undo make_ticket() after the rename, and close the FIFO of the blocker. */
-static void remove_new_ticket(struct hf_locked_section *s)
+static void remove_new_ticket(struct hf_file_locked_section *s)
 {
-    (void)hf_sys_unlinkat(s->lock_dir->fd, s->file);
-    hf_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
-    hf_descriptors_close(s->root_dir->descriptors, &s->result->blocker_fifo);
+    (void)hf_file_sys_unlinkat(s->lock_dir->fd, s->file);
+    hf_file_descriptors_close(s->root_dir->descriptors, &s->result->fifo);
+    hf_file_descriptors_close(s->root_dir->descriptors,
+                              &s->result->blocker_fifo);
     if (s->args->ticket.payload[0] != '\0')
-        (void)hf_sys_unlinkat(s->lock_dir->fd, s->payload_file);
+        (void)hf_file_sys_unlinkat(s->lock_dir->fd, s->payload_file);
 }
 
-enum hf_locked_section_answer
-hf_locked_section_enqueue(struct hf_locked_section *s)
+enum hf_file_locked_section_answer
+hf_file_locked_section_enqueue(struct hf_file_locked_section *s)
 {
-    struct hf_listing *listing = s->result->listing;
-    enum hf_locked_section_answer answer = check_name(s);
+    struct hf_file_listing *listing = s->result->listing;
+    enum hf_file_locked_section_answer answer = check_name(s);
 
     if (answer == HF_LOCKED_SECTION_DONE)
-        answer = hf_locked_section_take_number(s);
+        answer = hf_file_locked_section_take_number(s);
     if (answer == HF_LOCKED_SECTION_DONE)
         answer = make_ticket(s);
     if (answer != HF_LOCKED_SECTION_DONE)
         return answer;
-    hf_listing_clear(listing); /* of an earlier try */
-    if (hf_listing_read(listing, s->lock_dir->fd, s->path,
-                        &s->root_dir->counter, s->error) != HF_OK) {
+    hf_file_listing_clear(listing); /* of an earlier try */
+    if (hf_file_listing_read(listing, s->lock_dir->fd, s->path,
+                             &s->root_dir->counter, s->error) != HF_OK) {
         remove_new_ticket(s);
         return HF_LOCKED_SECTION_FAILED;
     }
-    hf_listing_remove_orphans(listing, s->lock_dir->fd);
+    hf_file_listing_remove_orphans(listing, s->lock_dir->fd);
     return HF_LOCKED_SECTION_DONE;
 }
 
 /* Take the ticket at ${index}, which has just been removed, out of the listing.
  * A writer may have become a reader in its place, so the directory is read
  * again for one. */
-static hf_status drop_dead_at(struct hf_locked_section *s, size_t index)
+static hf_status drop_dead_at(struct hf_file_locked_section *s, size_t index)
 {
-    struct hf_listing *listing = s->result->listing;
+    struct hf_file_listing *listing = s->result->listing;
 
     if (listing->tickets.items[index].kind != HF_TICKET_WRITE) {
-        hf_listing_drop(listing, index);
+        hf_file_listing_drop(listing, index);
         return HF_OK;
     }
     listing->tickets.count = 0;
-    return hf_listing_read(listing, s->lock_dir->fd, s->path,
-                           &s->root_dir->counter, s->error);
+    return hf_file_listing_read(listing, s->lock_dir->fd, s->path,
+                                &s->root_dir->counter, s->error);
 }
 
 /* Remove the dead tickets that are in the way, so that a list never shows a
  * lock as taken that nobody has.  The rule of the core says which ticket is in
  * the way.  It names the nearest, so a queue of living owners costs one probe,
  * and the FIFO of that ticket is kept for its watch. */
-static hf_status drop_dead_ahead(struct hf_locked_section *s)
+static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
 {
-    struct hf_listing *listing = s->result->listing;
-    const struct hf_root_settings *settings = s->root_dir->settings;
+    struct hf_file_listing *listing = s->result->listing;
+    const struct hf_file_root_settings *settings = s->root_dir->settings;
     hf_status status = HF_OK;
     struct hf_error unused;
     bool found;
@@ -179,7 +182,7 @@ static hf_status drop_dead_ahead(struct hf_locked_section *s)
         return HF_OK; /* nobody is in the way of a participant */
     for (size_t left = listing->tickets.count; left > 0 && status == HF_OK;
          left--) {
-        struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+        struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
         struct hf_admission admission = hf_admission_decide(
             &snapshot, &s->args->ticket.id, s->args->ticket.kind);
         char file[HF_TICKET_FILE_BYTES];
@@ -187,14 +190,15 @@ static hf_status drop_dead_ahead(struct hf_locked_section *s)
 
         if (admission.answer != HF_WAIT_FOR)
             break;
-        hf_ticket_file_format(admission.nearest, file);
-        hf_root_settings_path(settings, s->dir_name, file, path);
+        hf_file_name_format(admission.nearest, file);
+        hf_file_root_settings_path(settings, s->dir_name, file, path);
         s->result->blocker = admission.nearest->id;
-        if (hf_ticket_file_probe(s->root_dir->descriptors, path,
-                                 &s->result->blocker_fifo,
-                                 &unused) != HF_OWNER_DEAD ||
-            hf_ticket_file_remove(settings, s->dir_name, admission.nearest,
-                                  &found, &unused) != HF_OK)
+        if (hf_file_fifo_probe(s->root_dir->descriptors, path,
+                               &s->result->blocker_fifo,
+                               &unused) != HF_OWNER_DEAD ||
+            hf_file_fifo_and_payload_remove(settings, s->dir_name,
+                                            admission.nearest, &found,
+                                            &unused) != HF_OK)
             break; /* alive, or its watch will report the error */
         status = drop_dead_at(
             s, (size_t)(admission.nearest - listing->tickets.items));
@@ -203,31 +207,31 @@ static hf_status drop_dead_ahead(struct hf_locked_section *s)
 }
 
 /* Is our ticket the first?  Then its payload is known. */
-static bool is_first(const struct hf_locked_section *s)
+static bool is_first(const struct hf_file_locked_section *s)
 {
-    const struct hf_ticket_list *list = &s->result->listing->tickets;
+    const struct hf_file_ticket_list *list = &s->result->listing->tickets;
 
     return list->count > 0 &&
            hf_ticket_id_equal(&list->items[0].id, &s->args->ticket.id);
 }
 
 /* Read what the answer shows besides tickets. */
-static hf_status read_payload_and_ready(struct hf_locked_section *s)
+static hf_status read_payload_and_ready(struct hf_file_locked_section *s)
 {
-    struct hf_listing *listing = s->result->listing;
+    struct hf_file_listing *listing = s->result->listing;
     hf_status status = HF_OK;
 
     if (!is_first(s))
-        status =
-            hf_listing_read_payloads(listing, s->lock_dir->fd, 1, s->error);
+        status = hf_file_listing_read_payloads(listing, s->lock_dir->fd, 1,
+                                               s->error);
     if (status == HF_OK && listing->scope == HF_LISTING_PARTICIPANTS)
-        status =
-            hf_listing_read_ready(listing, s->lock_dir->fd, s->path, s->error);
+        status = hf_file_listing_read_ready(listing, s->lock_dir->fd, s->path,
+                                            s->error);
     return status;
 }
 
-enum hf_locked_section_answer
-hf_locked_section_finish_enqueue(struct hf_locked_section *s)
+enum hf_file_locked_section_answer
+hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s)
 {
     if (drop_dead_ahead(s) == HF_OK && read_payload_and_ready(s) == HF_OK)
         return HF_LOCKED_SECTION_DONE;

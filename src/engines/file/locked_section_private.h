@@ -10,12 +10,12 @@
 
 #include "engines/file/locked_section.h"
 
-struct hf_locked_section {
-    /* The arguments of hf_locked_section_run(). */
-    struct hf_root_dir *root_dir;
-    const struct hf_locked_section_args *args;
-    struct hf_lock_dir *lock_dir;
-    struct hf_locked_section_result *result;
+struct hf_file_locked_section {
+    /* The arguments of hf_file_locked_section_run(). */
+    struct hf_file_root_dir *root_dir;
+    const struct hf_file_locked_section_args *args;
+    struct hf_file_lock_dir *lock_dir;
+    struct hf_file_locked_section_result *result;
     struct hf_error *error;
 
     char dir_name[HF_DIR_NAME_BYTES];
@@ -29,25 +29,25 @@ struct hf_locked_section {
 
 /* Set the error from errno: "cannot ${what} DIRECTORY".
  * HF_LOCKED_SECTION_FAILED. */
-enum hf_locked_section_answer
-hf_locked_section_fail(struct hf_locked_section *s, const char *what);
+enum hf_file_locked_section_answer
+hf_file_locked_section_fail(struct hf_file_locked_section *s, const char *what);
 
 /* Take the next number of the counter, for ${s}->result->ticket. */
-enum hf_locked_section_answer
-hf_locked_section_take_number(struct hf_locked_section *s);
+enum hf_file_locked_section_answer
+hf_file_locked_section_take_number(struct hf_file_locked_section *s);
 
 /* locked_section_enqueue.c: make the ticket and list the queue, under the lock;
  * and the rest of an enqueue, which needs no lock. */
-enum hf_locked_section_answer
-hf_locked_section_enqueue(struct hf_locked_section *s);
-enum hf_locked_section_answer
-hf_locked_section_finish_enqueue(struct hf_locked_section *s);
+enum hf_file_locked_section_answer
+hf_file_locked_section_enqueue(struct hf_file_locked_section *s);
+enum hf_file_locked_section_answer
+hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s);
 
 /* locked_section_generation.c: start a generation, or remove READY; under the
  * lock. */
-enum hf_locked_section_answer
-hf_locked_section_start_generation(struct hf_locked_section *s);
-enum hf_locked_section_answer
-hf_locked_section_clear_ready(struct hf_locked_section *s);
+enum hf_file_locked_section_answer
+hf_file_locked_section_start_generation(struct hf_file_locked_section *s);
+enum hf_file_locked_section_answer
+hf_file_locked_section_clear_ready(struct hf_file_locked_section *s);
 
 #endif

@@ -79,7 +79,7 @@ static bool spell_out(const char *dir_name, char queue[HF_QUEUE_BYTES + 1])
         }
     }
     *to = '\0';
-    return queue[0] != '\0' && !hf_dir_name_format(queue, again) &&
+    return queue[0] != '\0' && !hf_file_dir_name_format(queue, again) &&
            strcmp(again, dir_name) == 0;
 }
 
@@ -92,12 +92,13 @@ static bool read_name(struct hf_engine *engine, const char *dir_name,
     char path[HF_PATH_BYTES];
     ssize_t got;
 
-    hf_root_settings_path(&engine->settings, dir_name, HF_NAME_FILE, path);
-    got = hf_sys_readlinkat(AT_FDCWD, path, queue, HF_QUEUE_BYTES);
+    hf_file_root_settings_path(&engine->settings, dir_name, HF_NAME_FILE, path);
+    got = hf_file_sys_readlinkat(AT_FDCWD, path, queue, HF_QUEUE_BYTES);
     if (got <= 0)
         return false;
     queue[got] = '\0';
-    return hf_dir_name_format(queue, again) && strcmp(again, dir_name) == 0;
+    return hf_file_dir_name_format(queue, again) &&
+           strcmp(again, dir_name) == 0;
 }
 
 /* ---------------------------------------------------------- the first ones --
@@ -150,9 +151,9 @@ static hf_status collect(struct page *page, int dir, const char *path,
     _Alignas(struct dirent64) char buffer[BUFFER_BYTES];
     ssize_t got;
 
-    while ((got = hf_sys_getdents(dir, buffer, sizeof(buffer))) != 0) {
+    while ((got = hf_file_sys_getdents(dir, buffer, sizeof(buffer))) != 0) {
         if (got < 0)
-            return hf_error_set_errno(error, "list", path);
+            return hf_file_error_set_errno(error, "list", path);
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *found =
                 (const struct dirent64 *)(const void *)(buffer + at);
@@ -173,14 +174,14 @@ static hf_status read_locks(struct page *page, struct hf_error *error)
     hf_status status;
     int dir;
 
-    hf_root_settings_path(&engine->settings, "", NULL, path);
-    dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    hf_file_root_settings_path(&engine->settings, "", NULL, path);
+    dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (dir < 0 && errno == ENOENT)
         return HF_OK;
-    if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
-        return hf_error_set_errno(error, "open", path);
+    if (dir < 0 || !hf_file_descriptors_add(&engine->descriptors, dir))
+        return hf_file_error_set_errno(error, "open", path);
     status = collect(page, dir, path, error);
-    hf_descriptors_close(&engine->descriptors, &dir);
+    hf_file_descriptors_close(&engine->descriptors, &dir);
     return status;
 }
 
@@ -191,10 +192,10 @@ static hf_status read_locks(struct page *page, struct hf_error *error)
 static hf_status name_queue(struct page *page, const char *queue,
                             struct hf_error *error)
 {
-    struct hf_listing *listing;
+    struct hf_file_listing *listing;
     bool tickets = false, participants = false;
-    hf_status status = hf_engine_read_queue(page->engine, queue, HF_LISTING_ALL,
-                                            0, &listing, error);
+    hf_status status = hf_file_read_queue(page->engine, queue, HF_LISTING_ALL,
+                                          0, &listing, error);
 
     if (status == HF_EDENIED) {
         page->unreadable++;
@@ -208,7 +209,7 @@ static hf_status name_queue(struct page *page, const char *queue,
         else
             tickets = true;
     }
-    hf_listing_unref(listing);
+    hf_file_listing_unref(listing);
     if (tickets)
         hf_name_list_add(&page->queues, queue, strlen(queue), false);
     if (participants)
@@ -264,7 +265,7 @@ static hf_status make_page(struct page *page, struct hf_error *error)
     return status == HF_OK ? name_queues(page, error) : status;
 }
 
-void hf_engine_name_queues(struct hf_engine *engine, struct hf_request *request)
+void hf_file_name_queues(struct hf_engine *engine, struct hf_request *request)
 {
     struct page page = {.engine = engine, .request = request};
     struct hf_error error;
@@ -276,13 +277,13 @@ void hf_engine_name_queues(struct hf_engine *engine, struct hf_request *request)
     page.names = hf_alloc(ROOM * sizeof *page.names);
     if (page.names == NULL) {
         hf_error_set(&error, HF_ENOMEM, "no memory to list names");
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
         return;
     }
     if (make_page(&page, &error) == HF_OK)
         answer(&page, request);
     else
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
     hf_name_list_free(&page.queues);
     hf_free(page.names);
 }

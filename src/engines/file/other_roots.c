@@ -50,7 +50,7 @@ static bool for_each_entry(int dir, size_t most, entry_function *function,
     _Alignas(struct dirent64) char buffer[BUFFER_BYTES];
     ssize_t got;
 
-    while ((got = hf_sys_getdents(dir, buffer, sizeof buffer)) > 0) {
+    while ((got = hf_file_sys_getdents(dir, buffer, sizeof buffer)) > 0) {
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *found =
                 (const struct dirent64 *)(const void *)(buffer + at);
@@ -92,7 +92,8 @@ static bool find_ticket(void *arg, int dir, const char *name)
 static bool count_lock(void *arg, int dir, const char *name)
 {
     struct lock_count *count = arg;
-    int fd = hf_sys_openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int fd =
+        hf_file_sys_openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     bool found = false;
 
     if (fd < 0) {
@@ -113,7 +114,7 @@ static struct lock_count count_locks(const char *path)
     int fd;
 
     (void)snprintf(locks, sizeof locks, "%s/locks", path);
-    fd = hf_sys_open(locks, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    fd = hf_file_sys_open(locks, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0) {
         count.hidden = errno != ENOENT;
         return count;
@@ -184,7 +185,7 @@ static void look_at(struct other_roots *roots, const char *path)
 {
     struct stat status;
 
-    if (hf_sys_lstat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
+    if (hf_file_sys_lstat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
         !is_seen(roots, &status))
         report(roots, path, &status);
 }
@@ -219,7 +220,7 @@ static bool look_at_default(void *arg, int dir, const char *name)
 static void look_in(struct other_roots *roots, const char *path)
 {
     struct above above = {roots, path};
-    int fd = hf_sys_open(path, O_RDONLY | O_DIRECTORY, 0);
+    int fd = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY, 0);
 
     if (fd < 0)
         return;
@@ -228,7 +229,7 @@ static void look_in(struct other_roots *roots, const char *path)
     (void)close(fd);
 }
 
-void hf_file_examine_other_roots(const struct hf_root_settings *settings,
+void hf_file_examine_other_roots(const struct hf_file_root_settings *settings,
                                  struct hf_finding_list *list)
 {
     struct other_roots roots = {.list = list};
@@ -236,7 +237,7 @@ void hf_file_examine_other_roots(const struct hf_root_settings *settings,
     struct hf_finding_head head = {HF_SEVERITY_OK, "file-other-root", "", NULL};
     size_t before = list->count;
 
-    if (hf_sys_lstat(settings->root, &roots.own) != 0)
+    if (hf_file_sys_lstat(settings->root, &roots.own) != 0)
         roots.own = (struct stat){0};
     if (named != NULL && named[0] == '/')
         look_at(&roots, named);

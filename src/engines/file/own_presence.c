@@ -21,17 +21,17 @@ static bool means_gone(int error)
 }
 
 /* No other file can have the inode number, because the FIFO is open. */
-enum hf_presence hf_file_ticket_presence(const struct hf_engine *engine,
-                                         struct hf_file_ticket *ticket)
+enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
+                                              struct hf_file_ticket *ticket)
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
     struct stat at_path;
 
     ticket->present = false;
-    hf_ticket_file_format(&ticket->ticket, file);
-    hf_root_settings_path(&engine->settings, ticket->dir_name, file, path);
-    if (hf_sys_lstat(path, &at_path) != 0)
+    hf_file_name_format(&ticket->ticket, file);
+    hf_file_root_settings_path(&engine->settings, ticket->dir_name, file, path);
+    if (hf_file_sys_lstat(path, &at_path) != 0)
         return means_gone(errno) ? HF_GONE : HF_PRESENCE_UNKNOWN;
     if (at_path.st_dev != ticket->device || at_path.st_ino != ticket->inode)
         return HF_GONE;
@@ -58,26 +58,26 @@ void hf_file_ticket_read_why(const struct hf_engine *engine,
     ssize_t bytes;
 
     why[0] = '\0';
-    hf_payload_file_format(&ticket->ticket, file);
-    hf_root_settings_path(&engine->settings, ticket->dir_name, file, path);
-    bytes = hf_sys_readlinkat(AT_FDCWD, path, text, sizeof(text));
+    hf_file_payload_name_format(&ticket->ticket, file);
+    hf_file_root_settings_path(&engine->settings, ticket->dir_name, file, path);
+    bytes = hf_file_sys_readlinkat(AT_FDCWD, path, text, sizeof(text));
     if (bytes > (ssize_t)mark && memcmp(text, HF_FILE_EVICTED_BY, mark) == 0)
         (void)hf_evicted_by_explain(text + mark, (size_t)bytes - mark, why);
 }
 
 /* The text is for the person who deleted or moved the whole directory without
  * knowing that it is in use. */
-void hf_engine_answer_own_gone(struct hf_engine *engine,
-                               struct hf_request *request, const char *why)
+void hf_file_answer_own_gone(struct hf_engine *engine,
+                             struct hf_request *request, const char *why)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
     char locks[HF_PATH_BYTES];
     struct stat status;
 
-    hf_root_settings_path(&engine->settings, ".", NULL, locks);
+    hf_file_root_settings_path(&engine->settings, ".", NULL, locks);
     event.as.answer.request = request;
     event.as.answer.text = why;
-    if (hf_sys_lstat(locks, &status) != 0 && means_gone(errno))
+    if (hf_file_sys_lstat(locks, &status) != 0 && means_gone(errno))
         event.as.answer.text =
             "the lock directory was deleted or moved away; make sure that "
             "nothing cleans it up while it is in use";

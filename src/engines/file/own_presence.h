@@ -11,7 +11,7 @@
 #include "core/evicted_by.h"
 #include "engines/file/own_tickets.h"
 
-enum hf_presence {
+enum hf_file_presence {
     HF_PRESENT,          /* its FIFO is at its path */
     HF_GONE,             /* it is not, for certain */
     HF_PRESENCE_UNKNOWN, /* the path cannot be examined just now */
@@ -19,8 +19,8 @@ enum hf_presence {
 
 /* Check the path of ${ticket}.  Sets its .present, and with HF_PRESENT its
  * .last_mtime. */
-enum hf_presence hf_file_ticket_presence(const struct hf_engine *engine,
-                                         struct hf_file_ticket *ticket);
+enum hf_file_presence hf_file_ticket_presence(const struct hf_engine *engine,
+                                              struct hf_file_ticket *ticket);
 
 /* The same; HF_PRESENCE_UNKNOWN counts as present, because a ticket is given up
  * only when it is known to be gone. */
@@ -39,7 +39,7 @@ void hf_file_ticket_read_why(const struct hf_engine *engine,
 
 /* Answer HF_EVENT_GONE to the watch of a ticket of this session, with ${why},
  * or with a text if all locks have been deleted or moved away. */
-void hf_engine_answer_own_gone(struct hf_engine *engine,
-                               struct hf_request *request, const char *why);
+void hf_file_answer_own_gone(struct hf_engine *engine,
+                             struct hf_request *request, const char *why);
 
 #endif

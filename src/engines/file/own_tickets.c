@@ -155,8 +155,8 @@ int hf_file_tickets_take_probed(const struct hf_file_tickets *tickets,
     return fifo;
 }
 
-struct hf_file_ticket *hf_engine_own_ticket(const struct hf_engine *engine,
-                                            const struct hf_ticket_id *id)
+struct hf_file_ticket *hf_file_own_ticket(const struct hf_engine *engine,
+                                          const struct hf_ticket_id *id)
 {
     return of_id(hf_tree_find(&engine->tickets.ids, id));
 }

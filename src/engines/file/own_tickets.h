@@ -15,7 +15,7 @@
 #include "core/engine.h"
 #include "core/ticket.h"
 
-struct hf_ticket_watch;
+struct hf_file_ticket_watch;
 
 /* A ticket of this session; allocated with its directory name. */
 struct hf_file_ticket {
@@ -41,10 +41,10 @@ struct hf_file_ticket {
      * reading and found alive.  -1: nothing was, or a watch uses the FIFO. */
     struct hf_ticket_id probed;
     int probed_fifo;
-    struct hf_ticket_id blocker;     /* all zero: nothing is in the way */
-    struct hf_tree_node by_blocker;  /* in a tree unless .blocker is zero */
-    struct hf_ticket_watch *watches; /* of this ticket, the newest first */
-    char dir_name[];                 /* of its lock's directory */
+    struct hf_ticket_id blocker;    /* all zero: nothing is in the way */
+    struct hf_tree_node by_blocker; /* in a tree unless .blocker is zero */
+    struct hf_file_ticket_watch *watches; /* of this ticket, the newest first */
+    char dir_name[];                      /* of its lock's directory */
 };
 
 /* All tickets of a session. */
@@ -95,7 +95,7 @@ int hf_file_tickets_take_probed(const struct hf_file_tickets *tickets,
                                 const struct hf_ticket_id *blocker);
 
 /* The ticket of this session with this ${id}, or NULL. */
-struct hf_file_ticket *hf_engine_own_ticket(const struct hf_engine *engine,
-                                            const struct hf_ticket_id *id);
+struct hf_file_ticket *hf_file_own_ticket(const struct hf_engine *engine,
+                                          const struct hf_ticket_id *id);
 
 #endif

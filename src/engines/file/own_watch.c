@@ -47,9 +47,9 @@ struct own_check {
 
 /* The first watch of the next ticket behind ${check}->gone that has any;
  * ${after} NULL: of the first ticket. */
-static struct hf_ticket_watch *next_blocked(const struct hf_engine *engine,
-                                            const struct own_check *check,
-                                            const struct hf_file_ticket *after)
+static struct hf_file_ticket_watch *
+next_blocked(const struct hf_engine *engine, const struct own_check *check,
+             const struct hf_file_ticket *after)
 {
     const struct hf_file_ticket *own_ticket = after;
 
@@ -62,21 +62,21 @@ static struct hf_ticket_watch *next_blocked(const struct hf_engine *engine,
 
 /* The first watch that ${check} is for, or NULL.  With .all the watches of
  * others' tickets come too. */
-static struct hf_ticket_watch *first_in(const struct hf_engine *engine,
-                                        const struct own_check *check)
+static struct hf_file_ticket_watch *first_in(const struct hf_engine *engine,
+                                             const struct own_check *check)
 {
     if (check->gone != NULL)
         return next_blocked(engine, check, NULL);
     if (check->to_arm)
         return engine->inotify.to_arm;
     return check->all ? engine->watches
-                      : hf_watch_descriptors_next(engine, check->wd, NULL);
+                      : hf_file_watch_descriptors_next(engine, check->wd, NULL);
 }
 
 /* The watch after ${watch} that ${check} is for, or NULL. */
-static struct hf_ticket_watch *next_in(const struct hf_engine *engine,
-                                       const struct own_check *check,
-                                       const struct hf_ticket_watch *watch)
+static struct hf_file_ticket_watch *
+next_in(const struct hf_engine *engine, const struct own_check *check,
+        const struct hf_file_ticket_watch *watch)
 {
     if (check->gone != NULL && watch->next_of_ticket == NULL)
         return next_blocked(engine, check, watch->own_ticket);
@@ -84,26 +84,28 @@ static struct hf_ticket_watch *next_in(const struct hf_engine *engine,
         return watch->next_of_ticket;
     if (check->to_arm)
         return watch->next_to_arm;
-    return check->all ? watch->next
-                      : hf_watch_descriptors_next(engine, check->wd, watch);
+    return check->all
+               ? watch->next
+               : hf_file_watch_descriptors_next(engine, check->wd, watch);
 }
 
 /* Where that is unknown, for want of memory for instance, the timer will have
  * the ticket checked again. */
 static bool is_gone(struct hf_engine *engine, struct hf_file_ticket *own_ticket)
 {
-    enum hf_presence presence = hf_file_ticket_presence(engine, own_ticket);
+    enum hf_file_presence presence =
+        hf_file_ticket_presence(engine, own_ticket);
 
     if (presence == HF_PRESENCE_UNKNOWN)
-        (void)hf_inotify_start_timer(engine);
+        (void)hf_file_inotify_start_timer(engine);
     return presence == HF_GONE;
 }
 
 /* The first watch in ${check} of a ticket of ours that is gone, or NULL. */
-static struct hf_ticket_watch *first_gone(struct hf_engine *engine,
-                                          const struct own_check *check)
+static struct hf_file_ticket_watch *first_gone(struct hf_engine *engine,
+                                               const struct own_check *check)
 {
-    struct hf_ticket_watch *w = first_in(engine, check);
+    struct hf_file_ticket_watch *w = first_in(engine, check);
 
     while (w != NULL &&
            !(w->own_ticket != NULL && is_gone(engine, w->own_ticket)))
@@ -113,7 +115,7 @@ static struct hf_ticket_watch *first_gone(struct hf_engine *engine,
 
 /* Has somebody touched the ticket since ${watch} last reported it?  The time is
  * that of the last check.  A touch asks the owner to let go: see eviction.c. */
-static bool was_touched(struct hf_ticket_watch *watch)
+static bool was_touched(struct hf_file_ticket_watch *watch)
 {
     struct timespec seen = watch->reported_mtime;
 
@@ -123,10 +125,10 @@ static bool was_touched(struct hf_ticket_watch *watch)
 }
 
 /* The first watch in ${check} of a ticket of ours that was touched, or NULL. */
-static struct hf_ticket_watch *first_touched(const struct hf_engine *engine,
-                                             const struct own_check *check)
+static struct hf_file_ticket_watch *
+first_touched(const struct hf_engine *engine, const struct own_check *check)
 {
-    struct hf_ticket_watch *w = first_in(engine, check);
+    struct hf_file_ticket_watch *w = first_in(engine, check);
 
     while (w != NULL && !(w->own_ticket != NULL && was_touched(w)))
         w = next_in(engine, check, w);
@@ -141,7 +143,7 @@ static void remove_gone(struct hf_engine *engine,
     char dir_name[HF_DIR_NAME_BYTES];
 
     memcpy(dir_name, own_ticket->dir_name, strlen(own_ticket->dir_name) + 1);
-    (void)hf_engine_remove_own(engine, own_ticket);
+    (void)hf_file_remove_own(engine, own_ticket);
     hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 
@@ -151,12 +153,12 @@ static void remove_gone(struct hf_engine *engine,
  * answered. */
 static void check_round(struct hf_engine *engine, const struct own_check *check)
 {
-    struct hf_ticket_watch *watch;
+    struct hf_file_ticket_watch *watch;
 
     while ((watch = first_gone(engine, check)) != NULL)
         remove_gone(engine, watch->own_ticket);
     while ((watch = first_touched(engine, check)) != NULL)
-        hf_engine_answer(engine, watch->request, HF_EVENT_REVOKED);
+        hf_file_answer(engine, watch->request, HF_EVENT_REVOKED);
 }
 
 /* ------------------------------------------------------------ deferral -- */
@@ -168,11 +170,11 @@ static bool is_deferred(const struct hf_engine *engine,
                         const struct hf_file_ticket *own_ticket)
 {
     const struct hf_ticket *watched =
-        hf_ticket_watch_first_other(engine, own_ticket->dir_name);
+        hf_file_ticket_watch_first_other(engine, own_ticket->dir_name);
 
     return (watched != NULL &&
             hf_ticket_compare(watched, &own_ticket->ticket) < 0) ||
-           hf_engine_own_ticket(engine, &own_ticket->blocker) != NULL;
+           hf_file_own_ticket(engine, &own_ticket->blocker) != NULL;
 }
 
 /* Arm the watches that are to be armed, unless they are deferred again by now.
@@ -181,20 +183,20 @@ static bool is_deferred(const struct hf_engine *engine,
 static void arm_pending(struct hf_engine *engine)
 {
     const struct own_check check = {.to_arm = true};
-    struct hf_ticket_watch *next;
+    struct hf_file_ticket_watch *next;
 
-    for (struct hf_ticket_watch *w = engine->inotify.to_arm; w != NULL;
+    for (struct hf_file_ticket_watch *w = engine->inotify.to_arm; w != NULL;
          w = next) {
         next = w->next_to_arm;
         if (is_deferred(engine, w->own_ticket))
-            hf_ticket_watch_cancel_arm(w);
+            hf_file_ticket_watch_cancel_arm(w);
         else
-            (void)hf_inotify_watch_ticket(engine,
-                                          w); /* it warns if it cannot */
+            (void)hf_file_inotify_watch_ticket(engine,
+                                               w); /* it warns if it cannot */
     }
     check_round(engine, &check);
     while (engine->inotify.to_arm != NULL)
-        hf_ticket_watch_cancel_arm(engine->inotify.to_arm);
+        hf_file_ticket_watch_cancel_arm(engine->inotify.to_arm);
 }
 
 static void on_arm_timer(uv_timer_t *timer)
@@ -206,7 +208,7 @@ static void on_arm_timer(uv_timer_t *timer)
  * the tickets are checked when the next event comes. */
 static void start_arm_timer(struct hf_engine *engine)
 {
-    struct hf_inotify *inotify = &engine->inotify;
+    struct hf_file_inotify *inotify = &engine->inotify;
     uv_loop_t *loop = engine->host.loop(engine->host.host);
 
     if (!inotify->arm_timer_made && loop != NULL &&
@@ -222,9 +224,10 @@ static void start_arm_timer(struct hf_engine *engine)
 }
 
 /* Have ${watch} armed in ARM_AFTER_MS.  Nothing if it is armed already. */
-static void arm_later(struct hf_engine *engine, struct hf_ticket_watch *watch)
+static void arm_later(struct hf_engine *engine,
+                      struct hf_file_ticket_watch *watch)
 {
-    struct hf_ticket_watch **to_arm = &engine->inotify.to_arm;
+    struct hf_file_ticket_watch **to_arm = &engine->inotify.to_arm;
 
     if (watch->ticket_wd >= 0)
         return;
@@ -238,15 +241,15 @@ static void arm_later(struct hf_engine *engine, struct hf_ticket_watch *watch)
     start_arm_timer(engine);
 }
 
-void hf_own_watch_blocker_gone(struct hf_engine *engine,
-                               const struct hf_ticket_id *gone)
+void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
+                                    const struct hf_ticket_id *gone)
 {
     const struct own_check check = {.gone = gone};
     struct hf_file_ticket *own_ticket = NULL;
 
     while ((own_ticket = hf_file_tickets_blocked_by(&engine->tickets, gone,
                                                     own_ticket)) != NULL)
-        for (struct hf_ticket_watch *w = own_ticket->watches; w != NULL;
+        for (struct hf_file_ticket_watch *w = own_ticket->watches; w != NULL;
              w = w->next_of_ticket)
             arm_later(engine, w);
     check_round(engine, &check);
@@ -254,10 +257,11 @@ void hf_own_watch_blocker_gone(struct hf_engine *engine,
 
 /* This is the one walk over all watches.  It is rare: a watch of another's
  * ticket is forgotten where a wait is cancelled, and not at a handoff. */
-void hf_own_watch_other_forgotten(struct hf_engine *engine,
-                                  const char *dir_name)
+void hf_file_own_watch_other_forgotten(struct hf_engine *engine,
+                                       const char *dir_name)
 {
-    for (struct hf_ticket_watch *w = engine->watches; w != NULL; w = w->next)
+    for (struct hf_file_ticket_watch *w = engine->watches; w != NULL;
+         w = w->next)
         if (w->own_ticket != NULL &&
             strcmp(w->own_ticket->dir_name, dir_name) == 0 &&
             !is_deferred(engine, w->own_ticket))
@@ -271,7 +275,7 @@ void hf_own_watch_other_forgotten(struct hf_engine *engine,
 static void end_watches(struct hf_file_ticket *own_ticket)
 {
     while (own_ticket->watches != NULL)
-        hf_ticket_watch_answer_gone(own_ticket->watches);
+        hf_file_ticket_watch_answer_gone(own_ticket->watches);
 }
 
 /* Let go of a ticket of whose descriptor copies were given out.  They keep it
@@ -286,15 +290,17 @@ static bool release_held(struct hf_engine *engine,
     char path[HF_PATH_BYTES];
     struct hf_error unused;
 
-    hf_descriptors_close(&engine->descriptors, &own_ticket->fifo);
-    hf_ticket_file_format(&own_ticket->ticket, file);
-    hf_root_settings_path(&engine->settings, own_ticket->dir_name, file, path);
-    if (hf_ticket_file_probe(&engine->descriptors, path, NULL, &unused) ==
+    hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
+    hf_file_name_format(&own_ticket->ticket, file);
+    hf_file_root_settings_path(&engine->settings, own_ticket->dir_name, file,
+                               path);
+    if (hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
         HF_OWNER_DEAD) {
         bool removed;
 
-        (void)hf_ticket_file_remove(&engine->settings, own_ticket->dir_name,
-                                    &own_ticket->ticket, &removed, &unused);
+        (void)hf_file_fifo_and_payload_remove(
+            &engine->settings, own_ticket->dir_name, &own_ticket->ticket,
+            &removed, &unused);
     }
     return found;
 }
@@ -308,42 +314,41 @@ static bool remove_fifo(struct hf_engine *engine,
     struct hf_error error;
     bool found;
 
-    if (hf_ticket_file_remove_fifo(&engine->settings, own_ticket->dir_name,
-                                   &own_ticket->ticket, &found,
-                                   &error) != HF_OK) {
+    if (hf_file_fifo_remove(&engine->settings, own_ticket->dir_name,
+                            &own_ticket->ticket, &found, &error) != HF_OK) {
         found = true; /* dead all the same once it is closed */
         engine->host.log(
             engine->host.host, HF_LOG_WARNING,
             "a ticket that was given up is left to be found dead: %s",
             error.text);
     }
-    hf_descriptors_close(&engine->descriptors, &own_ticket->fifo);
-    hf_ticket_file_remove_payload(&engine->settings, own_ticket->dir_name,
-                                  &own_ticket->ticket);
+    hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
+    hf_file_payload_remove(&engine->settings, own_ticket->dir_name,
+                           &own_ticket->ticket);
     return found;
 }
 
-bool hf_engine_remove_own(struct hf_engine *engine,
-                          struct hf_file_ticket *own_ticket)
+bool hf_file_remove_own(struct hf_engine *engine,
+                        struct hf_file_ticket *own_ticket)
 {
     bool found;
 
     /* First, because the core may ask for its removal when a watch is answered.
      */
     hf_file_tickets_remove(&engine->tickets, own_ticket);
-    hf_own_watch_blocker_gone(engine, &own_ticket->ticket.id);
+    hf_file_own_watch_blocker_gone(engine, &own_ticket->ticket.id);
     end_watches(own_ticket);
     found = own_ticket->held ? release_held(engine, own_ticket)
                              : remove_fifo(engine, own_ticket);
-    hf_descriptors_close(&engine->descriptors, &own_ticket->probed_fifo);
-    hf_dir_cache_ticket_gone(&engine->dir_cache, own_ticket->dir_name);
+    hf_file_descriptors_close(&engine->descriptors, &own_ticket->probed_fifo);
+    hf_file_dir_cache_ticket_gone(&engine->dir_cache, own_ticket->dir_name);
     hf_free(own_ticket);
     return found;
 }
 
 /* ------------------------------------------------------------ changes -- */
 
-void hf_own_watch_on_change(struct hf_engine *engine, int wd, bool all)
+void hf_file_own_watch_on_change(struct hf_engine *engine, int wd, bool all)
 {
     const struct own_check check = {.all = all, .wd = wd};
 
@@ -362,43 +367,43 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
 
     memcpy(dir_name, own_ticket->dir_name, strlen(own_ticket->dir_name) + 1);
     hf_file_ticket_read_why(engine, own_ticket, why);
-    (void)hf_engine_remove_own(engine, own_ticket);
-    hf_engine_answer_own_gone(engine, request, why);
+    (void)hf_file_remove_own(engine, own_ticket);
+    hf_file_answer_own_gone(engine, request, why);
     hf_file_queue_watches_ticket_gone(engine, dir_name);
 }
 
-void hf_engine_watch_own(struct hf_engine *engine, struct hf_request *request,
-                         struct hf_file_ticket *ticket)
+void hf_file_watch_own(struct hf_engine *engine, struct hf_request *request,
+                       struct hf_file_ticket *ticket)
 {
     static const struct hf_error no_room = {
         HF_ELIMIT, "cannot watch a ticket: no memory or descriptor for it; "
                    "raise this process's limits (ulimit -n)"};
-    struct hf_ticket_watch *watch;
+    struct hf_file_ticket_watch *watch;
     bool deferred;
 
     /* First the answers that need no loop. A downgrade has ended the ticket of
      * the kind that is asked for. */
     if (ticket->ticket.kind != request->ticket_kind) {
-        hf_engine_answer(engine, request, HF_EVENT_GONE);
+        hf_file_answer(engine, request, HF_EVENT_GONE);
         return;
     }
     if (!hf_file_ticket_is_present(engine, ticket)) {
         answer_gone(engine, request, ticket);
         return;
     }
-    watch = hf_ticket_watch_new(engine, request);
+    watch = hf_file_ticket_watch_new(engine, request);
     if (watch == NULL) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
+        hf_file_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
     }
-    hf_ticket_watch_set_own(watch, ticket);
+    hf_file_ticket_watch_set_own(watch, ticket);
     deferred = is_deferred(engine, ticket);
-    if (!deferred && !hf_inotify_watch_ticket(engine, watch)) {
-        hf_ticket_watch_end(watch);
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
+    if (!deferred && !hf_file_inotify_watch_ticket(engine, watch)) {
+        hf_file_ticket_watch_end(watch);
+        hf_file_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
     }
-    hf_engine_answer(engine, request, HF_EVENT_WATCHING);
+    hf_file_answer(engine, request, HF_EVENT_WATCHING);
     /* The core may have ended the watch in the answer.  Else check again,
      * because the ticket may have gone between the first check and the arming.
      */
@@ -407,5 +412,5 @@ void hf_engine_watch_own(struct hf_engine *engine, struct hf_request *request,
     if (!deferred && is_gone(engine, ticket))
         remove_gone(engine, ticket);
     else if (was_touched(watch))
-        hf_engine_answer(engine, request, HF_EVENT_REVOKED);
+        hf_file_answer(engine, request, HF_EVENT_REVOKED);
 }

@@ -12,26 +12,26 @@
 #include "engines/file/own_tickets.h"
 
 /* HF_REQUEST_WATCH of ${ticket}. */
-void hf_engine_watch_own(struct hf_engine *engine, struct hf_request *request,
-                         struct hf_file_ticket *ticket);
+void hf_file_watch_own(struct hf_engine *engine, struct hf_request *request,
+                       struct hf_file_ticket *ticket);
 
-/* See .on_change of struct hf_inotify: check the tickets whose FIFO or
+/* See .on_change of struct hf_file_inotify: check the tickets whose FIFO or
  * directory is ${wd}, or all, and answer their watches. */
-void hf_own_watch_on_change(struct hf_engine *engine, int wd, bool all);
+void hf_file_own_watch_on_change(struct hf_engine *engine, int wd, bool all);
 
 /* The ticket ${gone} has ended.  Check the tickets that it was in the way of,
  * and have their watches armed soon. */
-void hf_own_watch_blocker_gone(struct hf_engine *engine,
-                               const struct hf_ticket_id *gone);
+void hf_file_own_watch_blocker_gone(struct hf_engine *engine,
+                                    const struct hf_ticket_id *gone);
 
 /* The core has forgotten the watch of another's ticket in ${dir_name}.  Have
  * the watches armed soon that were deferred on account of it. */
-void hf_own_watch_other_forgotten(struct hf_engine *engine,
-                                  const char *dir_name);
+void hf_file_own_watch_other_forgotten(struct hf_engine *engine,
+                                       const char *dir_name);
 
 /* Take ${own_ticket} out of its queue, answer its watches HF_EVENT_GONE, and
  * free it.  True if it was still in the queue. */
-bool hf_engine_remove_own(struct hf_engine *engine,
-                          struct hf_file_ticket *own_ticket);
+bool hf_file_remove_own(struct hf_engine *engine,
+                        struct hf_file_ticket *own_ticket);
 
 #endif

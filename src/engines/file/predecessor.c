@@ -38,9 +38,9 @@ static bool is_queued(const struct hf_file_ticket *own_ticket)
 /* Note the nearest ticket in the way, by the rule of the core. */
 static void note_blocker(struct hf_engine *engine,
                          struct hf_file_ticket *own_ticket,
-                         const struct hf_listing *listing)
+                         const struct hf_file_listing *listing)
 {
-    const struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+    const struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
     const struct hf_admission admission = hf_admission_decide(
         &snapshot, &own_ticket->ticket.id, own_ticket->ticket.kind);
 
@@ -52,35 +52,35 @@ static void note_blocker(struct hf_engine *engine,
 /* Note the ticket right ahead, and that the first ticket is first.  A complete
  * list that shows our ticket has all tickets that were there before it came;
  * only some of those behind it may be missing. */
-static void note_predecessor(struct hf_token_counter *counter,
+static void note_predecessor(struct hf_file_token_counter *counter,
                              struct hf_file_ticket *own_ticket,
-                             const struct hf_listing *listing)
+                             const struct hf_file_listing *listing)
 {
-    const struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+    const struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
     size_t index = hf_snapshot_find(&snapshot, &own_ticket->ticket.id);
 
     own_ticket->predecessor.sequence = 0;
     own_ticket->predecessor_gone = false;
     if (!listing->complete || index == snapshot.count)
         return;
-    hf_token_counter_note_head(counter, snapshot.tickets[0].sequence);
+    hf_file_token_counter_note_head(counter, snapshot.tickets[0].sequence);
     if (index == 0)
         return;
     own_ticket->predecessor = snapshot.tickets[index - 1];
     own_ticket->predecessor.payload = "";
 }
 
-void hf_predecessor_note(struct hf_engine *engine,
-                         const struct hf_request *request,
-                         struct hf_listing *listing)
+void hf_file_predecessor_note(struct hf_engine *engine,
+                              const struct hf_request *request,
+                              struct hf_file_listing *listing)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
+        hf_file_own_ticket(engine, &request->ticket);
 
     if (own_ticket == NULL || !is_queued(own_ticket))
         return;
     note_predecessor(&engine->root_dir->counter, own_ticket, listing);
-    hf_listing_trim(listing, &own_ticket->ticket.id);
+    hf_file_listing_trim(listing, &own_ticket->ticket.id);
     note_blocker(engine, own_ticket, listing);
 }
 
@@ -92,9 +92,9 @@ static bool is_absent(const struct hf_engine *engine, const char *dir_name,
     char path[HF_PATH_BYTES];
     struct stat status;
 
-    hf_ticket_file_format(ticket, file);
-    hf_root_settings_path(&engine->settings, dir_name, file, path);
-    return hf_sys_lstat(path, &status) != 0 && errno == ENOENT;
+    hf_file_name_format(ticket, file);
+    hf_file_root_settings_path(&engine->settings, dir_name, file, path);
+    return hf_file_sys_lstat(path, &status) != 0 && errno == ENOENT;
 }
 
 /* Has ${gone} not become a reader?  The reader's name is there before that of
@@ -124,8 +124,8 @@ static bool is_predecessor_gone(const struct hf_engine *engine,
 }
 
 /* Only for watched tickets is .present known: they have been checked since. */
-void hf_predecessor_gone(struct hf_engine *engine,
-                         const struct hf_ticket_id *gone)
+void hf_file_predecessor_gone(struct hf_engine *engine,
+                              const struct hf_ticket_id *gone)
 {
     struct hf_file_ticket *own_ticket = NULL;
 
@@ -137,21 +137,23 @@ void hf_predecessor_gone(struct hf_engine *engine,
             own_ticket->predecessor_gone = own_ticket->present;
 }
 
-bool hf_predecessor_own_is_first(struct hf_engine *engine,
-                                 const struct hf_request *request)
+bool hf_file_predecessor_own_is_first(struct hf_engine *engine,
+                                      const struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
-    struct hf_token_counter *counter;
+        hf_file_own_ticket(engine, &request->ticket);
+    struct hf_file_token_counter *counter;
 
     if (own_ticket == NULL || own_ticket->predecessor.sequence == 0)
         return false;
     counter = &engine->root_dir->counter;
-    if (!hf_token_counter_is_current(counter, engine->settings.counter_path) ||
-        !hf_token_counter_was_head(counter, own_ticket->predecessor.sequence) ||
+    if (!hf_file_token_counter_is_current(counter,
+                                          engine->settings.counter_path) ||
+        !hf_file_token_counter_was_head(counter,
+                                        own_ticket->predecessor.sequence) ||
         !is_predecessor_gone(engine, own_ticket))
         return false;
-    hf_token_counter_note_head(counter, own_ticket->ticket.sequence);
+    hf_file_token_counter_note_head(counter, own_ticket->ticket.sequence);
     own_ticket->predecessor.sequence = 0;
     hf_file_tickets_set_blocker(&engine->tickets, own_ticket, NULL);
     return true;

@@ -12,18 +12,19 @@
 /* ${listing} is to answer ${request}.  If that is about a ticket of ours which
  * waits in a queue, note its predecessor and its blocker, and leave in
  * ${listing} what decides on that ticket. */
-void hf_predecessor_note(struct hf_engine *engine,
-                         const struct hf_request *request,
-                         struct hf_listing *listing);
+void hf_file_predecessor_note(struct hf_engine *engine,
+                              const struct hf_request *request,
+                              struct hf_file_listing *listing);
 
 /* The ticket ${gone} of another session is in its queue no more.  To be called
- * after hf_own_watch_blocker_gone(), which checks the tickets behind it. */
-void hf_predecessor_gone(struct hf_engine *engine,
-                         const struct hf_ticket_id *gone);
+ * after hf_file_own_watch_blocker_gone(), which checks the tickets behind it.
+ */
+void hf_file_predecessor_gone(struct hf_engine *engine,
+                              const struct hf_ticket_id *gone);
 
 /* Is the ticket of ${request} known to be first in its queue?  False also where
  * only the directory shows it. */
-bool hf_predecessor_own_is_first(struct hf_engine *engine,
-                                 const struct hf_request *request);
+bool hf_file_predecessor_own_is_first(struct hf_engine *engine,
+                                      const struct hf_request *request);
 
 #endif

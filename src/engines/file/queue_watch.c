@@ -68,12 +68,12 @@ void hf_file_queue_watch_end(struct hf_file_queue_watch *watch)
     if (watch->next != NULL)
         watch->next->link = watch->link;
     watch->request->engine_data = NULL;
-    hf_inotify_unwatch_queue(watch);
+    hf_file_inotify_unwatch_queue(watch);
     while (watch->fifo_watches != NULL) {
-        struct hf_fifo_watch *fifo_watch = watch->fifo_watches;
+        struct hf_file_fifo_watch *fifo_watch = watch->fifo_watches;
 
         watch->fifo_watches = fifo_watch->next;
-        hf_fifo_watch_stop(fifo_watch);
+        hf_file_fifo_watch_stop(fifo_watch);
     }
     hf_free(watch);
 }
@@ -91,7 +91,7 @@ static void answer_changed(struct hf_file_queue_watch *watch)
     struct hf_request *request = watch->request;
 
     hf_file_queue_watch_end(watch);
-    hf_engine_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
+    hf_file_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
 }
 
 /* Answer all watches that are marked .changed, from the start after each,
@@ -126,9 +126,9 @@ void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
 /* Note what the core is shown, so that a change can be distinguished from an
  * event that changes nothing. */
 static void note_listed(struct hf_file_queue_watch *watch,
-                        const struct hf_listing *listing)
+                        const struct hf_file_listing *listing)
 {
-    const struct hf_ticket_list *list = &listing->tickets;
+    const struct hf_file_ticket_list *list = &listing->tickets;
 
     watch->count = list->count;
     watch->newest =
@@ -142,15 +142,15 @@ static void note_listed(struct hf_file_queue_watch *watch,
 static bool differs(const struct hf_file_queue_watch *watch)
 {
     struct hf_file_queue_watch now = {0};
-    struct hf_listing *listing;
+    struct hf_file_listing *listing;
     struct hf_error unused;
 
-    if (hf_engine_read_queue(watch->engine, watch->request->queue,
-                             HF_LISTING_PARTICIPANTS, 0, &listing,
-                             &unused) != HF_OK)
+    if (hf_file_read_queue(watch->engine, watch->request->queue,
+                           HF_LISTING_PARTICIPANTS, 0, &listing,
+                           &unused) != HF_OK)
         return true; /* the core asks again and gets the error */
     note_listed(&now, listing);
-    hf_listing_unref(listing);
+    hf_file_listing_unref(listing);
     return now.count != watch->count || now.newest != watch->newest;
 }
 
@@ -183,31 +183,32 @@ void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
 
 /* A ticket of the queue has gone.  If the ticket at the head of the locks,
  * which asks for this, was removed before that, its owner is notified first. */
-static void on_ticket_gone(struct hf_fifo_watch *fifo_watch)
+static void on_ticket_gone(struct hf_file_fifo_watch *fifo_watch)
 {
-    hf_inotify_read(fifo_watch->engine);
+    hf_file_inotify_read(fifo_watch->engine);
     /* The core may have forgotten the watch because of that. */
-    if (!hf_fifo_watch_is_stopped(fifo_watch))
+    if (!hf_file_fifo_watch_is_stopped(fifo_watch))
         answer_changed(fifo_watch->arg);
 }
 
 /* Wait for the ticket at ${index} of ${listing}; take it out of the listing if
  * it is dead or gone by now. */
 static hf_status watch_ticket(struct hf_file_queue_watch *watch,
-                              struct hf_listing *listing, size_t index,
+                              struct hf_file_listing *listing, size_t index,
                               struct hf_error *error)
 {
     const struct hf_ticket *ticket = &listing->tickets.items[index];
-    struct hf_fifo_watch *fifo_watch;
+    struct hf_file_fifo_watch *fifo_watch;
 
-    switch (hf_fifo_watch_start(watch->engine, watch->dir_name, ticket,
-                                on_ticket_gone, watch, &fifo_watch, error)) {
+    switch (hf_file_fifo_watch_start(watch->engine, watch->dir_name, ticket,
+                                     on_ticket_gone, watch, &fifo_watch,
+                                     error)) {
     case HF_OWNER_ALIVE:
         fifo_watch->next = watch->fifo_watches;
         watch->fifo_watches = fifo_watch;
         break;
     case HF_OWNER_DEAD:
-        hf_listing_drop(listing, index);
+        hf_file_listing_drop(listing, index);
         break;
     case HF_OWNER_UNKNOWN:
         return error->status;
@@ -218,7 +219,8 @@ static hf_status watch_ticket(struct hf_file_queue_watch *watch,
 /* Wait for all tickets of other sessions in ${listing}.  From the last to the
  * first, because a ticket that is taken out moves those behind it. */
 static hf_status watch_all(struct hf_file_queue_watch *watch,
-                           struct hf_listing *listing, struct hf_error *error)
+                           struct hf_file_listing *listing,
+                           struct hf_error *error)
 {
     const char *queue = watch->request->queue;
     size_t count = listing->tickets.count;
@@ -226,11 +228,12 @@ static hf_status watch_all(struct hf_file_queue_watch *watch,
 
     for (size_t i = count; i-- > 0 && status == HF_OK;)
         if (listing->tickets.items[i].kind != HF_TICKET_READY &&
-            hf_engine_own_ticket(watch->engine,
-                                 &listing->tickets.items[i].id) == NULL)
+            hf_file_own_ticket(watch->engine, &listing->tickets.items[i].id) ==
+                NULL)
             status = watch_ticket(watch, listing, i, error);
     if (count > 0 && listing->tickets.count == 0)
-        hf_dir_cache_ticket_gone(&watch->engine->dir_cache, watch->dir_name);
+        hf_file_dir_cache_ticket_gone(&watch->engine->dir_cache,
+                                      watch->dir_name);
     if (status == HF_ELIMIT)
         (void)hf_error_set(error, HF_ELIMIT,
                            "%zu tickets are in %s, and the watch of each takes "
@@ -246,7 +249,7 @@ static hf_status watch_all(struct hf_file_queue_watch *watch,
  * another may have been made.  HF_OK with ${listing}; else it may be there and
  * is to be freed. */
 static hf_status read_participants(struct hf_file_queue_watch *watch,
-                                   struct hf_listing **listing,
+                                   struct hf_file_listing **listing,
                                    struct hf_error *error)
 {
     const char *queue = watch->request->queue;
@@ -254,17 +257,17 @@ static hf_status read_participants(struct hf_file_queue_watch *watch,
     int wd = -1;
 
     for (unsigned try = 0; try < TRIES; try++) {
-        if (!hf_inotify_watch_queue(watch))
+        if (!hf_file_inotify_watch_queue(watch))
             return hf_error_set(error, HF_ELIMIT,
                                 "cannot watch a double barrier: no memory or "
                                 "descriptor for it; raise this process's "
                                 "limits (ulimit -n)");
         if (*listing != NULL && watch->armed && watch->dir_wd == wd)
             return HF_OK;
-        hf_listing_unref(*listing);
+        hf_file_listing_unref(*listing);
         wd = watch->dir_wd;
-        status = hf_engine_read_queue(
-            watch->engine, queue, HF_LISTING_PARTICIPANTS, 1, listing, error);
+        status = hf_file_read_queue(watch->engine, queue,
+                                    HF_LISTING_PARTICIPANTS, 1, listing, error);
         if (status != HF_OK || (*listing)->tickets.count == 0)
             return status;
     }
@@ -276,7 +279,7 @@ static hf_status read_participants(struct hf_file_queue_watch *watch,
 
 /* Read the queue and watch all that is in it.  ${listing} as above. */
 static hf_status read_and_watch(struct hf_file_queue_watch *watch,
-                                struct hf_listing **listing,
+                                struct hf_file_listing **listing,
                                 struct hf_error *error)
 {
     hf_status status;
@@ -284,8 +287,8 @@ static hf_status read_and_watch(struct hf_file_queue_watch *watch,
     if (is_of_participants(watch))
         status = read_participants(watch, listing, error);
     else
-        status = hf_engine_read_queue(watch->engine, watch->request->queue,
-                                      HF_LISTING_QUEUE, 1, listing, error);
+        status = hf_file_read_queue(watch->engine, watch->request->queue,
+                                    HF_LISTING_QUEUE, 1, listing, error);
     if (status == HF_OK)
         status = watch_all(watch, *listing, error);
     if (status == HF_OK)
@@ -295,33 +298,33 @@ static hf_status read_and_watch(struct hf_file_queue_watch *watch,
 
 /* Show the core the queue. */
 static void answer_listed(struct hf_engine *engine, struct hf_request *request,
-                          const struct hf_listing *listing)
+                          const struct hf_file_listing *listing)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
 
     event.as.answer.request = request;
-    event.as.answer.snapshot = hf_listing_snapshot(listing);
+    event.as.answer.snapshot = hf_file_listing_snapshot(listing);
     event.as.answer.text = "";
     engine->host.event(engine->host.host, &event);
 }
 
-void hf_engine_watch_queue(struct hf_engine *engine, struct hf_request *request)
+void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_listing *listing = NULL;
+    struct hf_file_listing *listing = NULL;
     char dir_name[HF_DIR_NAME_BYTES];
     struct hf_file_queue_watch *watch;
     struct hf_error error;
 
-    hf_dir_name_format(request->queue, dir_name);
+    hf_file_dir_name_format(request->queue, dir_name);
     watch = watch_new(engine, request, dir_name);
     if (watch == NULL) {
         (void)hf_error_set(&error, HF_ENOMEM, "no memory to watch a queue");
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
     } else if (read_and_watch(watch, &listing, &error) != HF_OK) {
         hf_file_queue_watch_end(watch);
-        hf_engine_fail_by_status(engine, request, &error);
+        hf_file_fail_by_status(engine, request, &error);
     } else {
         answer_listed(engine, request, listing);
     }
-    hf_listing_unref(listing);
+    hf_file_listing_unref(listing);
 }

@@ -9,7 +9,7 @@
 #include "core/engine.h"
 #include "engines/file/file_names.h"
 
-struct hf_fifo_watch;
+struct hf_file_fifo_watch;
 
 /* A HF_REQUEST_WATCH_QUEUE that was answered HF_EVENT_LISTED; its .engine_data.
  */
@@ -17,8 +17,9 @@ struct hf_file_queue_watch {
     struct hf_engine *engine;
     struct hf_request *request;
     char dir_name[HF_DIR_NAME_BYTES];
-    struct hf_fifo_watch *fifo_watches; /* of all tickets of other sessions */
-    bool changed; /* to be answered by the walk that is under way */
+    struct hf_file_fifo_watch
+        *fifo_watches; /* of all tickets of other sessions */
+    bool changed;      /* to be answered by the walk that is under way */
     /* Of participants: what the core was shown, to distinguish a change from an
      * event that changed nothing.  How many tickets, READY included, and the
      * greatest number of them. */
@@ -34,8 +35,7 @@ struct hf_file_queue_watch {
 
 /* HF_REQUEST_WATCH_QUEUE of any kind but HF_TICKET_BARRIER; and its UNWATCH, at
  * any time. */
-void hf_engine_watch_queue(struct hf_engine *engine,
-                           struct hf_request *request);
+void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request);
 void hf_file_queue_watch_forget(struct hf_request *request);
 
 /* Free ${watch} and all that it uses.  The core gets no event. */
@@ -46,8 +46,8 @@ void hf_file_queue_watch_end(struct hf_file_queue_watch *watch);
 void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
                                        const char *dir_name);
 
-/* See .on_change of struct hf_inotify: answer the watches of participants that
- * are concerned and see a change. */
+/* See .on_change of struct hf_file_inotify: answer the watches of participants
+ * that are concerned and see a change. */
 void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
                                      const char *file);
 

@@ -15,10 +15,10 @@
 #include "engines/file/requests.h"
 
 /* The job that makes the ticket ${id}, or NULL. */
-static struct hf_job *job_for(struct hf_engine *engine,
-                              const struct hf_ticket_id *id)
+static struct hf_file_job *job_for(struct hf_engine *engine,
+                                   const struct hf_ticket_id *id)
 {
-    struct hf_job *job = engine->jobs;
+    struct hf_file_job *job = engine->jobs;
 
     while (job != NULL && (job->args.kind != HF_REQUEST_ENQUEUE ||
                            !hf_ticket_id_equal(&job->args.ticket.id, id)))
@@ -26,18 +26,18 @@ static struct hf_job *job_for(struct hf_engine *engine,
     return job;
 }
 
-void hf_engine_remove(struct hf_engine *engine, struct hf_request *request)
+void hf_file_remove(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_ticket *own_ticket =
-        hf_engine_own_ticket(engine, &request->ticket);
-    struct hf_job *job = job_for(engine, &request->ticket);
+        hf_file_own_ticket(engine, &request->ticket);
+    struct hf_file_job *job = job_for(engine, &request->ticket);
     char dir_name[HF_DIR_NAME_BYTES];
 
     if (own_ticket != NULL) {
         memcpy(dir_name, own_ticket->dir_name,
                strlen(own_ticket->dir_name) + 1);
-        hf_engine_answer_found(engine, request, HF_EVENT_REMOVED,
-                               hf_engine_remove_own(engine, own_ticket));
+        hf_file_answer_found(engine, request, HF_EVENT_REMOVED,
+                             hf_file_remove_own(engine, own_ticket));
         /* Last, because the core may end the session in either answer. */
         hf_file_queue_watches_ticket_gone(engine, dir_name);
     } else if (job != NULL) {
@@ -46,6 +46,6 @@ void hf_engine_remove(struct hf_engine *engine, struct hf_request *request)
             request; /* when it is known whether it was made */
         atomic_store(&job->cancelled, true);
     } else {
-        hf_engine_evict(engine, request);
+        hf_file_evict(engine, request);
     }
 }

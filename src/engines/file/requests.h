@@ -13,54 +13,50 @@
 #include "engines/file/listing.h"
 
 /* locked_requests.c: HF_REQUEST_ENQUEUE, also of a ticket that is there. */
-void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
+void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request);
 
 /* locked_requests.c: a request that needs the lock of its directory, and no
  * preparation: HF_REQUEST_NEW_GENERATION, and HF_REQUEST_CLEAR_FLAG of
  * HF_TICKET_READY. */
-void hf_engine_run_locked(struct hf_engine *engine, struct hf_request *request);
+void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request);
 
 /* list.c: HF_REQUEST_LIST. */
-void hf_engine_list(struct hf_engine *engine, struct hf_request *request);
+void hf_file_list(struct hf_engine *engine, struct hf_request *request);
 
 /* list.c: answer with the queue, in an event of ${kind}, and keep a reference
  * to
  * ${listing}, because a watch of a ticket in it follows. */
-void hf_engine_answer_queue(struct hf_engine *engine,
-                            struct hf_request *request, enum hf_event_kind kind,
-                            struct hf_listing *listing);
+void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
+                          enum hf_event_kind kind,
+                          struct hf_file_listing *listing);
 
 /* name_queues.c: HF_REQUEST_NAMES. */
-void hf_engine_name_queues(struct hf_engine *engine,
-                           struct hf_request *request);
+void hf_file_name_queues(struct hf_engine *engine, struct hf_request *request);
 
 /* remove.c: HF_REQUEST_REMOVE of any ticket. */
-void hf_engine_remove(struct hf_engine *engine, struct hf_request *request);
+void hf_file_remove(struct hf_engine *engine, struct hf_request *request);
 
 /* describe.c: HF_REQUEST_DESCRIBE. */
-void hf_engine_describe(struct hf_engine *engine, struct hf_request *request);
+void hf_file_describe(struct hf_engine *engine, struct hf_request *request);
 
 /* describe.c: give ${ticket}, which may be another session's, this payload. */
-hf_status hf_engine_write_payload(struct hf_engine *engine,
-                                  const char *dir_name,
-                                  const struct hf_ticket *ticket,
-                                  const char *payload, struct hf_error *error);
+hf_status hf_file_write_payload(struct hf_engine *engine, const char *dir_name,
+                                const struct hf_ticket *ticket,
+                                const char *payload, struct hf_error *error);
 
 /* downgrade.c: HF_REQUEST_DOWNGRADE. */
-void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
+void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request);
 
 /* other_watch.c: HF_REQUEST_WATCH of a ticket of another session. */
-void hf_engine_watch_other(struct hf_engine *engine,
-                           struct hf_request *request);
+void hf_file_watch_other(struct hf_engine *engine, struct hf_request *request);
 
 /* other_watch.c: UNWATCH of any HF_REQUEST_WATCH, at any time. */
-void hf_ticket_watch_forget(struct hf_engine *engine,
-                            struct hf_request *request);
+void hf_file_ticket_watch_forget(struct hf_engine *engine,
+                                 struct hf_request *request);
 
 /* session_end.c: HF_REQUEST_END.  It is answered at once if no job is with the
- * worker thread; else hf_engine_finish_end() does so after the last of them. */
-void hf_engine_end_session(struct hf_engine *engine,
-                           struct hf_request *request);
-void hf_engine_finish_end(struct hf_engine *engine);
+ * worker thread; else hf_file_finish_end() does so after the last of them. */
+void hf_file_end_session(struct hf_engine *engine, struct hf_request *request);
+void hf_file_finish_end(struct hf_engine *engine);
 
 #endif

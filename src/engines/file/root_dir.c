@@ -60,7 +60,7 @@ static const struct {
 
 #define FILESYSTEMS (sizeof(filesystems) / sizeof(filesystems[0]))
 
-const char *hf_root_dir_filesystem_name(uint64_t magic)
+const char *hf_file_root_dir_filesystem_name(uint64_t magic)
 {
     for (size_t i = 0; i < FILESYSTEMS; i++) {
         if (filesystems[i].magic == magic)
@@ -69,8 +69,8 @@ const char *hf_root_dir_filesystem_name(uint64_t magic)
     return "of a type unknown to holdfast";
 }
 
-hf_status hf_root_dir_check_filesystem(uint64_t magic, const char *path,
-                                       struct hf_error *error)
+hf_status hf_file_root_dir_check_filesystem(uint64_t magic, const char *path,
+                                            struct hf_error *error)
 {
     for (size_t i = 0; i < FILESYSTEMS; i++) {
         if (filesystems[i].magic == magic && filesystems[i].allowed)
@@ -80,126 +80,128 @@ hf_status hf_root_dir_check_filesystem(uint64_t magic, const char *path,
                         "%s is on a filesystem that locks cannot be kept on: "
                         "%s (0x%" PRIx64 "); expected tmpfs, ext4, xfs, btrfs, "
                         "f2fs or overlay on this machine",
-                        path, hf_root_dir_filesystem_name(magic), magic);
+                        path, hf_file_root_dir_filesystem_name(magic), magic);
 }
 
-hf_status hf_root_dir_set_mode(int fd, mode_t mode, const char *path,
-                               struct hf_error *error)
+hf_status hf_file_root_dir_set_mode(int fd, mode_t mode, const char *path,
+                                    struct hf_error *error)
 {
     struct stat status;
 
-    if (hf_sys_fstat(fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", path);
+    if (hf_file_sys_fstat(fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", path);
     /* A set-group-id bit inherited from the parent stays. */
     mode |= status.st_mode & S_ISGID;
     if (status.st_uid == geteuid() && (status.st_mode & 03777) != mode &&
-        hf_sys_fchmod(fd, mode) != 0)
-        return hf_error_set_errno(error, "set the mode of", path);
+        hf_file_sys_fchmod(fd, mode) != 0)
+        return hf_file_error_set_errno(error, "set the mode of", path);
     return HF_OK;
 }
 
-hf_status hf_root_dir_check_lock_dir(const struct hf_root_dir *root_dir, int fd,
-                                     const char *path, struct hf_error *error)
+hf_status
+hf_file_root_dir_check_lock_dir(const struct hf_file_root_dir *root_dir, int fd,
+                                const char *path, struct hf_error *error)
 {
     struct stat status;
 
-    if (hf_sys_fstat(fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", path);
-    return hf_safe_path_check(&root_dir->policy, &status, path, error);
+    if (hf_file_sys_fstat(fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", path);
+    return hf_file_safe_path_check(&root_dir->policy, &status, path, error);
 }
 
 /* The same for "locks", which nobody else may even enter. */
-static hf_status check_locks(const struct hf_root_dir *root_dir,
+static hf_status check_locks(const struct hf_file_root_dir *root_dir,
                              const char *path, struct hf_error *error)
 {
     struct stat status;
     hf_status checked;
 
-    if (hf_sys_fstat(root_dir->locks_fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", path);
-    checked = hf_safe_path_check(&root_dir->policy, &status, path, error);
-    return checked == HF_OK ? hf_safe_path_check_readers(&root_dir->policy,
-                                                         &status, path, error)
+    if (hf_file_sys_fstat(root_dir->locks_fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", path);
+    checked = hf_file_safe_path_check(&root_dir->policy, &status, path, error);
+    return checked == HF_OK ? hf_file_safe_path_check_readers(
+                                  &root_dir->policy, &status, path, error)
                             : checked;
 }
 
 /* Check the filesystem of the open root directory. */
 static hf_status check_filesystem(int fd,
-                                  const struct hf_root_settings *settings,
+                                  const struct hf_file_root_settings *settings,
                                   struct hf_error *error)
 {
     struct statfs status;
 
-    if (hf_sys_fstatfs(fd, &status) != 0)
-        return hf_error_set_errno(error, "examine the filesystem of",
-                                  settings->root);
-    return hf_root_dir_check_filesystem((uint64_t)status.f_type & 0xffffffff,
-                                        settings->root, error);
+    if (hf_file_sys_fstatfs(fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine the filesystem of",
+                                       settings->root);
+    return hf_file_root_dir_check_filesystem(
+        (uint64_t)status.f_type & 0xffffffff, settings->root, error);
 }
 
 /* Open the directory ${name} in ${parent}, at ${path}.  If it is missing it is
  * made with
  * ${mode}, or HF_EGONE if nothing is to be made. */
-static hf_status open_dir(struct hf_root_dir *root_dir, int parent,
+static hf_status open_dir(struct hf_file_root_dir *root_dir, int parent,
                           const char *name, const char *path, mode_t mode,
                           int *fd, struct hf_error *error)
 {
     bool created = false;
 
-    *fd = hf_sys_openat(parent, name, DIR_FLAGS, 0);
+    *fd = hf_file_sys_openat(parent, name, DIR_FLAGS, 0);
     if (*fd < 0 && errno == ENOENT && !root_dir->creates)
         return hf_error_set(error, HF_EGONE, "%s is not there", path);
     if (*fd < 0 && errno == ENOENT) {
-        created = hf_sys_mkdirat(parent, name, mode) == 0;
+        created = hf_file_sys_mkdirat(parent, name, mode) == 0;
         if (!created && errno != EEXIST)
-            return hf_error_set_errno(error, "create", path);
-        *fd = hf_sys_openat(parent, name, DIR_FLAGS, 0);
+            return hf_file_error_set_errno(error, "create", path);
+        *fd = hf_file_sys_openat(parent, name, DIR_FLAGS, 0);
     }
     if (*fd < 0)
-        return hf_error_set_errno(error, "open", path);
-    if (!hf_descriptors_add(root_dir->descriptors, *fd)) {
+        return hf_file_error_set_errno(error, "open", path);
+    if (!hf_file_descriptors_add(root_dir->descriptors, *fd)) {
         *fd = -1;
-        return hf_error_set_errno(error, "open", path);
+        return hf_file_error_set_errno(error, "open", path);
     }
     /* If it cannot be had, a cleaner is at work and will be done soon.  The
      * lock only keeps cleaners away; locks of holdfast do not rest on it. */
-    (void)hf_sys_flock(*fd, LOCK_SH | LOCK_NB);
+    (void)hf_file_sys_flock(*fd, LOCK_SH | LOCK_NB);
     return created && root_dir->settings->shared
-               ? hf_root_dir_set_mode(*fd, mode, path, error)
+               ? hf_file_root_dir_set_mode(*fd, mode, path, error)
                : HF_OK;
 }
 
 /* Check who owns the root directory, and set the policy for all that is in it.
  */
-static hf_status check_root(struct hf_root_dir *root_dir,
+static hf_status check_root(struct hf_file_root_dir *root_dir,
                             const struct stat *parent, struct hf_error *error)
 {
-    const struct hf_root_settings *settings = root_dir->settings;
+    const struct hf_file_root_settings *settings = root_dir->settings;
     struct stat status;
 
-    if (hf_sys_fstat(root_dir->root_fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", settings->root);
-    root_dir->policy = (struct hf_path_policy){
+    if (hf_file_sys_fstat(root_dir->root_fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", settings->root);
+    root_dir->policy = (struct hf_file_path_policy){
         .sharing = settings->sharing,
         .group = status.st_gid,
         .remedy = "name another directory, or say that sharing is meant with "
                   "?mode=0770",
     };
-    return hf_safe_path_check_root(&root_dir->policy, parent, &status,
-                                   settings->root, error);
+    return hf_file_safe_path_check_root(&root_dir->policy, parent, &status,
+                                        settings->root, error);
 }
 
 /* Open the root directory, after the check of all directories above it. */
-static hf_status open_root(struct hf_root_dir *root_dir, struct hf_error *error)
+static hf_status open_root(struct hf_file_root_dir *root_dir,
+                           struct hf_error *error)
 {
-    const struct hf_root_settings *settings = root_dir->settings;
+    const struct hf_file_root_settings *settings = root_dir->settings;
     struct stat parent;
     const char *name;
     hf_status status;
     int dir;
 
-    status =
-        hf_safe_path_open_parent(settings->root, &dir, &parent, &name, error);
+    status = hf_file_safe_path_open_parent(settings->root, &dir, &parent, &name,
+                                           error);
     if (status != HF_OK)
         return status;
     status = open_dir(root_dir, dir, name, settings->root, settings->mode,
@@ -211,16 +213,16 @@ static hf_status open_root(struct hf_root_dir *root_dir, struct hf_error *error)
 }
 
 /* Open ROOT/locks and check it. */
-static hf_status open_locks(struct hf_root_dir *root_dir,
+static hf_status open_locks(struct hf_file_root_dir *root_dir,
                             struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
     hf_status status;
 
-    hf_root_settings_path(root_dir->settings, "", NULL, path);
+    hf_file_root_settings_path(root_dir->settings, "", NULL, path);
     path[strlen(path) - 1] = '\0';
     status = open_dir(root_dir, root_dir->root_fd, strrchr(path, '/') + 1, path,
-                      hf_root_settings_dir_mode(root_dir->settings),
+                      hf_file_root_settings_dir_mode(root_dir->settings),
                       &root_dir->locks_fd, error);
     if (status == HF_OK)
         status = check_locks(root_dir, path, error);
@@ -228,9 +230,10 @@ static hf_status open_locks(struct hf_root_dir *root_dir,
 }
 
 /* Open the root directory and what is in it, from the top down. */
-static hf_status open_all(struct hf_root_dir *root_dir, struct hf_error *error)
+static hf_status open_all(struct hf_file_root_dir *root_dir,
+                          struct hf_error *error)
 {
-    const struct hf_root_settings *settings = root_dir->settings;
+    const struct hf_file_root_settings *settings = root_dir->settings;
     hf_status status;
 
     status = open_root(root_dir, error);
@@ -239,18 +242,20 @@ static hf_status open_all(struct hf_root_dir *root_dir, struct hf_error *error)
     if (status == HF_OK)
         status = open_locks(root_dir, error);
     if (status == HF_OK)
-        status = hf_token_counter_open(
+        status = hf_file_token_counter_open(
             &root_dir->counter, root_dir->root_fd, settings->counter_path,
-            hf_root_settings_file_mode(settings), settings->shared, error);
+            hf_file_root_settings_file_mode(settings), settings->shared, error);
     return status;
 }
 
-/* A new struct hf_root_dir, opened; ${creates}: what is missing is made. */
-static hf_status open_new(const struct hf_root_settings *settings, bool creates,
-                          struct hf_descriptors *descriptors,
-                          struct hf_root_dir **root_dir, struct hf_error *error)
+/* A new struct hf_file_root_dir, opened; ${creates}: what is missing is made.
+ */
+static hf_status open_new(const struct hf_file_root_settings *settings,
+                          bool creates, struct hf_file_descriptors *descriptors,
+                          struct hf_file_root_dir **root_dir,
+                          struct hf_error *error)
 {
-    struct hf_root_dir *created = hf_alloc(sizeof(*created));
+    struct hf_file_root_dir *created = hf_alloc(sizeof(*created));
     hf_status status;
 
     *root_dir = NULL;
@@ -273,41 +278,42 @@ static hf_status open_new(const struct hf_root_settings *settings, bool creates,
     if (status == HF_OK)
         *root_dir = created;
     else
-        hf_root_dir_unref(created);
+        hf_file_root_dir_unref(created);
     return status;
 }
 
-hf_status hf_root_dir_open(const struct hf_root_settings *settings,
-                           struct hf_descriptors *descriptors,
-                           struct hf_root_dir **root_dir,
-                           struct hf_error *error)
+hf_status hf_file_root_dir_open(const struct hf_file_root_settings *settings,
+                                struct hf_file_descriptors *descriptors,
+                                struct hf_file_root_dir **root_dir,
+                                struct hf_error *error)
 {
     return open_new(settings, true, descriptors, root_dir, error);
 }
 
-hf_status hf_root_dir_open_existing(const struct hf_root_settings *settings,
-                                    struct hf_descriptors *descriptors,
-                                    struct hf_root_dir **root_dir,
-                                    struct hf_error *error)
+hf_status
+hf_file_root_dir_open_existing(const struct hf_file_root_settings *settings,
+                               struct hf_file_descriptors *descriptors,
+                               struct hf_file_root_dir **root_dir,
+                               struct hf_error *error)
 {
     hf_status status = open_new(settings, false, descriptors, root_dir, error);
 
     return status == HF_EGONE ? HF_OK : status;
 }
 
-struct hf_root_dir *hf_root_dir_ref(struct hf_root_dir *root_dir)
+struct hf_file_root_dir *hf_file_root_dir_ref(struct hf_file_root_dir *root_dir)
 {
     atomic_fetch_add(&root_dir->references, 1);
     return root_dir;
 }
 
-void hf_root_dir_unref(struct hf_root_dir *root_dir)
+void hf_file_root_dir_unref(struct hf_file_root_dir *root_dir)
 {
     if (root_dir == NULL || atomic_fetch_sub(&root_dir->references, 1) > 1)
         return;
-    hf_token_counter_close(&root_dir->counter);
+    hf_file_token_counter_close(&root_dir->counter);
     pthread_mutex_destroy(&root_dir->counter.threads);
-    hf_descriptors_close(root_dir->descriptors, &root_dir->locks_fd);
-    hf_descriptors_close(root_dir->descriptors, &root_dir->root_fd);
+    hf_file_descriptors_close(root_dir->descriptors, &root_dir->locks_fd);
+    hf_file_descriptors_close(root_dir->descriptors, &root_dir->root_fd);
     hf_free(root_dir);
 }

@@ -21,14 +21,15 @@
 
 /* Nothing that a login sets decides: XDG_RUNTIME_DIR is unset in cron, and its
  * directory goes at logout.  Two directories would mean two holders. */
-void hf_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
+void hf_file_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES])
 {
     struct stat status;
     const mode_t open_to_all = S_ISVTX | S_IWOTH;
 
     if (uid == 0)
         (void)snprintf(root, HF_ROOT_BYTES, "/run/holdfast");
-    else if (hf_sys_lstat(LOCK_DIR, &status) == 0 && S_ISDIR(status.st_mode) &&
+    else if (hf_file_sys_lstat(LOCK_DIR, &status) == 0 &&
+             S_ISDIR(status.st_mode) &&
              (status.st_mode & open_to_all) == open_to_all)
         (void)snprintf(root, HF_ROOT_BYTES, LOCK_DIR "/holdfast-%u",
                        (unsigned)uid);
@@ -70,7 +71,7 @@ static hf_status copy_path(const char *from, char *to, size_t room,
  * a script: the default in its place could be another directory than that of
  * the other programs. */
 static hf_status copy_named(const char *named,
-                            struct hf_root_settings *settings,
+                            struct hf_file_root_settings *settings,
                             struct hf_error *error)
 {
     if (strchr(named, '?') != NULL || strncmp(named, "file:", 5) == 0)
@@ -91,7 +92,7 @@ static hf_status copy_named(const char *named,
 
 /* The root directory: from the URL, else $HOLDFAST_DIR, else the default. */
 static hf_status choose_root(const struct hf_url *url,
-                             struct hf_root_settings *settings,
+                             struct hf_file_root_settings *settings,
                              struct hf_error *error)
 {
     const char *named = secure_getenv("HOLDFAST_DIR");
@@ -108,12 +109,12 @@ static hf_status choose_root(const struct hf_url *url,
     if (named != NULL)
         return copy_named(named, settings, error);
     settings->by_default = true;
-    hf_root_settings_default(geteuid(), settings->root);
+    hf_file_root_settings_default(geteuid(), settings->root);
     return HF_OK;
 }
 
 /* With whom do the write bits of ${mode} share the root directory? */
-static enum hf_sharing sharing_of(mode_t mode)
+static enum hf_file_sharing sharing_of(mode_t mode)
 {
     if ((mode & S_IWOTH) != 0)
         return HF_SHARING_ALL;
@@ -125,7 +126,7 @@ static hf_status read_mode(const struct hf_url_option_row *row,
                            const char *text, void *field,
                            struct hf_error *error)
 {
-    struct hf_root_settings *settings = field;
+    struct hf_file_root_settings *settings = field;
     char *end;
     unsigned long mode =
         strspn(text, "01234567") == strlen(text) ? strtoul(text, &end, 8) : 0;
@@ -149,7 +150,7 @@ static hf_status read_state(const struct hf_url_option_row *row,
                             const char *text, void *field,
                             struct hf_error *error)
 {
-    struct hf_root_settings *settings = field;
+    struct hf_file_root_settings *settings = field;
 
     (void)row;
     settings->state_required = true;
@@ -167,14 +168,14 @@ static const struct hf_url_option_row rows[] = {
      .help = "the directory that keeps tokens rising over a reboot"},
 };
 
-hf_status hf_root_settings_choose(const struct hf_url *url,
-                                  struct hf_root_settings *settings,
-                                  struct hf_error *error)
+hf_status hf_file_root_settings_choose(const struct hf_url *url,
+                                       struct hf_file_root_settings *settings,
+                                       struct hf_error *error)
 {
     hf_status status;
 
-    *settings = (struct hf_root_settings){.mode = 0700};
-    hf_token_floor_default(settings->state);
+    *settings = (struct hf_file_root_settings){.mode = 0700};
+    hf_file_token_floor_default(settings->state);
     status = hf_url_options_read(url, rows, sizeof rows / sizeof rows[0],
                                  settings, error);
     if (status == HF_OK)
@@ -187,7 +188,7 @@ hf_status hf_root_settings_choose(const struct hf_url *url,
 /* The mode of the root, less the bits of those who may read in it and not
  * write.  Nobody shares locks with them, and a lock of flock(2) needs no more
  * than to read: they could keep everybody waiting, and a dead ticket alive. */
-static mode_t inner_mode(const struct hf_root_settings *settings)
+static mode_t inner_mode(const struct hf_file_root_settings *settings)
 {
     mode_t mode = settings->mode;
 
@@ -200,19 +201,21 @@ static mode_t inner_mode(const struct hf_root_settings *settings)
 
 /* Without the sticky bit: with it nobody could remove the ticket of a dead
  * process of another user. */
-mode_t hf_root_settings_dir_mode(const struct hf_root_settings *settings)
+mode_t
+hf_file_root_settings_dir_mode(const struct hf_file_root_settings *settings)
 {
     return inner_mode(settings) & (mode_t)~S_ISVTX;
 }
 
-mode_t hf_root_settings_file_mode(const struct hf_root_settings *settings)
+mode_t
+hf_file_root_settings_file_mode(const struct hf_file_root_settings *settings)
 {
     return inner_mode(settings) & 0666;
 }
 
-void hf_root_settings_path(const struct hf_root_settings *settings,
-                           const char *dir_name, const char *file,
-                           char path[HF_PATH_BYTES])
+void hf_file_root_settings_path(const struct hf_file_root_settings *settings,
+                                const char *dir_name, const char *file,
+                                char path[HF_PATH_BYTES])
 {
     size_t at = strlen(settings->root);
 

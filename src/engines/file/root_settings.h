@@ -22,38 +22,40 @@
     (HF_ROOT_BYTES + sizeof("/locks/") + HF_DIR_NAME_BYTES +                   \
      HF_PAYLOAD_FILE_BYTES)
 
-/* Never change after hf_root_settings_choose(). */
-struct hf_root_settings {
+/* Never change after hf_file_root_settings_choose(). */
+struct hf_file_root_settings {
     char root[HF_ROOT_BYTES];                              /* absolute path */
     char counter_path[HF_ROOT_BYTES + sizeof("/counter")]; /* in it */
     char state[HF_TOKEN_FLOOR_DIR_BYTES]; /* the directory of the token floor */
     bool by_default;     /* neither the URL nor $HOLDFAST_DIR named .root */
     bool state_required; /* ?state= named .state: without it, fail */
     bool shared; /* ?mode= was given: what is made has exactly its mode */
-    enum hf_sharing sharing; /* with whom, by that mode */
-    mode_t mode;             /* of the root directory when it is made */
+    enum hf_file_sharing sharing; /* with whom, by that mode */
+    mode_t mode;                  /* of the root directory when it is made */
 };
 
 /* Read ${url} and the environment.  The root directory is the URL's path, else
- * $HOLDFAST_DIR, else that of hf_root_settings_default().
+ * $HOLDFAST_DIR, else that of hf_file_root_settings_default().
  *   Fails     HF_EURL; HF_EDIR for a bad $HOLDFAST_DIR. */
-hf_status hf_root_settings_choose(const struct hf_url *url,
-                                  struct hf_root_settings *settings,
-                                  struct hf_error *error);
+hf_status hf_file_root_settings_choose(const struct hf_url *url,
+                                       struct hf_file_root_settings *settings,
+                                       struct hf_error *error);
 
 /* Set ${root} to the default directory of ${uid}: /run/holdfast for root, else
  * /run/lock/holdfast-UID where /run/lock is sticky and world-writable, else
  * /tmp/holdfast-UID. */
-void hf_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES]);
+void hf_file_root_settings_default(uid_t uid, char root[HF_ROOT_BYTES]);
 
 /* The modes of directories and files that are made below the root directory. */
-mode_t hf_root_settings_dir_mode(const struct hf_root_settings *settings);
-mode_t hf_root_settings_file_mode(const struct hf_root_settings *settings);
+mode_t
+hf_file_root_settings_dir_mode(const struct hf_file_root_settings *settings);
+mode_t
+hf_file_root_settings_file_mode(const struct hf_file_root_settings *settings);
 
 /* Set ${path} to ROOT/locks/DIR_NAME, or ROOT/locks/DIR_NAME/FILE if ${file} is
  * not NULL. */
-void hf_root_settings_path(const struct hf_root_settings *settings,
-                           const char *dir_name, const char *file,
-                           char path[HF_PATH_BYTES]);
+void hf_file_root_settings_path(const struct hf_file_root_settings *settings,
+                                const char *dir_name, const char *file,
+                                char path[HF_PATH_BYTES]);
 
 #endif

@@ -133,11 +133,11 @@ static hf_status start_at_root(struct walk *walk, struct hf_error *error)
     if (walk->dir >= 0)
         (void)close(walk->dir);
     walk->walked[0] = '\0';
-    walk->dir = hf_sys_open("/", O_PATH | O_DIRECTORY, 0);
+    walk->dir = hf_file_sys_open("/", O_PATH | O_DIRECTORY, 0);
     if (walk->dir < 0)
-        return hf_error_set_errno(error, "open", "/");
-    if (hf_sys_fstat(walk->dir, &walk->status) != 0)
-        return hf_error_set_errno(error, "examine", "/");
+        return hf_file_error_set_errno(error, "open", "/");
+    if (hf_file_sys_fstat(walk->dir, &walk->status) != 0)
+        return hf_file_error_set_errno(error, "examine", "/");
     walk->root_owner = walk->status.st_uid;
     return check_directory(walk, &walk->status, error);
 }
@@ -161,11 +161,11 @@ static hf_status follow_link(struct walk *walk, int link,
                              struct hf_error *error)
 {
     char target[PATH_MAX];
-    ssize_t got = hf_sys_readlinkat(link, "", target, sizeof(target));
+    ssize_t got = hf_file_sys_readlinkat(link, "", target, sizeof(target));
     size_t remaining = strlen(walk->remaining);
 
     if (got < 0)
-        return hf_error_set_errno(error, "read", walk->walked);
+        return hf_file_error_set_errno(error, "read", walk->walked);
     if (++walk->links > LINKS_MAX || (size_t)got + 1 + remaining >= PATH_MAX)
         return hf_error_set(error, HF_EDIR,
                             "%s leads through too many symbolic links, or they "
@@ -204,24 +204,24 @@ static hf_status walk_component(struct walk *walk, const char *name,
     size_t before = strlen(walk->walked);
     struct stat status;
     hf_status checked;
-    int fd = hf_sys_openat(walk->dir, name, STEP_FLAGS, 0);
+    int fd = hf_file_sys_openat(walk->dir, name, STEP_FLAGS, 0);
 
     (void)snprintf(walk->walked + before, sizeof(walk->walked) - before, "/%s",
                    name);
     if (fd < 0)
         return errno == ENOENT
                    ? fail_missing(walk, error)
-                   : hf_error_set_errno(error, "open", walk->walked);
-    if (hf_sys_fstat(fd, &status) != 0) {
+                   : hf_file_error_set_errno(error, "open", walk->walked);
+    if (hf_file_sys_fstat(fd, &status) != 0) {
         close_keeping_errno(fd);
-        return hf_error_set_errno(error, "examine", walk->walked);
+        return hf_file_error_set_errno(error, "examine", walk->walked);
     }
     if (S_ISDIR(status.st_mode))
         return enter_directory(walk, fd, &status, error);
     if (!S_ISLNK(status.st_mode)) {
         (void)close(fd);
         errno = ENOTDIR;
-        return hf_error_set_errno(error, "open", walk->walked);
+        return hf_file_error_set_errno(error, "open", walk->walked);
     }
     checked = check_owner(walk, &status, "a symbolic link", error);
     walk->walked[before] = '\0';
@@ -243,9 +243,9 @@ static hf_status walk_path(struct walk *walk, struct hf_error *error)
     return status;
 }
 
-hf_status hf_safe_path_open_parent(const char *path, int *dir,
-                                   struct stat *parent, const char **name,
-                                   struct hf_error *error)
+hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
+                                        struct stat *parent, const char **name,
+                                        struct hf_error *error)
 {
     struct walk walk = {.path = path, .dir = -1};
     hf_status status;
@@ -270,7 +270,7 @@ hf_status hf_safe_path_open_parent(const char *path, int *dir,
 /* --------------------------------------------------------- the files -- */
 
 /* Without ?mode=, or with no write bit for others: this user alone. */
-static hf_status check_unshared(const struct hf_path_policy *policy,
+static hf_status check_unshared(const struct hf_file_path_policy *policy,
                                 const struct stat *status, const char *path,
                                 struct hf_error *error)
 {
@@ -291,7 +291,7 @@ static hf_status check_unshared(const struct hf_path_policy *policy,
 }
 
 /* Shared with a group: nobody outside the group may write. */
-static hf_status check_group(const struct hf_path_policy *policy,
+static hf_status check_group(const struct hf_file_path_policy *policy,
                              const struct stat *status, const char *path,
                              struct hf_error *error)
 {
@@ -310,9 +310,9 @@ static hf_status check_group(const struct hf_path_policy *policy,
     return HF_OK;
 }
 
-hf_status hf_safe_path_check(const struct hf_path_policy *policy,
-                             const struct stat *status, const char *path,
-                             struct hf_error *error)
+hf_status hf_file_safe_path_check(const struct hf_file_path_policy *policy,
+                                  const struct stat *status, const char *path,
+                                  struct hf_error *error)
 {
     switch (policy->sharing) {
     case HF_SHARING_NONE:
@@ -326,7 +326,7 @@ hf_status hf_safe_path_check(const struct hf_path_policy *policy,
 }
 
 /* Could a user outside the group have made the root directory? */
-static bool made_by_outsider(const struct hf_path_policy *policy,
+static bool made_by_outsider(const struct hf_file_path_policy *policy,
                              const struct stat *parent,
                              const struct stat *status)
 {
@@ -337,13 +337,13 @@ static bool made_by_outsider(const struct hf_path_policy *policy,
     return outsiders && !is_ours(status);
 }
 
-hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
-                                  const struct stat *parent,
-                                  const struct stat *status, const char *path,
-                                  struct hf_error *error)
+hf_status hf_file_safe_path_check_root(const struct hf_file_path_policy *policy,
+                                       const struct stat *parent,
+                                       const struct stat *status,
+                                       const char *path, struct hf_error *error)
 {
     if (policy->sharing != HF_SHARING_GROUP)
-        return hf_safe_path_check(policy, status, path, error);
+        return hf_file_safe_path_check(policy, status, path, error);
     if (made_by_outsider(policy, parent, status))
         return hf_error_set(error, HF_EDENIED,
                             "%s belongs to %s, and others than group %u can "
@@ -358,12 +358,13 @@ hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
                             "%04o; expected the set-group-id bit, so that what "
                             "is made there gets that group: chmod 2770 it",
                             path, (unsigned)policy->group, mode_of(status));
-    return hf_safe_path_check(policy, status, path, error);
+    return hf_file_safe_path_check(policy, status, path, error);
 }
 
-hf_status hf_safe_path_check_readers(const struct hf_path_policy *policy,
-                                     const struct stat *status,
-                                     const char *path, struct hf_error *error)
+hf_status
+hf_file_safe_path_check_readers(const struct hf_file_path_policy *policy,
+                                const struct stat *status, const char *path,
+                                struct hf_error *error)
 {
     static const mode_t outsiders[] = {
         [HF_SHARING_NONE] = S_IRWXG | S_IRWXO,
@@ -381,9 +382,9 @@ hf_status hf_safe_path_check_readers(const struct hf_path_policy *policy,
                         path, mode_of(status), mode_of(status) & ~excess);
 }
 
-hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
-                                  const struct stat *status, const char *path,
-                                  struct hf_error *error)
+hf_status hf_file_safe_path_check_file(const struct hf_file_path_policy *policy,
+                                       const struct stat *status,
+                                       const char *path, struct hf_error *error)
 {
     if (!S_ISREG(status->st_mode))
         return hf_error_set(error, HF_EDIR,
@@ -393,5 +394,5 @@ hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
                             "%s has %lu names, and can be changed by each of "
                             "them; expected one: remove it",
                             path, (unsigned long)status->st_nlink);
-    return hf_safe_path_check(policy, status, path, error);
+    return hf_file_safe_path_check(policy, status, path, error);
 }

@@ -23,15 +23,15 @@
 
 /* With whom is the root directory shared?  Root and this user are always
  * trusted. */
-enum hf_sharing {
+enum hf_file_sharing {
     HF_SHARING_NONE,
     HF_SHARING_GROUP, /* with the group of the root directory */
     HF_SHARING_ALL,   /* with every user of the machine */
 };
 
 /* What a file must be like to be used. */
-struct hf_path_policy {
-    enum hf_sharing sharing;
+struct hf_file_path_policy {
+    enum hf_file_sharing sharing;
     gid_t group;        /* with HF_SHARING_GROUP: of the root directory */
     const char *remedy; /* what to do, for error texts; static */
 };
@@ -45,36 +45,39 @@ struct hf_path_policy {
  *   Time      three calls for each component.
  *   Fails     HF_EDENIED for what others could replace; HF_EDIR for what is
  *             missing or no directory; HF_ELIMIT HF_ENOMEM. */
-hf_status hf_safe_path_open_parent(const char *path, int *dir,
-                                   struct stat *parent, const char **name,
-                                   struct hf_error *error);
+hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
+                                        struct stat *parent, const char **name,
+                                        struct hf_error *error);
 
 /* May the file or directory ${path} be used?  ${status} is from fstat().
  *   Fails     HF_EDENIED if somebody else owns it or can write it. */
-hf_status hf_safe_path_check(const struct hf_path_policy *policy,
-                             const struct stat *status, const char *path,
-                             struct hf_error *error);
+hf_status hf_file_safe_path_check(const struct hf_file_path_policy *policy,
+                                  const struct stat *status, const char *path,
+                                  struct hf_error *error);
 
 /* The same for the root directory, whose parent has ${parent}.  If it is shared
  * with a group, only a member of the group may have made it, and files that are
  * made in it must get the group.
  *   Fails     HF_EDENIED; HF_EDIR without the set-group-id bit. */
-hf_status hf_safe_path_check_root(const struct hf_path_policy *policy,
-                                  const struct stat *parent,
-                                  const struct stat *status, const char *path,
-                                  struct hf_error *error);
+hf_status hf_file_safe_path_check_root(const struct hf_file_path_policy *policy,
+                                       const struct stat *parent,
+                                       const struct stat *status,
+                                       const char *path,
+                                       struct hf_error *error);
 
 /* May those with whom the root is not shared open the file or directory
  * ${path}?  Then they could lock it, and keep everybody waiting.
  *   Fails     HF_EDENIED. */
-hf_status hf_safe_path_check_readers(const struct hf_path_policy *policy,
-                                     const struct stat *status,
-                                     const char *path, struct hf_error *error);
+hf_status
+hf_file_safe_path_check_readers(const struct hf_file_path_policy *policy,
+                                const struct stat *status, const char *path,
+                                struct hf_error *error);
 
-/* hf_safe_path_check() for a regular file, which must have one name only.
+/* hf_file_safe_path_check() for a regular file, which must have one name only.
  *   Fails     HF_EDIR too, if it is no regular file. */
-hf_status hf_safe_path_check_file(const struct hf_path_policy *policy,
-                                  const struct stat *status, const char *path,
-                                  struct hf_error *error);
+hf_status hf_file_safe_path_check_file(const struct hf_file_path_policy *policy,
+                                       const struct stat *status,
+                                       const char *path,
+                                       struct hf_error *error);
 
 #endif

@@ -25,12 +25,12 @@ static void end_all(struct hf_engine *engine)
     while (engine->barrier_watches != NULL)
         hf_file_barrier_watch_end(engine->barrier_watches);
     while (engine->watches != NULL)
-        hf_ticket_watch_end(engine->watches);
+        hf_file_ticket_watch_end(engine->watches);
     while ((own_ticket = hf_file_tickets_first(&engine->tickets)) != NULL)
-        (void)hf_engine_remove_own(engine, own_ticket);
+        (void)hf_file_remove_own(engine, own_ticket);
 }
 
-void hf_engine_finish_end(struct hf_engine *engine)
+void hf_file_finish_end(struct hf_engine *engine)
 {
     struct hf_request *end = engine->end;
 
@@ -38,20 +38,20 @@ void hf_engine_finish_end(struct hf_engine *engine)
     engine->end = NULL;
     engine->ended = true;
     end_all(engine);
-    hf_dir_cache_clear(&engine->dir_cache);
-    hf_root_dir_unref(engine->root_dir);
+    hf_file_dir_cache_clear(&engine->dir_cache);
+    hf_file_root_dir_unref(engine->root_dir);
     engine->root_dir = NULL;
-    hf_engine_answer(engine, end, HF_EVENT_CLOSED);
+    hf_file_answer(engine, end, HF_EVENT_CLOSED);
 }
 
-void hf_engine_end_session(struct hf_engine *engine, struct hf_request *request)
+void hf_file_end_session(struct hf_engine *engine, struct hf_request *request)
 {
     engine->end = request;
     if (engine->jobs == NULL) {
-        hf_engine_finish_end(engine);
+        hf_file_finish_end(engine);
         return;
     }
-    for (struct hf_job *job = engine->jobs; job != NULL;
+    for (struct hf_file_job *job = engine->jobs; job != NULL;
          job = job->next_of_engine)
         atomic_store(&job->cancelled, true);
 }

@@ -33,185 +33,186 @@ _Static_assert(sizeof(_Atomic uint32_t) == sizeof(uint32_t) &&
                    ATOMIC_INT_LOCK_FREE == 2,
                "the kernel compares the word of a futex as it lies in memory");
 
-int (*hf_sys_hook)(const char *call);
+int (*hf_file_sys_hook)(const char *call);
 
 /* Does the hook have this call fail?  Sets errno then. */
 static bool refused(const char *call)
 {
-    int error = hf_sys_hook == NULL ? 0 : hf_sys_hook(call);
+    int error = hf_file_sys_hook == NULL ? 0 : hf_file_sys_hook(call);
 
     if (error != 0)
         errno = error;
     return error != 0;
 }
 
-int hf_sys_open(const char *path, int flags, mode_t mode)
+int hf_file_sys_open(const char *path, int flags, mode_t mode)
 {
     if (refused("open"))
         return -1;
     return hf_high_descriptor(open(path, flags | O_CLOEXEC, mode));
 }
 
-int hf_sys_openat(int dir, const char *path, int flags, mode_t mode)
+int hf_file_sys_openat(int dir, const char *path, int flags, mode_t mode)
 {
     if (refused("openat"))
         return -1;
     return hf_high_descriptor(openat(dir, path, flags | O_CLOEXEC, mode));
 }
 
-int hf_sys_mkdir(const char *path, mode_t mode)
+int hf_file_sys_mkdir(const char *path, mode_t mode)
 {
     return refused("mkdir") ? -1 : mkdir(path, mode);
 }
 
-int hf_sys_mkdirat(int dir, const char *path, mode_t mode)
+int hf_file_sys_mkdirat(int dir, const char *path, mode_t mode)
 {
     return refused("mkdirat") ? -1 : mkdirat(dir, path, mode);
 }
 
-int hf_sys_rmdir(const char *path)
+int hf_file_sys_rmdir(const char *path)
 {
     return refused("rmdir") ? -1 : rmdir(path);
 }
 
-int hf_sys_flock(int fd, int operation)
+int hf_file_sys_flock(int fd, int operation)
 {
     return refused("flock") ? -1 : flock(fd, operation);
 }
 
-int hf_sys_fstat(int fd, struct stat *status)
+int hf_file_sys_fstat(int fd, struct stat *status)
 {
     return refused("fstat") ? -1 : fstat(fd, status);
 }
 
-int hf_sys_lstat(const char *path, struct stat *status)
+int hf_file_sys_lstat(const char *path, struct stat *status)
 {
     return refused("lstat") ? -1 : lstat(path, status);
 }
 
-int hf_sys_access(const char *path, int mode)
+int hf_file_sys_access(const char *path, int mode)
 {
     return refused("access") ? -1 : faccessat(AT_FDCWD, path, mode, AT_EACCESS);
 }
 
-int hf_sys_lstatat(int dir, const char *path, struct stat *status)
+int hf_file_sys_lstatat(int dir, const char *path, struct stat *status)
 {
     return refused("fstatat") ? -1
                               : fstatat(dir, path, status, AT_SYMLINK_NOFOLLOW);
 }
 
-int hf_sys_fstatfs(int fd, struct statfs *status)
+int hf_file_sys_fstatfs(int fd, struct statfs *status)
 {
     return refused("fstatfs") ? -1 : fstatfs(fd, status);
 }
 
-int hf_sys_fchmod(int fd, mode_t mode)
+int hf_file_sys_fchmod(int fd, mode_t mode)
 {
     return refused("fchmod") ? -1 : fchmod(fd, mode);
 }
 
-int hf_sys_symlinkat(const char *target, int dir, const char *path)
+int hf_file_sys_symlinkat(const char *target, int dir, const char *path)
 {
     return refused("symlinkat") ? -1 : symlinkat(target, dir, path);
 }
 
-ssize_t hf_sys_readlinkat(int dir, const char *path, char *text, size_t bytes)
+ssize_t hf_file_sys_readlinkat(int dir, const char *path, char *text,
+                               size_t bytes)
 {
     return refused("readlinkat") ? -1 : readlinkat(dir, path, text, bytes);
 }
 
-int hf_sys_mkfifoat(int dir, const char *path, mode_t mode)
+int hf_file_sys_mkfifoat(int dir, const char *path, mode_t mode)
 {
     return refused("mkfifoat") ? -1 : mkfifoat(dir, path, mode);
 }
 
-int hf_sys_renameat(int dir, const char *from, const char *to)
+int hf_file_sys_renameat(int dir, const char *from, const char *to)
 {
     return refused("renameat") ? -1 : renameat(dir, from, dir, to);
 }
 
-int hf_sys_unlinkat(int dir, const char *path)
+int hf_file_sys_unlinkat(int dir, const char *path)
 {
     return refused("unlinkat") ? -1 : unlinkat(dir, path, 0);
 }
 
-int hf_sys_unlink(const char *path)
+int hf_file_sys_unlink(const char *path)
 {
     return refused("unlink") ? -1 : unlink(path);
 }
 
-ssize_t hf_sys_getdents(int dir, void *entries, size_t bytes)
+ssize_t hf_file_sys_getdents(int dir, void *entries, size_t bytes)
 {
     return refused("getdents") ? -1 : getdents64(dir, entries, bytes);
 }
 
-int hf_sys_rewind(int dir)
+int hf_file_sys_rewind(int dir)
 {
     return refused("lseek") || lseek(dir, 0, SEEK_SET) != 0 ? -1 : 0;
 }
 
-ssize_t hf_sys_pread(int fd, void *data, size_t bytes, off_t at)
+ssize_t hf_file_sys_pread(int fd, void *data, size_t bytes, off_t at)
 {
     return refused("pread") ? -1 : pread(fd, data, bytes, at);
 }
 
-ssize_t hf_sys_pwrite(int fd, const void *data, size_t bytes, off_t at)
+ssize_t hf_file_sys_pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
     return refused("pwrite") ? -1 : pwrite(fd, data, bytes, at);
 }
 
-int hf_sys_fdatasync(int fd)
+int hf_file_sys_fdatasync(int fd)
 {
     return refused("fdatasync") ? -1 : fdatasync(fd);
 }
 
-int hf_sys_fsync(int fd)
+int hf_file_sys_fsync(int fd)
 {
     return refused("fsync") ? -1 : fsync(fd);
 }
 
-void *hf_sys_map(int fd, size_t bytes)
+void *hf_file_sys_map(int fd, size_t bytes)
 {
     if (refused("mmap"))
         return MAP_FAILED;
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
-ssize_t hf_sys_write(int fd, const void *data, size_t bytes)
+ssize_t hf_file_sys_write(int fd, const void *data, size_t bytes)
 {
     return refused("write") ? -1 : write(fd, data, bytes);
 }
 
-int hf_sys_touch(const char *path)
+int hf_file_sys_touch(const char *path)
 {
     return refused("utimensat")
                ? -1
                : utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
-int hf_sys_touch_open(int fd)
+int hf_file_sys_touch_open(int fd)
 {
     return refused("futimens") ? -1 : futimens(fd, NULL);
 }
 
-int hf_sys_duplicate(int fd, int least)
+int hf_file_sys_duplicate(int fd, int least)
 {
     return refused("fcntl") ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, least);
 }
 
-int hf_sys_inotify(void)
+int hf_file_sys_inotify(void)
 {
     if (refused("inotify_init"))
         return -1;
     return hf_high_descriptor(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 }
 
-int hf_sys_inotify_add(int fd, const char *path, uint32_t mask)
+int hf_file_sys_inotify_add(int fd, const char *path, uint32_t mask)
 {
     return refused("inotify_add") ? -1 : inotify_add_watch(fd, path, mask);
 }
 
-int hf_sys_timer(void)
+int hf_file_sys_timer(void)
 {
     if (refused("timerfd_create"))
         return -1;
@@ -219,8 +220,8 @@ int hf_sys_timer(void)
         timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
 }
 
-int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
-                      unsigned timeout_ms)
+int hf_file_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
+                           unsigned timeout_ms)
 {
     const struct timespec timeout = {(time_t)(timeout_ms / 1000),
                                      (long)(timeout_ms % 1000) * 1000000};
@@ -230,7 +231,7 @@ int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
     return (int)syscall(FUTEX_CALL, word, FUTEX_WAIT, value, &timeout, NULL, 0);
 }
 
-int hf_sys_futex_wake(_Atomic uint32_t *word)
+int hf_file_sys_futex_wake(_Atomic uint32_t *word)
 {
     if (refused("futex_wake"))
         return -1;

@@ -16,49 +16,50 @@
 /* Called before each call with its name.  It returns 0 to let the call go on,
  * else the errno that the call is to fail with.  NULL outside tests; not
  * changed while an engine is open. */
-extern int (*hf_sys_hook)(const char *call);
+extern int (*hf_file_sys_hook)(const char *call);
 
-int hf_sys_open(const char *path, int flags, mode_t mode);
-int hf_sys_openat(int dir, const char *path, int flags, mode_t mode);
-int hf_sys_mkdir(const char *path, mode_t mode);
-int hf_sys_mkdirat(int dir, const char *path, mode_t mode);
-int hf_sys_rmdir(const char *path);
-int hf_sys_flock(int fd, int operation);
-int hf_sys_fstat(int fd, struct stat *status);
-int hf_sys_lstat(const char *path, struct stat *status);
+int hf_file_sys_open(const char *path, int flags, mode_t mode);
+int hf_file_sys_openat(int dir, const char *path, int flags, mode_t mode);
+int hf_file_sys_mkdir(const char *path, mode_t mode);
+int hf_file_sys_mkdirat(int dir, const char *path, mode_t mode);
+int hf_file_sys_rmdir(const char *path);
+int hf_file_sys_flock(int fd, int operation);
+int hf_file_sys_fstat(int fd, struct stat *status);
+int hf_file_sys_lstat(const char *path, struct stat *status);
 /* faccessat(AT_EACCESS): by the effective user. */
-int hf_sys_access(const char *path, int mode);
-int hf_sys_lstatat(int dir, const char *path, struct stat *status);
-int hf_sys_fstatfs(int fd, struct statfs *status);
-int hf_sys_fchmod(int fd, mode_t mode);
-int hf_sys_symlinkat(const char *target, int dir, const char *path);
-ssize_t hf_sys_readlinkat(int dir, const char *path, char *text, size_t bytes);
-int hf_sys_mkfifoat(int dir, const char *path, mode_t mode);
-int hf_sys_renameat(int dir, const char *from, const char *to);
-int hf_sys_unlinkat(int dir, const char *path);
-int hf_sys_unlink(const char *path);
-ssize_t hf_sys_getdents(int dir, void *entries, size_t bytes);
-int hf_sys_rewind(int dir);
-ssize_t hf_sys_pread(int fd, void *data, size_t bytes, off_t at);
-ssize_t hf_sys_pwrite(int fd, const void *data, size_t bytes, off_t at);
-int hf_sys_fdatasync(int fd);
-int hf_sys_fsync(int fd);
-void *hf_sys_map(int fd, size_t bytes);
-ssize_t hf_sys_write(int fd, const void *data, size_t bytes);
+int hf_file_sys_access(const char *path, int mode);
+int hf_file_sys_lstatat(int dir, const char *path, struct stat *status);
+int hf_file_sys_fstatfs(int fd, struct statfs *status);
+int hf_file_sys_fchmod(int fd, mode_t mode);
+int hf_file_sys_symlinkat(const char *target, int dir, const char *path);
+ssize_t hf_file_sys_readlinkat(int dir, const char *path, char *text,
+                               size_t bytes);
+int hf_file_sys_mkfifoat(int dir, const char *path, mode_t mode);
+int hf_file_sys_renameat(int dir, const char *from, const char *to);
+int hf_file_sys_unlinkat(int dir, const char *path);
+int hf_file_sys_unlink(const char *path);
+ssize_t hf_file_sys_getdents(int dir, void *entries, size_t bytes);
+int hf_file_sys_rewind(int dir);
+ssize_t hf_file_sys_pread(int fd, void *data, size_t bytes, off_t at);
+ssize_t hf_file_sys_pwrite(int fd, const void *data, size_t bytes, off_t at);
+int hf_file_sys_fdatasync(int fd);
+int hf_file_sys_fsync(int fd);
+void *hf_file_sys_map(int fd, size_t bytes);
+ssize_t hf_file_sys_write(int fd, const void *data, size_t bytes);
 /* utimensat() of both times, to now, of the file itself and not of a link. */
-int hf_sys_touch(const char *path);
-int hf_sys_touch_open(int fd);
+int hf_file_sys_touch(const char *path);
+int hf_file_sys_touch_open(int fd);
 /* fcntl(F_DUPFD_CLOEXEC): the lowest free number, ${least} or more. */
-int hf_sys_duplicate(int fd, int least);
+int hf_file_sys_duplicate(int fd, int least);
 /* Non-blocking. */
-int hf_sys_inotify(void);
-int hf_sys_inotify_add(int fd, const char *path, uint32_t mask);
+int hf_file_sys_inotify(void);
+int hf_file_sys_inotify_add(int fd, const char *path, uint32_t mask);
 /* timerfd_create(CLOCK_BOOTTIME), non-blocking. */
-int hf_sys_timer(void);
+int hf_file_sys_timer(void);
 /* FUTEX_WAIT, and FUTEX_WAKE of one waiter, between processes: ${word} is in
  * memory that they share.  ${timeout_ms} counts from now on CLOCK_MONOTONIC. */
-int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
-                      unsigned timeout_ms);
-int hf_sys_futex_wake(_Atomic uint32_t *word);
+int hf_file_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
+                           unsigned timeout_ms);
+int hf_file_sys_futex_wake(_Atomic uint32_t *word);
 
 #endif

@@ -14,39 +14,39 @@
 
 #define WAITER_FLAGS (O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
 
-enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
-                                            const char *path, int *fifo,
-                                            struct hf_error *error)
+enum hf_file_owner_liveness
+hf_file_fifo_probe(struct hf_file_descriptors *descriptors, const char *path,
+                   int *fifo, struct hf_error *error)
 {
-    int fd = hf_sys_open(path, WAITER_FLAGS, 0);
-    enum hf_owner_liveness liveness = HF_OWNER_ALIVE;
+    int fd = hf_file_sys_open(path, WAITER_FLAGS, 0);
+    enum hf_file_owner_liveness liveness = HF_OWNER_ALIVE;
 
     if (fifo != NULL)
         *fifo = -1;
     if (fd < 0 && errno == ENOENT)
         return HF_OWNER_DEAD;
-    if (fd < 0 || !hf_descriptors_add(descriptors, fd)) {
-        hf_error_set_errno(error, "open", path);
+    if (fd < 0 || !hf_file_descriptors_add(descriptors, fd)) {
+        hf_file_error_set_errno(error, "open", path);
         return HF_OWNER_UNKNOWN;
     }
-    if (hf_sys_flock(fd, LOCK_SH | LOCK_NB) == 0) {
-        (void)hf_sys_flock(fd, LOCK_UN);
+    if (hf_file_sys_flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        (void)hf_file_sys_flock(fd, LOCK_UN);
         liveness = HF_OWNER_DEAD;
     } else if (errno != EWOULDBLOCK) {
-        hf_error_set_errno(error, "test", path);
+        hf_file_error_set_errno(error, "test", path);
         liveness = HF_OWNER_UNKNOWN;
     }
     if (liveness == HF_OWNER_ALIVE && fifo != NULL)
         *fifo = fd;
     else
-        hf_descriptors_close(descriptors, &fd);
+        hf_file_descriptors_close(descriptors, &fd);
     return liveness;
 }
 
-int hf_ticket_file_prepare(const struct hf_root_settings *settings, int fd,
-                           struct stat *status)
+int hf_file_fifo_prepare(const struct hf_file_root_settings *settings, int fd,
+                         struct stat *status)
 {
-    if (hf_sys_fstat(fd, status) != 0)
+    if (hf_file_sys_fstat(fd, status) != 0)
         return -1;
     if (!settings->shared)
         return 0;
@@ -54,48 +54,47 @@ int hf_ticket_file_prepare(const struct hf_root_settings *settings, int fd,
         errno = EPERM;
         return -1;
     }
-    if (hf_sys_fchmod(fd, hf_root_settings_file_mode(settings)) != 0)
+    if (hf_file_sys_fchmod(fd, hf_file_root_settings_file_mode(settings)) != 0)
         return -1;
-    return hf_sys_fstat(fd, status); /* one of its times is another now */
+    return hf_file_sys_fstat(fd, status); /* one of its times is another now */
 }
 
-hf_status hf_ticket_file_remove_fifo(const struct hf_root_settings *settings,
-                                     const char *dir_name,
-                                     const struct hf_ticket *ticket,
-                                     bool *found, struct hf_error *error)
+hf_status hf_file_fifo_remove(const struct hf_file_root_settings *settings,
+                              const char *dir_name,
+                              const struct hf_ticket *ticket, bool *found,
+                              struct hf_error *error)
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
 
-    hf_ticket_file_format(ticket, file);
-    hf_root_settings_path(settings, dir_name, file, path);
-    *found = hf_sys_unlink(path) == 0;
+    hf_file_name_format(ticket, file);
+    hf_file_root_settings_path(settings, dir_name, file, path);
+    *found = hf_file_sys_unlink(path) == 0;
     if (*found || errno == ENOENT)
         return HF_OK;
-    return hf_error_set_errno(error, "remove", path);
+    return hf_file_error_set_errno(error, "remove", path);
 }
 
-void hf_ticket_file_remove_payload(const struct hf_root_settings *settings,
-                                   const char *dir_name,
-                                   const struct hf_ticket *ticket)
+void hf_file_payload_remove(const struct hf_file_root_settings *settings,
+                            const char *dir_name,
+                            const struct hf_ticket *ticket)
 {
     char file[HF_PAYLOAD_FILE_BYTES];
     char path[HF_PATH_BYTES];
 
-    hf_payload_file_format(ticket, file);
-    hf_root_settings_path(settings, dir_name, file, path);
-    (void)hf_sys_unlink(path);
+    hf_file_payload_name_format(ticket, file);
+    hf_file_root_settings_path(settings, dir_name, file, path);
+    (void)hf_file_sys_unlink(path);
 }
 
-hf_status hf_ticket_file_remove(const struct hf_root_settings *settings,
-                                const char *dir_name,
-                                const struct hf_ticket *ticket, bool *found,
-                                struct hf_error *error)
+hf_status hf_file_fifo_and_payload_remove(
+    const struct hf_file_root_settings *settings, const char *dir_name,
+    const struct hf_ticket *ticket, bool *found, struct hf_error *error)
 {
     hf_status status =
-        hf_ticket_file_remove_fifo(settings, dir_name, ticket, found, error);
+        hf_file_fifo_remove(settings, dir_name, ticket, found, error);
 
     if (status == HF_OK)
-        hf_ticket_file_remove_payload(settings, dir_name, ticket);
+        hf_file_payload_remove(settings, dir_name, ticket);
     return status;
 }

@@ -12,7 +12,7 @@
 #include "engines/file/descriptors.h"
 #include "engines/file/root_dir.h"
 
-enum hf_owner_liveness {
+enum hf_file_owner_liveness {
     HF_OWNER_ALIVE,   /* the FIFO will hang up when the owner ends */
     HF_OWNER_DEAD,    /* or the ticket is not there at all */
     HF_OWNER_UNKNOWN, /* ${error} says why */
@@ -22,31 +22,30 @@ enum hf_owner_liveness {
  * set to its FIFO, open for reading, with HF_OWNER_ALIVE, and to -1 otherwise.
  * The FIFO is opened before the test, because one that is opened after its last
  * writer has gone never hangs up. */
-enum hf_owner_liveness hf_ticket_file_probe(struct hf_descriptors *descriptors,
-                                            const char *path, int *fifo,
-                                            struct hf_error *error);
+enum hf_file_owner_liveness
+hf_file_fifo_probe(struct hf_file_descriptors *descriptors, const char *path,
+                   int *fifo, struct hf_error *error);
 
 /* Note in ${status} what the FIFO ${fd} is like that we have just made, and
  * give it the mode of ${settings} where the umask must not have a say.  In a
  * shared root another user may have put a file of ours in its place: no mode of
  * that is changed.  0, or -1 with errno. */
-int hf_ticket_file_prepare(const struct hf_root_settings *settings, int fd,
-                           struct stat *status);
+int hf_file_fifo_prepare(const struct hf_file_root_settings *settings, int fd,
+                         struct stat *status);
 
 /* Remove the FIFO, the payload, or both, of a ticket that is dead or given up.
  * This needs no lock of the directory, because no name is used twice and a
  * ticket whose owner has ended never has an owner again.
  * ${found}: the FIFO was there.  HF_OK also if it was not. */
-hf_status hf_ticket_file_remove_fifo(const struct hf_root_settings *settings,
-                                     const char *dir_name,
-                                     const struct hf_ticket *ticket,
-                                     bool *found, struct hf_error *error);
-void hf_ticket_file_remove_payload(const struct hf_root_settings *settings,
-                                   const char *dir_name,
-                                   const struct hf_ticket *ticket);
-hf_status hf_ticket_file_remove(const struct hf_root_settings *settings,
-                                const char *dir_name,
-                                const struct hf_ticket *ticket, bool *found,
-                                struct hf_error *error);
+hf_status hf_file_fifo_remove(const struct hf_file_root_settings *settings,
+                              const char *dir_name,
+                              const struct hf_ticket *ticket, bool *found,
+                              struct hf_error *error);
+void hf_file_payload_remove(const struct hf_file_root_settings *settings,
+                            const char *dir_name,
+                            const struct hf_ticket *ticket);
+hf_status hf_file_fifo_and_payload_remove(
+    const struct hf_file_root_settings *settings, const char *dir_name,
+    const struct hf_ticket *ticket, bool *found, struct hf_error *error);
 
 #endif

@@ -26,20 +26,20 @@ struct position_key {
 };
 
 /* The watch of a node; NULL stays NULL. */
-static struct hf_ticket_watch *of_position(const struct hf_tree_node *node)
+static struct hf_file_ticket_watch *of_position(const struct hf_tree_node *node)
 {
-    size_t offset = offsetof(struct hf_ticket_watch, by_position);
+    size_t offset = offsetof(struct hf_file_ticket_watch, by_position);
 
     if (node == NULL)
         return NULL;
-    return (struct hf_ticket_watch *)(void *)((char *)node - offset);
+    return (struct hf_file_ticket_watch *)(void *)((char *)node - offset);
 }
 
 /* By directory, in each by ticket as in its queue, and watches of one ticket by
  * number. */
 static int compare(const void *a, const struct hf_tree_node *node)
 {
-    const struct hf_ticket_watch *watch = of_position(node);
+    const struct hf_file_ticket_watch *watch = of_position(node);
     const struct position_key *key = a;
     int order = strcmp(key->dir_name, watch->fifo_watch->dir_name);
 
@@ -50,12 +50,12 @@ static int compare(const void *a, const struct hf_tree_node *node)
     return order;
 }
 
-void hf_ticket_watch_init_others(struct hf_tree *other_watches)
+void hf_file_ticket_watch_init_others(struct hf_tree *other_watches)
 {
     other_watches->compare = compare;
 }
 
-static struct position_key key_of(const struct hf_ticket_watch *watch)
+static struct position_key key_of(const struct hf_file_ticket_watch *watch)
 {
     return (struct position_key){watch->fifo_watch->dir_name,
                                  watch->fifo_watch->ticket, watch->number};
@@ -63,11 +63,11 @@ static struct position_key key_of(const struct hf_ticket_watch *watch)
 
 /* A zeroed ticket comes before all others. */
 const struct hf_ticket *
-hf_ticket_watch_first_other(const struct hf_engine *engine,
-                            const char *dir_name)
+hf_file_ticket_watch_first_other(const struct hf_engine *engine,
+                                 const char *dir_name)
 {
     const struct position_key key = {.dir_name = dir_name};
-    const struct hf_ticket_watch *watch =
+    const struct hf_file_ticket_watch *watch =
         of_position(hf_tree_after(&engine->other_watches, &key));
 
     if (watch == NULL || strcmp(watch->fifo_watch->dir_name, dir_name) != 0)
@@ -75,7 +75,7 @@ hf_ticket_watch_first_other(const struct hf_engine *engine,
     return &watch->fifo_watch->ticket;
 }
 
-void hf_ticket_watch_set_other(struct hf_ticket_watch *watch)
+void hf_file_ticket_watch_set_other(struct hf_file_ticket_watch *watch)
 {
     const struct position_key key = key_of(watch);
 
@@ -83,18 +83,18 @@ void hf_ticket_watch_set_other(struct hf_ticket_watch *watch)
 }
 
 /* Give up what a watch of another's ticket uses. */
-static void end_other(struct hf_ticket_watch *watch)
+static void end_other(struct hf_file_ticket_watch *watch)
 {
     const struct position_key key = key_of(watch);
 
     hf_tree_remove(&watch->engine->other_watches, &watch->by_position, &key);
-    hf_fifo_watch_stop(watch->fifo_watch);
+    hf_file_fifo_watch_stop(watch->fifo_watch);
 }
 
 /* --------------------------------------------------------------- watches -- */
 
-void hf_ticket_watch_set_own(struct hf_ticket_watch *watch,
-                             struct hf_file_ticket *own_ticket)
+void hf_file_ticket_watch_set_own(struct hf_file_ticket_watch *watch,
+                                  struct hf_file_ticket *own_ticket)
 {
     watch->own_ticket = own_ticket;
     watch->reported_mtime = own_ticket->created_mtime;
@@ -105,7 +105,7 @@ void hf_ticket_watch_set_own(struct hf_ticket_watch *watch,
     own_ticket->watches = watch;
 }
 
-void hf_ticket_watch_cancel_arm(struct hf_ticket_watch *watch)
+void hf_file_ticket_watch_cancel_arm(struct hf_file_ticket_watch *watch)
 {
     if (watch->to_arm == NULL)
         return;
@@ -116,19 +116,19 @@ void hf_ticket_watch_cancel_arm(struct hf_ticket_watch *watch)
 }
 
 /* Give up what a watch of an own ticket uses. */
-static void end_own(struct hf_ticket_watch *watch)
+static void end_own(struct hf_file_ticket_watch *watch)
 {
     *watch->link_of_ticket = watch->next_of_ticket;
     if (watch->next_of_ticket != NULL)
         watch->next_of_ticket->link_of_ticket = watch->link_of_ticket;
-    hf_ticket_watch_cancel_arm(watch);
-    hf_inotify_unwatch_ticket(watch);
+    hf_file_ticket_watch_cancel_arm(watch);
+    hf_file_inotify_unwatch_ticket(watch);
 }
 
-struct hf_ticket_watch *hf_ticket_watch_new(struct hf_engine *engine,
-                                            struct hf_request *request)
+struct hf_file_ticket_watch *
+hf_file_ticket_watch_new(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_ticket_watch *watch = hf_alloc(sizeof(*watch));
+    struct hf_file_ticket_watch *watch = hf_alloc(sizeof(*watch));
 
     if (watch == NULL)
         return NULL;
@@ -146,7 +146,7 @@ struct hf_ticket_watch *hf_ticket_watch_new(struct hf_engine *engine,
     return watch;
 }
 
-void hf_ticket_watch_end(struct hf_ticket_watch *watch)
+void hf_file_ticket_watch_end(struct hf_file_ticket_watch *watch)
 {
     *watch->link = watch->next;
     if (watch->next != NULL)
@@ -159,7 +159,7 @@ void hf_ticket_watch_end(struct hf_ticket_watch *watch)
     hf_free(watch);
 }
 
-void hf_ticket_watch_answer_gone(struct hf_ticket_watch *watch)
+void hf_file_ticket_watch_answer_gone(struct hf_file_ticket_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     struct hf_request *request = watch->request;
@@ -168,9 +168,9 @@ void hf_ticket_watch_answer_gone(struct hf_ticket_watch *watch)
 
     if (is_own)
         hf_file_ticket_read_why(engine, watch->own_ticket, why);
-    hf_ticket_watch_end(watch);
+    hf_file_ticket_watch_end(watch);
     if (is_own)
-        hf_engine_answer_own_gone(engine, request, why);
+        hf_file_answer_own_gone(engine, request, why);
     else
-        hf_engine_answer(engine, request, HF_EVENT_GONE);
+        hf_file_answer(engine, request, HF_EVENT_GONE);
 }

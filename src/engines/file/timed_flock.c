@@ -21,7 +21,7 @@
 #include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
-/* How often hf_flock_try() gives the holder a chance to run. */
+/* How often hf_file_flock_try() gives the holder a chance to run. */
 #define YIELDS 4
 
 /* Sleeps without a futex: the first, and the longest. */
@@ -31,7 +31,7 @@
 /* The word of a lock that somebody waits for; 0: nobody does. */
 #define CONTENDED 1
 
-uint64_t hf_flock_now_ms(void)
+uint64_t hf_file_flock_now_ms(void)
 {
     struct timespec now;
 
@@ -40,7 +40,7 @@ uint64_t hf_flock_now_ms(void)
 }
 
 /* A line is "1: FLOCK  ADVISORY  WRITE 734 00:1a:2718 0 EOF". */
-pid_t hf_flock_holder(dev_t device, ino_t inode)
+pid_t hf_file_flock_holder(dev_t device, ino_t inode)
 {
     FILE *locks = fopen("/proc/locks", "re");
     char line[256];
@@ -62,13 +62,13 @@ pid_t hf_flock_holder(dev_t device, ino_t inode)
     return found;
 }
 
-void hf_flock_set_timeout(int fd, const char *path, struct hf_error *error)
+void hf_file_flock_set_timeout(int fd, const char *path, struct hf_error *error)
 {
     struct stat status;
     pid_t pid = 0;
 
-    if (hf_sys_fstat(fd, &status) == 0)
-        pid = hf_flock_holder(status.st_dev, status.st_ino);
+    if (hf_file_sys_fstat(fd, &status) == 0)
+        pid = hf_file_flock_holder(status.st_dev, status.st_ino);
     if (pid == 0)
         hf_error_set(error, HF_EUNREACHABLE,
                      "%s has been locked for %d s by a process that "
@@ -85,7 +85,7 @@ void hf_flock_set_timeout(int fd, const char *path, struct hf_error *error)
 
 static bool try_lock(int fd)
 {
-    return hf_sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
+    return hf_file_sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* Sleep until the holder wakes us, or ${left_ms} are over; where nobody can
@@ -95,7 +95,7 @@ static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
                        struct timespec *pause)
 {
     if (futex != NULL &&
-        (hf_sys_futex_wait(futex, CONTENDED, (unsigned)left_ms) == 0 ||
+        (hf_file_sys_futex_wait(futex, CONTENDED, (unsigned)left_ms) == 0 ||
          errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT))
         return;
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, pause, NULL);
@@ -103,15 +103,15 @@ static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
         pause->tv_nsec *= 2;
 }
 
-enum hf_flock_answer hf_flock_lock(int fd, const char *path,
-                                   enum hf_flock_wait wait,
-                                   _Atomic uint32_t *futex,
-                                   const atomic_bool *cancelled,
-                                   struct hf_error *error)
+enum hf_file_flock_answer hf_file_flock_lock(int fd, const char *path,
+                                             enum hf_file_flock_wait wait,
+                                             _Atomic uint32_t *futex,
+                                             const atomic_bool *cancelled,
+                                             struct hf_error *error)
 {
     uint64_t wait_ms =
         wait == HF_FLOCK_WAIT_SLICE ? HF_FLOCK_SLICE_MS : HF_FLOCK_TIMEOUT_MS;
-    uint64_t began_ms = hf_flock_now_ms();
+    uint64_t began_ms = hf_file_flock_now_ms();
     struct timespec pause = {0, FIRST_STEP_NS};
     uint64_t waited_ms = 0;
 
@@ -122,39 +122,39 @@ enum hf_flock_answer hf_flock_lock(int fd, const char *path,
         if (try_lock(fd))
             return HF_FLOCK_TAKEN;
         if (errno != EWOULDBLOCK && errno != EINTR) {
-            hf_error_set_errno(error, "lock", path);
+            hf_file_error_set_errno(error, "lock", path);
             return HF_FLOCK_FAILED;
         }
         if (cancelled != NULL && atomic_load(cancelled)) {
             hf_error_set(error, HF_ECLOSED, "the client was closed");
             return HF_FLOCK_FAILED;
         }
-        waited_ms = hf_flock_now_ms() - began_ms;
+        waited_ms = hf_file_flock_now_ms() - began_ms;
         if (waited_ms >= wait_ms)
             break;
         sleep_once(futex, wait_ms - waited_ms, &pause);
     }
     if (wait == HF_FLOCK_WAIT_SLICE)
         return HF_FLOCK_BUSY;
-    hf_flock_set_timeout(fd, path, error);
+    hf_file_flock_set_timeout(fd, path, error);
     return HF_FLOCK_FAILED;
 }
 
-void hf_flock_wake(_Atomic uint32_t *futex)
+void hf_file_flock_wake(_Atomic uint32_t *futex)
 {
     if (futex != NULL && atomic_load(futex) != 0 &&
         atomic_exchange(futex, 0) != 0)
-        (void)hf_sys_futex_wake(futex);
+        (void)hf_file_sys_futex_wake(futex);
 }
 
-enum hf_flock_answer hf_flock_try(int fd, const char *path,
-                                  struct hf_error *error)
+enum hf_file_flock_answer hf_file_flock_try(int fd, const char *path,
+                                            struct hf_error *error)
 {
     for (unsigned i = 0; i <= YIELDS; i++) {
         if (try_lock(fd))
             return HF_FLOCK_TAKEN;
         if (errno != EWOULDBLOCK && errno != EINTR) {
-            hf_error_set_errno(error, "lock", path);
+            hf_file_error_set_errno(error, "lock", path);
             return HF_FLOCK_FAILED;
         }
         (void)sched_yield();

@@ -51,13 +51,13 @@
 #define HF_FLOCK_SLICE_MS 4
 
 /* How long to wait for a lock. */
-enum hf_flock_wait {
+enum hf_file_flock_wait {
     HF_FLOCK_WAIT_NONE,    /* not at all, on a thread that must not wait */
     HF_FLOCK_WAIT_SLICE,   /* HF_FLOCK_SLICE_MS; then other jobs have a turn */
     HF_FLOCK_WAIT_TIMEOUT, /* HF_FLOCK_TIMEOUT_MS; then it is an error */
 };
 
-enum hf_flock_answer {
+enum hf_file_flock_answer {
     HF_FLOCK_TAKEN,
     HF_FLOCK_BUSY,   /* others have it; not with HF_FLOCK_WAIT_TIMEOUT */
     HF_FLOCK_FAILED, /* ${error} says why */
@@ -67,8 +67,8 @@ enum hf_flock_answer {
  * open at ${path}.
  *   Thread    any.
  *   Fails     what flock() does. */
-enum hf_flock_answer hf_flock_try(int fd, const char *path,
-                                  struct hf_error *error);
+enum hf_file_flock_answer hf_file_flock_try(int fd, const char *path,
+                                            struct hf_error *error);
 
 /* Take flock(LOCK_EX) on ${fd}, and wait for it; ${wait} is not
  * HF_FLOCK_WAIT_NONE.  ${futex} is the word that all who want this lock share;
@@ -78,25 +78,26 @@ enum hf_flock_answer hf_flock_try(int fd, const char *path,
  *   Fails     HF_EUNREACHABLE after HF_FLOCK_TIMEOUT_MS, with the process that
  *             has the lock; HF_ECLOSED once ${*cancelled} is set; what flock()
  *             does. */
-enum hf_flock_answer hf_flock_lock(int fd, const char *path,
-                                   enum hf_flock_wait wait,
-                                   _Atomic uint32_t *futex,
-                                   const atomic_bool *cancelled,
-                                   struct hf_error *error);
+enum hf_file_flock_answer hf_file_flock_lock(int fd, const char *path,
+                                             enum hf_file_flock_wait wait,
+                                             _Atomic uint32_t *futex,
+                                             const atomic_bool *cancelled,
+                                             struct hf_error *error);
 
 /* Wake one of those that wait for a lock with this word, if any does.  To be
  * called after each unlock of such a lock.  NULL: there is no word. */
-void hf_flock_wake(_Atomic uint32_t *futex);
+void hf_file_flock_wake(_Atomic uint32_t *futex);
 
 /* Fill ${error} with HF_EUNREACHABLE: the lock of ${path}, open as ${fd}, could
  * not be had in time.  The text names the process that has it. */
-void hf_flock_set_timeout(int fd, const char *path, struct hf_error *error);
+void hf_file_flock_set_timeout(int fd, const char *path,
+                               struct hf_error *error);
 
 /* Milliseconds of CLOCK_BOOTTIME. */
-uint64_t hf_flock_now_ms(void);
+uint64_t hf_file_flock_now_ms(void);
 
 /* The process that has an flock() on the file, by /proc/locks; 0 if none is
  * found. */
-pid_t hf_flock_holder(dev_t device, ino_t inode);
+pid_t hf_file_flock_holder(dev_t device, ino_t inode);
 
 #endif

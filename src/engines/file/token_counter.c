@@ -22,11 +22,11 @@ static struct hf_ticket_id this_boot(void)
 {
     struct hf_ticket_id boot = {{0}};
     char text[HF_TICKET_ID_TEXT_BYTES - 1];
-    int fd = hf_sys_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+    int fd = hf_file_sys_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
 
     if (fd < 0)
         return boot;
-    if (hf_sys_pread(fd, text, sizeof(text), 0) != (ssize_t)sizeof(text) ||
+    if (hf_file_sys_pread(fd, text, sizeof(text), 0) != (ssize_t)sizeof(text) ||
         !hf_ticket_id_parse(&boot, text, sizeof(text)))
         memset(&boot, 0, sizeof(boot));
     (void)close(fd);
@@ -63,62 +63,64 @@ static uint64_t boottime_ms(void)
 
 /* Take the lock of the file, against other processes and the other threads of
  * this one. */
-static enum hf_flock_answer lock_file(struct hf_token_counter *counter,
-                                      const char *path, enum hf_flock_wait wait,
-                                      const atomic_bool *cancelled,
-                                      struct hf_error *error)
+static enum hf_file_flock_answer
+lock_file(struct hf_file_token_counter *counter, const char *path,
+          enum hf_file_flock_wait wait, const atomic_bool *cancelled,
+          struct hf_error *error)
 {
-    enum hf_flock_answer answer;
+    enum hf_file_flock_answer answer;
 
     if (wait != HF_FLOCK_WAIT_NONE)
         pthread_mutex_lock(&counter->threads);
     else if (pthread_mutex_trylock(&counter->threads) != 0)
         return HF_FLOCK_BUSY;
     answer = wait == HF_FLOCK_WAIT_NONE
-                 ? hf_flock_try(counter->fd, path, error)
-                 : hf_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT, NULL,
-                                 cancelled, error);
+                 ? hf_file_flock_try(counter->fd, path, error)
+                 : hf_file_flock_lock(counter->fd, path, HF_FLOCK_WAIT_TIMEOUT,
+                                      NULL, cancelled, error);
     if (answer != HF_FLOCK_TAKEN)
         pthread_mutex_unlock(&counter->threads);
     return answer;
 }
 
-static void unlock_file(struct hf_token_counter *counter)
+static void unlock_file(struct hf_file_token_counter *counter)
 {
-    (void)hf_sys_flock(counter->fd, LOCK_UN);
+    (void)hf_file_sys_flock(counter->fd, LOCK_UN);
     pthread_mutex_unlock(&counter->threads);
 }
 
 /* Write the page before it is mapped, because a store to a hole on a full disk,
  * or beyond the end, is a SIGBUS.  (Not with fallocate(), which ext2 and ext3
  * do not have.) */
-static hf_status fill_page(struct hf_token_counter *counter, const char *path,
-                           struct hf_error *error)
+static hf_status fill_page(struct hf_file_token_counter *counter,
+                           const char *path, struct hf_error *error)
 {
     static const char zeros[HF_TOKEN_COUNTER_BYTES];
 
-    if (hf_sys_pwrite(counter->fd, zeros, sizeof(zeros), 0) ==
+    if (hf_file_sys_pwrite(counter->fd, zeros, sizeof(zeros), 0) ==
         (ssize_t)sizeof(zeros))
         return HF_OK;
-    return hf_error_set_errno(error, "write", path);
+    return hf_file_error_set_errno(error, "write", path);
 }
 
-static hf_status get_page(struct hf_token_counter *counter, const char *path,
-                          struct hf_error *error)
+static hf_status get_page(struct hf_file_token_counter *counter,
+                          const char *path, struct hf_error *error)
 {
-    counter->page = hf_token_counter_page_new(counter->fd, counter->access);
+    counter->page =
+        hf_file_token_counter_page_new(counter->fd, counter->access);
     return counter->page != NULL ? HF_OK
-                                 : hf_error_set_errno(error, "map", path);
+                                 : hf_file_error_set_errno(error, "map", path);
 }
 
 /* Reserve a block above ${above}.  If the floor cannot be written, and nobody
  * has named a directory for it, go on without and note why.  Not for want of
  * descriptors or memory, because that passes and there may be a floor. */
-static hf_status reserve_block(struct hf_token_counter *counter, uint64_t above,
-                               uint64_t *start, struct hf_error *error)
+static hf_status reserve_block(struct hf_file_token_counter *counter,
+                               uint64_t above, uint64_t *start,
+                               struct hf_error *error)
 {
     struct hf_error why;
-    hf_status status = hf_token_floor_reserve(
+    hf_status status = hf_file_token_floor_reserve(
         counter->state, above, HF_TOKEN_COUNTER_BLOCK, start, &why);
 
     if (status == HF_OK)
@@ -137,12 +139,12 @@ static hf_status reserve_block(struct hf_token_counter *counter, uint64_t above,
 
 /* Refuse a page of a later version, and one that living processes may get at in
  * the other way: of a process of an earlier boot nothing is left. */
-static hf_status check_version(const struct hf_token_counter *counter,
+static hf_status check_version(const struct hf_file_token_counter *counter,
                                const char *path,
                                const struct hf_ticket_id *boot,
                                struct hf_error *error)
 {
-    const struct hf_token_counter_page *page = counter->page;
+    const struct hf_file_token_counter_page *page = counter->page;
     static const struct hf_ticket_id unknown;
 
     if (atomic_load(&page->magic) != HF_TOKEN_COUNTER_MAGIC)
@@ -166,12 +168,12 @@ static hf_status check_version(const struct hf_token_counter *counter,
 }
 
 /* Make the page good for this boot.  We have the lock of the file. */
-static hf_status init_page(struct hf_token_counter *counter, const char *path,
-                           const struct hf_ticket_id *boot,
+static hf_status init_page(struct hf_file_token_counter *counter,
+                           const char *path, const struct hf_ticket_id *boot,
                            struct hf_error *error)
 {
-    struct hf_token_counter_page *page = counter->page;
-    bool is_sound = hf_token_counter_page_is_sound(page);
+    struct hf_file_token_counter_page *page = counter->page;
+    bool is_sound = hf_file_token_counter_page_is_sound(page);
     uint64_t above = wall_clock_us();
     uint64_t start;
     hf_status status = check_version(counter, path, boot, error);
@@ -204,47 +206,47 @@ static hf_status init_page(struct hf_token_counter *counter, const char *path,
 /* Read the page, and complete it unless another process has done so.  What a
  * list takes for the last rename becomes a value that no ticket has, and that
  * was not there before: the file may have been truncated after a rename. */
-static hf_status init_copied(struct hf_token_counter *counter, const char *path,
-                             const struct hf_ticket_id *boot,
+static hf_status init_copied(struct hf_file_token_counter *counter,
+                             const char *path, const struct hf_ticket_id *boot,
                              struct hf_error *error)
 {
-    struct hf_token_counter_page *page = counter->page;
+    struct hf_file_token_counter_page *page = counter->page;
     hf_status answer =
-        hf_token_counter_page_load(page, counter->fd, path, error);
+        hf_file_token_counter_page_load(page, counter->fd, path, error);
 
     if (answer != HF_OK ||
-        hf_token_counter_page_is_ready(page, counter->access, boot))
+        hf_file_token_counter_page_is_ready(page, counter->access, boot))
         return answer;
     answer = init_page(counter, path, boot, error);
     if (answer != HF_OK)
         return answer;
     page->renamed[0] = page->renamed[1] = ~atomic_load(&page->value);
-    return hf_token_counter_page_store_all(page, counter->fd, path, error);
+    return hf_file_token_counter_page_store_all(page, counter->fd, path, error);
 }
 
 /* Complete and map the file, and make its page good for this boot, unless
  * another process has done so. */
-static hf_status init_mapped(struct hf_token_counter *counter, const char *path,
-                             const struct hf_ticket_id *boot,
+static hf_status init_mapped(struct hf_file_token_counter *counter,
+                             const char *path, const struct hf_ticket_id *boot,
                              struct hf_error *error)
 {
     struct stat status;
     hf_status answer = HF_OK;
 
-    if (hf_sys_fstat(counter->fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", path);
+    if (hf_file_sys_fstat(counter->fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", path);
     if (status.st_size < HF_TOKEN_COUNTER_BYTES)
         answer = fill_page(counter, path, error);
     if (answer == HF_OK && counter->page == NULL)
         answer = get_page(counter, path, error);
-    if (answer == HF_OK &&
-        !hf_token_counter_page_is_ready(counter->page, counter->access, boot))
+    if (answer == HF_OK && !hf_file_token_counter_page_is_ready(
+                               counter->page, counter->access, boot))
         answer = init_page(counter, path, boot, error);
     return answer;
 }
 
 /* Take the lock of the file and make its page good for this boot. */
-static hf_status init(struct hf_token_counter *counter, const char *path,
+static hf_status init(struct hf_file_token_counter *counter, const char *path,
                       const struct hf_ticket_id *boot, struct hf_error *error)
 {
     hf_status answer;
@@ -260,15 +262,16 @@ static hf_status init(struct hf_token_counter *counter, const char *path,
 }
 
 /* Are all numbers that are reserved taken? */
-static bool is_used_up(const struct hf_token_counter_page *page)
+static bool is_used_up(const struct hf_file_token_counter_page *page)
 {
     return atomic_load(&page->value) >= atomic_load(&page->limit);
 }
 
 /* Get the page of the open file, and make it good for this boot if it is not.
  */
-static hf_status open_page(struct hf_token_counter *counter, const char *path,
-                           const struct stat *status, struct hf_error *error)
+static hf_status open_page(struct hf_file_token_counter *counter,
+                           const char *path, const struct stat *status,
+                           struct hf_error *error)
 {
     struct hf_ticket_id boot = this_boot();
     hf_status answer = HF_OK;
@@ -277,18 +280,18 @@ static hf_status open_page(struct hf_token_counter *counter, const char *path,
         status->st_size >= HF_TOKEN_COUNTER_BYTES)
         answer = get_page(counter, path, error);
     if (answer == HF_OK && counter->access == HF_COUNTER_COPIED)
-        answer =
-            hf_token_counter_page_load(counter->page, counter->fd, path, error);
+        answer = hf_file_token_counter_page_load(counter->page, counter->fd,
+                                                 path, error);
     if (answer == HF_OK &&
-        (counter->page == NULL || !hf_token_counter_page_is_ready(
+        (counter->page == NULL || !hf_file_token_counter_page_is_ready(
                                       counter->page, counter->access, &boot)))
         answer = init(counter, path, &boot, error);
     return answer;
 }
 
-hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
-                                const char *path, mode_t mode, bool shared,
-                                struct hf_error *error)
+hf_status hf_file_token_counter_open(struct hf_file_token_counter *counter,
+                                     int root, const char *path, mode_t mode,
+                                     bool shared, struct hf_error *error)
 {
     struct stat status;
     hf_status answer;
@@ -297,30 +300,30 @@ hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
     counter->access = counter->policy->sharing == HF_SHARING_NONE
                           ? HF_COUNTER_MAPPED
                           : HF_COUNTER_COPIED;
-    answer = hf_token_counter_file_open(counter, root, path, mode, shared,
-                                        &status, error);
+    answer = hf_file_token_counter_file_open(counter, root, path, mode, shared,
+                                             &status, error);
     if (answer == HF_OK)
         answer = open_page(counter, path, &status, error);
     if (answer == HF_OK)
-        answer = hf_token_counter_reserve(counter, path, error);
+        answer = hf_file_token_counter_reserve(counter, path, error);
     if (answer != HF_OK)
-        hf_token_counter_close(counter);
+        hf_file_token_counter_close(counter);
     return answer;
 }
 
-void hf_token_counter_close(struct hf_token_counter *counter)
+void hf_file_token_counter_close(struct hf_file_token_counter *counter)
 {
-    hf_token_counter_page_free(counter->page, counter->access);
+    hf_file_token_counter_page_free(counter->page, counter->access);
     counter->page = NULL;
-    hf_descriptors_close(counter->descriptors, &counter->fd);
+    hf_file_descriptors_close(counter->descriptors, &counter->fd);
 }
 
-bool hf_token_counter_is_current(const struct hf_token_counter *counter,
-                                 const char *path)
+bool hf_file_token_counter_is_current(
+    const struct hf_file_token_counter *counter, const char *path)
 {
     struct stat status;
 
-    return hf_sys_lstat(path, &status) == 0 &&
+    return hf_file_sys_lstat(path, &status) == 0 &&
            status.st_dev == counter->device &&
            status.st_ino == counter->inode &&
            (counter->access == HF_COUNTER_COPIED ||
@@ -330,9 +333,9 @@ bool hf_token_counter_is_current(const struct hf_token_counter *counter,
 
 /* Take the next ${number} of the page.  False if it would be beyond the limit,
  * or if the floor was not looked at for too long. */
-static bool next(struct hf_token_counter *counter, uint64_t *number)
+static bool next(struct hf_file_token_counter *counter, uint64_t *number)
 {
-    struct hf_token_counter_page *page = counter->page;
+    struct hf_file_token_counter_page *page = counter->page;
     uint64_t last = atomic_load(&page->value);
 
     if (boottime_ms() >= atomic_load(&counter->look_again_ms))
@@ -349,41 +352,44 @@ static bool next(struct hf_token_counter *counter, uint64_t *number)
 
 /* Is the page that was read a counter still?  Others may have truncated the
  * file, or written anything. */
-static bool is_damaged(const struct hf_token_counter *counter)
+static bool is_damaged(const struct hf_file_token_counter *counter)
 {
-    return !hf_token_counter_page_is_sound(counter->page) ||
+    return !hf_file_token_counter_page_is_sound(counter->page) ||
            counter->page->version != counter->access;
 }
 
 /* We have the lock of the file.  The number counts only when it is written. */
-static enum hf_token_counter_answer
-take_locked(struct hf_token_counter *counter, const char *path,
+static enum hf_file_token_counter_answer
+take_locked(struct hf_file_token_counter *counter, const char *path,
             uint64_t *number, struct hf_error *error)
 {
-    struct hf_token_counter_page *page = counter->page;
+    struct hf_file_token_counter_page *page = counter->page;
 
-    if (!hf_token_counter_is_current(counter, path))
+    if (!hf_file_token_counter_is_current(counter, path))
         return HF_TOKEN_COUNTER_STALE;
-    if (hf_token_counter_page_load(page, counter->fd, path, error) != HF_OK)
+    if (hf_file_token_counter_page_load(page, counter->fd, path, error) !=
+        HF_OK)
         return HF_TOKEN_COUNTER_FAILED;
     if (is_damaged(counter))
         return HF_TOKEN_COUNTER_STALE;
     if (!next(counter, number))
         return HF_TOKEN_COUNTER_USED_UP;
-    return hf_token_counter_page_store(page, counter->fd, path, error) == HF_OK
+    return hf_file_token_counter_page_store(page, counter->fd, path, error) ==
+                   HF_OK
                ? HF_TOKEN_COUNTER_TAKEN
                : HF_TOKEN_COUNTER_FAILED;
 }
 
-enum hf_token_counter_answer
-hf_token_counter_take(struct hf_token_counter *counter, const char *path,
-                      enum hf_flock_wait wait, const atomic_bool *cancelled,
-                      uint64_t *number, struct hf_error *error)
+enum hf_file_token_counter_answer
+hf_file_token_counter_take(struct hf_file_token_counter *counter,
+                           const char *path, enum hf_file_flock_wait wait,
+                           const atomic_bool *cancelled, uint64_t *number,
+                           struct hf_error *error)
 {
-    enum hf_token_counter_answer answer;
+    enum hf_file_token_counter_answer answer;
 
     if (counter->access == HF_COUNTER_MAPPED) {
-        if (!hf_token_counter_is_current(counter, path))
+        if (!hf_file_token_counter_is_current(counter, path))
             return HF_TOKEN_COUNTER_STALE;
         return next(counter, number) ? HF_TOKEN_COUNTER_TAKEN
                                      : HF_TOKEN_COUNTER_USED_UP;
@@ -401,33 +407,35 @@ hf_token_counter_take(struct hf_token_counter *counter, const char *path,
     return answer;
 }
 
-hf_status hf_token_counter_note_rename(struct hf_token_counter *counter,
-                                       uint64_t number, const char *path,
-                                       struct hf_error *error)
+hf_status
+hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
+                                  uint64_t number, const char *path,
+                                  struct hf_error *error)
 {
     if (counter->access == HF_COUNTER_COPIED)
-        return hf_token_counter_page_set_renamed(counter->fd, number, path,
-                                                 error);
+        return hf_file_token_counter_page_set_renamed(counter->fd, number, path,
+                                                      error);
     (void)atomic_fetch_add(&counter->page->renames, 1);
     return HF_OK;
 }
 
-uint64_t hf_token_counter_renames(const struct hf_token_counter *counter)
+uint64_t
+hf_file_token_counter_renames(const struct hf_file_token_counter *counter)
 {
     return counter->access == HF_COUNTER_COPIED
-               ? hf_token_counter_page_renamed(counter->fd)
+               ? hf_file_token_counter_page_renamed(counter->fd)
                : atomic_load(&counter->page->renames);
 }
 
-void hf_token_counter_note_head(struct hf_token_counter *counter,
-                                uint64_t number)
+void hf_file_token_counter_note_head(struct hf_file_token_counter *counter,
+                                     uint64_t number)
 {
     atomic_store(&counter->page->heads[number % HF_TOKEN_COUNTER_HEADS],
                  number);
 }
 
-bool hf_token_counter_was_head(const struct hf_token_counter *counter,
-                               uint64_t number)
+bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
+                                    uint64_t number)
 {
     return atomic_load(
                &counter->page->heads[number % HF_TOKEN_COUNTER_HEADS]) ==
@@ -435,8 +443,9 @@ bool hf_token_counter_was_head(const struct hf_token_counter *counter,
 }
 
 /* The hash is FNV-1a (Fowler, Noll, Vo). */
-_Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
-                                         const char *dir_name)
+_Atomic uint32_t *
+hf_file_token_counter_futex(struct hf_file_token_counter *counter,
+                            const char *dir_name)
 {
     uint32_t hash = UINT32_C(2166136261);
 
@@ -450,14 +459,14 @@ _Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
 /* A cleaner of temporary files has removed the floor: make it again, above all
  * numbers that may be in use.  Where that fails, numbers go on, as they do
  * where there never was one. */
-static hf_status make_floor_again(struct hf_token_counter *counter,
+static hf_status make_floor_again(struct hf_file_token_counter *counter,
                                   struct hf_error *error)
 {
-    struct hf_token_counter_page *page = counter->page;
+    struct hf_file_token_counter_page *page = counter->page;
     uint64_t start;
     hf_status status =
-        hf_token_floor_reserve(counter->state, atomic_load(&page->limit),
-                               HF_TOKEN_COUNTER_BLOCK, &start, error);
+        hf_file_token_floor_reserve(counter->state, atomic_load(&page->limit),
+                                    HF_TOKEN_COUNTER_BLOCK, &start, error);
 
     if (status == HF_OK)
         raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
@@ -466,10 +475,10 @@ static hf_status make_floor_again(struct hf_token_counter *counter,
 
 /* Reserve a block if the last one is used up, and make the floor again if it
  * ${is_gone}.  We have the lock of the file. */
-static hf_status reserve_in_page(struct hf_token_counter *counter, bool is_gone,
-                                 struct hf_error *error)
+static hf_status reserve_in_page(struct hf_file_token_counter *counter,
+                                 bool is_gone, struct hf_error *error)
 {
-    struct hf_token_counter_page *page = counter->page;
+    struct hf_file_token_counter_page *page = counter->page;
     hf_status status = HF_OK;
     uint64_t start;
 
@@ -480,34 +489,36 @@ static hf_status reserve_in_page(struct hf_token_counter *counter, bool is_gone,
             raise_to(&page->limit, start + HF_TOKEN_COUNTER_BLOCK);
     }
     if (status == HF_OK && is_gone &&
-        hf_token_floor_keep(counter->state) == HF_EGONE)
+        hf_file_token_floor_keep(counter->state) == HF_EGONE)
         status = make_floor_again(counter, error);
     return status;
 }
 
 /* The same, with the page read before and written after it if it is copied. */
-static hf_status reserve_locked(struct hf_token_counter *counter,
+static hf_status reserve_locked(struct hf_file_token_counter *counter,
                                 const char *path, bool is_gone,
                                 struct hf_error *error)
 {
-    struct hf_token_counter_page *page = counter->page;
+    struct hf_file_token_counter_page *page = counter->page;
     hf_status status;
 
     if (counter->access == HF_COUNTER_MAPPED)
         return reserve_in_page(counter, is_gone, error);
-    status = hf_token_counter_page_load(page, counter->fd, path, error);
+    status = hf_file_token_counter_page_load(page, counter->fd, path, error);
     if (status != HF_OK || is_damaged(counter))
         return status;
     status = reserve_in_page(counter, is_gone, error);
     if (status == HF_OK)
-        status = hf_token_counter_page_store(page, counter->fd, path, error);
+        status =
+            hf_file_token_counter_page_store(page, counter->fd, path, error);
     return status;
 }
 
-hf_status hf_token_counter_reserve(struct hf_token_counter *counter,
-                                   const char *path, struct hf_error *error)
+hf_status hf_file_token_counter_reserve(struct hf_file_token_counter *counter,
+                                        const char *path,
+                                        struct hf_error *error)
 {
-    bool is_gone = hf_token_floor_keep(counter->state) == HF_EGONE;
+    bool is_gone = hf_file_token_floor_keep(counter->state) == HF_EGONE;
     hf_status answer;
 
     atomic_store(&counter->look_again_ms,

@@ -36,17 +36,18 @@
  * tickets, and a second's worth of the wall clock's microseconds. */
 #define HF_TOKEN_COUNTER_BLOCK (UINT64_C(1) << 20)
 
-struct hf_token_counter {
+struct hf_file_token_counter {
     int fd;       /* of the file; -1: not open */
     dev_t device; /* of the open file */
     ino_t inode;
-    enum hf_counter_access access;      /* set by the open */
-    struct hf_token_counter_page *page; /* NULL: there is none */
+    enum hf_file_counter_access access;      /* set by the open */
+    struct hf_file_token_counter_page *page; /* NULL: there is none */
     /* Held with the lock of the file, which does not exclude the threads of one
      * process, because they share .fd. */
     pthread_mutex_t threads;
-    struct hf_descriptors *descriptors;  /* borrowed */
-    const struct hf_path_policy *policy; /* who may own the file; borrowed */
+    struct hf_file_descriptors *descriptors; /* borrowed */
+    const struct hf_file_path_policy
+        *policy;         /* who may own the file; borrowed */
     const char *state;   /* the directory of the token floor; borrowed */
     bool state_required; /* fail if that directory cannot be used */
     /* Tokens would not survive a reboot, because no floor can be written.  Set
@@ -73,22 +74,22 @@ struct hf_token_counter {
  *   Thread    any that may wait.
  *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; it is
  *             closed then. */
-hf_status hf_token_counter_open(struct hf_token_counter *counter, int root,
-                                const char *path, mode_t mode, bool shared,
-                                struct hf_error *error);
-void hf_token_counter_close(struct hf_token_counter *counter);
+hf_status hf_file_token_counter_open(struct hf_file_token_counter *counter,
+                                     int root, const char *path, mode_t mode,
+                                     bool shared, struct hf_error *error);
+void hf_file_token_counter_close(struct hf_file_token_counter *counter);
 
 /* Is the file at ${path} still the one that is open, and if it is mapped, as
  * long as the page?  Only then may a mapped page be touched, because a page
  * beyond the end of a file is a SIGBUS; and nobody else may write to the file,
  * who could truncate it at once.  The functions below are for a counter that is
  * current. */
-bool hf_token_counter_is_current(const struct hf_token_counter *counter,
-                                 const char *path);
+bool hf_file_token_counter_is_current(
+    const struct hf_file_token_counter *counter, const char *path);
 
-enum hf_token_counter_answer {
+enum hf_file_token_counter_answer {
     HF_TOKEN_COUNTER_TAKEN,
-    HF_TOKEN_COUNTER_USED_UP, /* hf_token_counter_reserve(), then again */
+    HF_TOKEN_COUNTER_USED_UP, /* hf_file_token_counter_reserve(), then again */
     HF_TOKEN_COUNTER_BUSY,    /* another has the lock; HF_FLOCK_WAIT_NONE */
     HF_TOKEN_COUNTER_STALE,   /* not current, or damaged: open it anew */
     HF_TOKEN_COUNTER_FAILED,  /* ${error} says why */
@@ -98,41 +99,46 @@ enum hf_token_counter_answer {
  * beyond the limit, or the floor was not looked at for too long.  A copied page
  * needs the lock of the file, and waits for it up to HF_FLOCK_TIMEOUT_MS unless
  * ${wait} is HF_FLOCK_WAIT_NONE, or until ${*cancelled} (may be NULL) is set.
- *   Fails     what hf_flock_lock(), read and write fail with. */
-enum hf_token_counter_answer
-hf_token_counter_take(struct hf_token_counter *counter, const char *path,
-                      enum hf_flock_wait wait, const atomic_bool *cancelled,
-                      uint64_t *number, struct hf_error *error);
+ *   Fails     what hf_file_flock_lock(), read and write fail with. */
+enum hf_file_token_counter_answer
+hf_file_token_counter_take(struct hf_file_token_counter *counter,
+                           const char *path, enum hf_file_flock_wait wait,
+                           const atomic_bool *cancelled, uint64_t *number,
+                           struct hf_error *error);
 
 /* Reserve another block, unless another process has done so; and keep the floor
  * from cleaners, or make it again if one has removed it.  A copied page that is
  * damaged is left alone.
  *   Thread    any that may wait.
  *   Fails     HF_EUNREACHABLE if the lock of the file cannot be had; with
- *             .state_required what hf_token_floor_reserve() fails with. */
-hf_status hf_token_counter_reserve(struct hf_token_counter *counter,
-                                   const char *path, struct hf_error *error);
+ *             .state_required what hf_file_token_floor_reserve() fails with. */
+hf_status hf_file_token_counter_reserve(struct hf_file_token_counter *counter,
+                                        const char *path,
+                                        struct hf_error *error);
 
 /* A downgrade has given the ticket ${number} its second name and is about to
  * take the first one away.
  *   Fails     if that cannot be noted; then the first one must stay. */
-hf_status hf_token_counter_note_rename(struct hf_token_counter *counter,
-                                       uint64_t number, const char *path,
-                                       struct hf_error *error);
+hf_status
+hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
+                                  uint64_t number, const char *path,
+                                  struct hf_error *error);
 /* Another value after each of the above. */
-uint64_t hf_token_counter_renames(const struct hf_token_counter *counter);
+uint64_t
+hf_file_token_counter_renames(const struct hf_file_token_counter *counter);
 
 /* The ticket with this ${number} was seen at the head of its queue.  Nobody can
  * come ahead of it, so the ticket right behind it is next when it has gone.
  * And: was it seen there?  False also if that is not known any more. */
-void hf_token_counter_note_head(struct hf_token_counter *counter,
-                                uint64_t number);
-bool hf_token_counter_was_head(const struct hf_token_counter *counter,
-                               uint64_t number);
+void hf_file_token_counter_note_head(struct hf_file_token_counter *counter,
+                                     uint64_t number);
+bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
+                                    uint64_t number);
 
 /* The word on which waiters for the lock of the directory ${dir_name} sleep.
  * Other directories may have the same one.  NULL: the page is not shared. */
-_Atomic uint32_t *hf_token_counter_futex(struct hf_token_counter *counter,
-                                         const char *dir_name);
+_Atomic uint32_t *
+hf_file_token_counter_futex(struct hf_file_token_counter *counter,
+                            const char *dir_name);
 
 #endif

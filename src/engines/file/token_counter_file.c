@@ -20,33 +20,34 @@
  * directory. */
 static int open_or_make(int root, const char *name, mode_t mode, bool *made)
 {
-    int fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
+    int fd = hf_file_sys_openat(root, name, FILE_FLAGS, 0);
 
     *made = false;
     if (fd < 0 && errno == ENOENT) {
-        fd = hf_sys_openat(root, name, FILE_FLAGS | O_CREAT | O_EXCL, mode);
+        fd =
+            hf_file_sys_openat(root, name, FILE_FLAGS | O_CREAT | O_EXCL, mode);
         *made = fd >= 0;
     }
     if (fd < 0 && errno == EEXIST) /* another process has made it */
-        fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
+        fd = hf_file_sys_openat(root, name, FILE_FLAGS, 0);
     return fd;
 }
 
 /* Is the file a counter, or one that is being made?  Its first words say so:
  * zeros until it is complete.  In a shared root others may have moved a file of
  * ours to this name, and it must not be overwritten. */
-static hf_status check_content(const struct hf_token_counter *counter,
+static hf_status check_content(const struct hf_file_token_counter *counter,
                                const struct stat *status, const char *path,
                                struct hf_error *error)
 {
-    struct hf_token_counter_page first;
-    const size_t bytes = offsetof(struct hf_token_counter_page, boot);
+    struct hf_file_token_counter_page first;
+    const size_t bytes = offsetof(struct hf_file_token_counter_page, boot);
 
     if (counter->policy->sharing == HF_SHARING_NONE)
         return HF_OK;
     memset(&first, 0, sizeof(first));
-    if (hf_sys_pread(counter->fd, &first, bytes, 0) < 0)
-        return hf_error_set_errno(error, "read", path);
+    if (hf_file_sys_pread(counter->fd, &first, bytes, 0) < 0)
+        return hf_file_error_set_errno(error, "read", path);
     if (status->st_size <= HF_TOKEN_COUNTER_BYTES && first.unused == 0 &&
         (atomic_load(&first.magic) == HF_TOKEN_COUNTER_MAGIC ||
          (atomic_load(&first.magic) == 0 &&
@@ -61,35 +62,37 @@ static hf_status check_content(const struct hf_token_counter *counter,
 
 /* Give the file that we have just made the mode that the umask has taken from
  * it. */
-static hf_status set_mode(struct hf_token_counter *counter, const char *path,
-                          mode_t mode, struct hf_error *error)
+static hf_status set_mode(struct hf_file_token_counter *counter,
+                          const char *path, mode_t mode, struct hf_error *error)
 {
-    return hf_sys_fchmod(counter->fd, mode) == 0
+    return hf_file_sys_fchmod(counter->fd, mode) == 0
                ? HF_OK
-               : hf_error_set_errno(error, "set the mode of", path);
+               : hf_file_error_set_errno(error, "set the mode of", path);
 }
 
-hf_status hf_token_counter_file_open(struct hf_token_counter *counter, int root,
-                                     const char *path, mode_t mode, bool shared,
-                                     struct stat *status,
-                                     struct hf_error *error)
+hf_status hf_file_token_counter_file_open(struct hf_file_token_counter *counter,
+                                          int root, const char *path,
+                                          mode_t mode, bool shared,
+                                          struct stat *status,
+                                          struct hf_error *error)
 {
     hf_status checked;
     bool made;
 
     counter->fd = open_or_make(root, strrchr(path, '/') + 1, mode, &made);
     if (counter->fd < 0)
-        return hf_error_set_errno(error, "open", path);
-    if (!hf_descriptors_add(counter->descriptors, counter->fd)) {
+        return hf_file_error_set_errno(error, "open", path);
+    if (!hf_file_descriptors_add(counter->descriptors, counter->fd)) {
         counter->fd = -1;
-        return hf_error_set_errno(error, "open", path);
+        return hf_file_error_set_errno(error, "open", path);
     }
-    if (hf_sys_fstat(counter->fd, status) != 0)
-        return hf_error_set_errno(error, "examine", path);
-    checked = hf_safe_path_check_file(counter->policy, status, path, error);
+    if (hf_file_sys_fstat(counter->fd, status) != 0)
+        return hf_file_error_set_errno(error, "examine", path);
+    checked =
+        hf_file_safe_path_check_file(counter->policy, status, path, error);
     if (checked == HF_OK)
-        checked =
-            hf_safe_path_check_readers(counter->policy, status, path, error);
+        checked = hf_file_safe_path_check_readers(counter->policy, status, path,
+                                                  error);
     if (checked == HF_OK)
         checked = check_content(counter, status, path, error);
     if (checked == HF_OK && made && shared)

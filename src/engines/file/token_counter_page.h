@@ -33,7 +33,7 @@
 
 /* How the processes of a root get at the page.  All of them do it in the same
  * way: the numbers are the versions in the page. */
-enum hf_counter_access {
+enum hf_file_counter_access {
     HF_COUNTER_MAPPED = 1,
     HF_COUNTER_COPIED = 2,
 };
@@ -43,9 +43,9 @@ enum hf_counter_access {
  * .futexes of a mapped one, and .renamed of a copied one, which any process
  * writes at any time.  Of a copied one the file has what is before .renames,
  * and .renamed; the rest of the copy is this process's own. */
-struct hf_token_counter_page {
+struct hf_file_token_counter_page {
     _Atomic uint64_t magic; /* written last: the rest is complete then */
-    uint32_t version;       /* enum hf_counter_access */
+    uint32_t version;       /* enum hf_file_counter_access */
     uint32_t unused;
     uint8_t
         boot[16]; /* the id of the boot in which .value is known to be good */
@@ -70,42 +70,44 @@ struct hf_token_counter_page {
 };
 
 /* The page of the file ${fd}: mapped, or zeros in memory.  NULL with errno. */
-struct hf_token_counter_page *
-hf_token_counter_page_new(int fd, enum hf_counter_access access);
-void hf_token_counter_page_free(struct hf_token_counter_page *page,
-                                enum hf_counter_access access);
+struct hf_file_token_counter_page *
+hf_file_token_counter_page_new(int fd, enum hf_file_counter_access access);
+void hf_file_token_counter_page_free(struct hf_file_token_counter_page *page,
+                                     enum hf_file_counter_access access);
 
 /* Has the page been completed, by a version that is known, with sensible
  * numbers? */
-bool hf_token_counter_page_is_sound(const struct hf_token_counter_page *page);
+bool hf_file_token_counter_page_is_sound(
+    const struct hf_file_token_counter_page *page);
 
 /* Can the page be used as it is?  Only if its numbers are known to be good in
  * this boot, and all processes get at it by ${access}.  The id of ${boot} is
  * all zero if it is not known. */
-bool hf_token_counter_page_is_ready(const struct hf_token_counter_page *page,
-                                    enum hf_counter_access access,
-                                    const struct hf_ticket_id *boot);
+bool hf_file_token_counter_page_is_ready(
+    const struct hf_file_token_counter_page *page,
+    enum hf_file_counter_access access, const struct hf_ticket_id *boot);
 
 /* Of a copied page, whose file ${fd} is locked, called ${path}: read its first
  * words, all zeros if the file is too short, because half a number may be one
  * that was handed out; write them; write the whole page.
  *   Fails     HF_EDIR and what else read and write fail with. */
-hf_status hf_token_counter_page_load(struct hf_token_counter_page *page, int fd,
-                                     const char *path, struct hf_error *error);
-hf_status hf_token_counter_page_store(const struct hf_token_counter_page *page,
-                                      int fd, const char *path,
-                                      struct hf_error *error);
 hf_status
-hf_token_counter_page_store_all(const struct hf_token_counter_page *page,
-                                int fd, const char *path,
-                                struct hf_error *error);
+hf_file_token_counter_page_load(struct hf_file_token_counter_page *page, int fd,
+                                const char *path, struct hf_error *error);
+hf_status
+hf_file_token_counter_page_store(const struct hf_file_token_counter_page *page,
+                                 int fd, const char *path,
+                                 struct hf_error *error);
+hf_status hf_file_token_counter_page_store_all(
+    const struct hf_file_token_counter_page *page, int fd, const char *path,
+    struct hf_error *error);
 
 /* Of a copied page, without the lock: write .renamed to the file, and read it;
  * 0 if the file is too short, or if it is written without end.
  *   Fails     as above. */
-hf_status hf_token_counter_page_set_renamed(int fd, uint64_t number,
-                                            const char *path,
-                                            struct hf_error *error);
-uint64_t hf_token_counter_page_renamed(int fd);
+hf_status hf_file_token_counter_page_set_renamed(int fd, uint64_t number,
+                                                 const char *path,
+                                                 struct hf_error *error);
+uint64_t hf_file_token_counter_page_renamed(int fd);
 
 #endif

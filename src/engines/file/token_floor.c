@@ -23,7 +23,7 @@
 #define NEW_FLOOR_FILE ".floor.new"
 #define LINE_BYTES 21 /* twenty digits and a newline */
 
-void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
+void hf_file_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
 {
     if (geteuid() == 0)
         (void)snprintf(dir, HF_TOKEN_FLOOR_DIR_BYTES, "/var/lib/holdfast");
@@ -33,7 +33,7 @@ void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES])
 }
 
 /* A floor belongs to one user, also where the root directory is shared. */
-static const struct hf_path_policy policy = {
+static const struct hf_file_path_policy policy = {
     .sharing = HF_SHARING_NONE,
     .remedy = "name another directory with ?state=",
 };
@@ -43,9 +43,9 @@ static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
 {
     struct stat status;
 
-    if (hf_sys_fstat(fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", dir);
-    return hf_safe_path_check(&policy, &status, dir, error);
+    if (hf_file_sys_fstat(fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", dir);
+    return hf_file_safe_path_check(&policy, &status, dir, error);
 }
 
 /* Open DIR.  If it is missing, ${make} it, or else HF_EGONE. */
@@ -60,21 +60,21 @@ static hf_status open_dir(const char *dir, bool make, int *fd,
     int parent;
 
     *fd = -1;
-    status = hf_safe_path_open_parent(dir, &parent, &unused, &name, error);
+    status = hf_file_safe_path_open_parent(dir, &parent, &unused, &name, error);
     if (status != HF_OK)
         return status;
-    *fd = hf_sys_openat(parent, name, flags, 0);
+    *fd = hf_file_sys_openat(parent, name, flags, 0);
     if (*fd < 0 && errno == ENOENT && !make) {
         (void)close(parent);
         return hf_error_set(error, HF_EGONE, "%s is not there", dir);
     }
     if (*fd < 0 && errno == ENOENT) {
-        if (hf_sys_mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
-            *fd = hf_sys_openat(parent, name, flags, 0);
+        if (hf_file_sys_mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
+            *fd = hf_file_sys_openat(parent, name, flags, 0);
         else
             what = "create";
     }
-    status = *fd < 0 ? hf_error_set_errno(error, what, dir)
+    status = *fd < 0 ? hf_file_error_set_errno(error, what, dir)
                      : check_dir(*fd, dir, error);
     (void)close(parent);
     if (status != HF_OK && *fd >= 0)
@@ -89,9 +89,9 @@ static hf_status check_file(int fd, const char *dir, struct hf_error *error)
     struct stat status;
 
     (void)snprintf(path, sizeof(path), "%s/" FLOOR_FILE, dir);
-    if (hf_sys_fstat(fd, &status) != 0)
-        return hf_error_set_errno(error, "examine", path);
-    return hf_safe_path_check_file(&policy, &status, path, error);
+    if (hf_file_sys_fstat(fd, &status) != 0)
+        return hf_file_error_set_errno(error, "examine", path);
+    return hf_file_safe_path_check_file(&policy, &status, path, error);
 }
 
 /* Read the open file.  ${value} stays 0 if its text makes no sense. */
@@ -104,9 +104,9 @@ static hf_status read_file(int fd, const char *path, uint64_t *value,
 
     if (status != HF_OK)
         return status;
-    got = hf_sys_pread(fd, line, LINE_BYTES, 0);
+    got = hf_file_sys_pread(fd, line, LINE_BYTES, 0);
     if (got < 0)
-        return hf_error_set_errno(error, "read " FLOOR_FILE " in", path);
+        return hf_file_error_set_errno(error, "read " FLOOR_FILE " in", path);
     if (got == LINE_BYTES && line[LINE_BYTES - 1] == '\n' &&
         strspn(line, "0123456789") == LINE_BYTES - 1)
         (void)sscanf(line, "%" SCNu64, value);
@@ -117,13 +117,13 @@ static hf_status read_file(int fd, const char *path, uint64_t *value,
  * was made just now, and its own name is not on the disk. */
 static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
 {
-    int parent = hf_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
+    int parent = hf_file_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
     hf_status status = HF_OK;
 
     if (parent < 0)
-        return hf_error_set_errno(error, "open the parent of", path);
-    if (hf_sys_fsync(parent) != 0)
-        status = hf_error_set_errno(error, "sync the parent of", path);
+        return hf_file_error_set_errno(error, "open the parent of", path);
+    if (hf_file_sys_fsync(parent) != 0)
+        status = hf_file_error_set_errno(error, "sync the parent of", path);
     (void)close(parent);
     return status;
 }
@@ -135,14 +135,14 @@ static hf_status read_floor(int dir, const char *path, uint64_t *value,
                             struct hf_error *error)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
-    int fd = hf_sys_openat(dir, FLOOR_FILE, flags, 0);
+    int fd = hf_file_sys_openat(dir, FLOOR_FILE, flags, 0);
     hf_status status;
 
     *value = 0;
     if (fd < 0 && errno == ENOENT)
         return sync_parent(dir, path, error);
     if (fd < 0)
-        return hf_error_set_errno(error, "read " FLOOR_FILE " in", path);
+        return hf_file_error_set_errno(error, "read " FLOOR_FILE " in", path);
     status = read_file(fd, path, value, error);
     (void)close(fd);
     return status;
@@ -157,12 +157,13 @@ static int write_synced(int dir, const char *line)
     int number;
     int fd;
 
-    (void)hf_sys_unlinkat(dir, NEW_FLOOR_FILE);
-    fd = hf_sys_openat(dir, NEW_FLOOR_FILE, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    (void)hf_file_sys_unlinkat(dir, NEW_FLOOR_FILE);
+    fd = hf_file_sys_openat(dir, NEW_FLOOR_FILE, O_WRONLY | O_CREAT | O_EXCL,
+                            0600);
     if (fd < 0)
         return -1;
-    failed = hf_sys_pwrite(fd, line, LINE_BYTES, 0) != LINE_BYTES ||
-             hf_sys_fdatasync(fd) != 0;
+    failed = hf_file_sys_pwrite(fd, line, LINE_BYTES, 0) != LINE_BYTES ||
+             hf_file_sys_fdatasync(fd) != 0;
     number = errno;
     (void)close(fd);
     errno = number;
@@ -180,11 +181,11 @@ static hf_status write_floor(int dir, const char *path, uint64_t value,
 
     (void)snprintf(line, sizeof(line), "%020" PRIu64 "\n", value);
     if (write_synced(dir, line) == 0 &&
-        hf_sys_renameat(dir, NEW_FLOOR_FILE, FLOOR_FILE) == 0 &&
-        hf_sys_fsync(dir) == 0)
+        hf_file_sys_renameat(dir, NEW_FLOOR_FILE, FLOOR_FILE) == 0 &&
+        hf_file_sys_fsync(dir) == 0)
         return HF_OK;
-    status = hf_error_set_errno(error, "write " FLOOR_FILE " in", path);
-    (void)hf_sys_unlinkat(dir, NEW_FLOOR_FILE);
+    status = hf_file_error_set_errno(error, "write " FLOOR_FILE " in", path);
+    (void)hf_file_sys_unlinkat(dir, NEW_FLOOR_FILE);
     return status;
 }
 
@@ -203,9 +204,9 @@ static hf_status reserve_locked(int fd, const char *dir, uint64_t count,
     return write_floor(fd, dir, *start + count, error);
 }
 
-hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
-                                 uint64_t count, uint64_t *start,
-                                 struct hf_error *error)
+hf_status hf_file_token_floor_reserve(const char *dir, uint64_t above,
+                                      uint64_t count, uint64_t *start,
+                                      struct hf_error *error)
 {
     int fd;
     hf_status status;
@@ -216,7 +217,7 @@ hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
         return status;
     /* The lock ends with the descriptor.  A child that is forked meanwhile may
      * keep it until its exec or exit, so others wait with a timeout. */
-    if (hf_flock_lock(fd, dir, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, error) ==
+    if (hf_file_flock_lock(fd, dir, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, error) ==
         HF_FLOCK_TAKEN)
         status = reserve_locked(fd, dir, count, start, error);
     else
@@ -226,7 +227,7 @@ hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
 }
 
 /* The times of the directory count, too, for those who remove empty ones. */
-hf_status hf_token_floor_keep(const char *dir)
+hf_status hf_file_token_floor_keep(const char *dir)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
     struct hf_error error;
@@ -236,13 +237,13 @@ hf_status hf_token_floor_keep(const char *dir)
     status = open_dir(dir, false, &fd, &error);
     if (status != HF_OK)
         return status;
-    floor = hf_sys_openat(fd, FLOOR_FILE, flags, 0);
+    floor = hf_file_sys_openat(fd, FLOOR_FILE, flags, 0);
     if (floor < 0)
         status = errno == ENOENT ? HF_EGONE : HF_EDIR;
     else
         status = check_file(floor, dir, &error);
     if (status == HF_OK &&
-        (hf_sys_touch_open(floor) != 0 || hf_sys_touch_open(fd) != 0))
+        (hf_file_sys_touch_open(floor) != 0 || hf_file_sys_touch_open(fd) != 0))
         status = HF_EDENIED;
     if (floor >= 0)
         (void)close(floor);

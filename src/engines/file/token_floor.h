@@ -14,7 +14,7 @@
 #define HF_TOKEN_FLOOR_DIR_BYTES 1024 /* the path of DIR, with its NUL */
 
 /* Set ${dir} to the directory that is used unless ?state= names one. */
-void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES]);
+void hf_file_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES]);
 
 /* Reserve ${count} numbers above max(${above}, all reserved before) and set
  * ${start} to that maximum.  After HF_OK the reservation is on the disk, and
@@ -26,13 +26,13 @@ void hf_token_floor_default(char dir[HF_TOKEN_FLOOR_DIR_BYTES]);
  *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_EUNREACHABLE; ${start}
  *             is then the greatest of ${above} and what could be read, and
  *             nothing is reserved. */
-hf_status hf_token_floor_reserve(const char *dir, uint64_t above,
-                                 uint64_t count, uint64_t *start,
-                                 struct hf_error *error);
+hf_status hf_file_token_floor_reserve(const char *dir, uint64_t above,
+                                      uint64_t count, uint64_t *start,
+                                      struct hf_error *error);
 
 /* Say to cleaners of temporary files that the floor of ${dir} is in use: they
  * go by its times.  HF_EGONE: there is none.  Any other status but HF_OK: it
  * cannot be reached or touched just now. */
-hf_status hf_token_floor_keep(const char *dir);
+hf_status hf_file_token_floor_keep(const char *dir);
 
 #endif

@@ -21,11 +21,11 @@
 
 /* Jobs, linked by .next. */
 struct job_queue {
-    struct hf_job *first;
-    struct hf_job *last;
+    struct hf_file_job *first;
+    struct hf_file_job *last;
 };
 
-struct hf_worker_shared {
+struct hf_file_worker_shared {
     pthread_mutex_t lock;
     pthread_cond_t has_work; /* .todo has a job, or .stopping is set */
     unsigned references;     /* the engine's and the thread's */
@@ -36,7 +36,7 @@ struct hf_worker_shared {
 };
 
 /* Append ${job}, and take the first; NULL: there is none. */
-static void push(struct job_queue *queue, struct hf_job *job)
+static void push(struct job_queue *queue, struct hf_file_job *job)
 {
     job->next = NULL;
     if (queue->first == NULL)
@@ -46,22 +46,22 @@ static void push(struct job_queue *queue, struct hf_job *job)
     queue->last = job;
 }
 
-static struct hf_job *pop(struct job_queue *queue)
+static struct hf_file_job *pop(struct job_queue *queue)
 {
-    struct hf_job *job = queue->first;
+    struct hf_file_job *job = queue->first;
 
     if (job != NULL)
         queue->first = job->next;
     return job;
 }
 
-struct hf_job *hf_job_new(struct hf_request *request,
-                          struct hf_root_dir *root_dir)
+struct hf_file_job *hf_file_job_new(struct hf_request *request,
+                                    struct hf_file_root_dir *root_dir)
 {
     size_t queue_bytes = strlen(request->queue) + 1;
     const char *payload = request->payload == NULL ? "" : request->payload;
     size_t payload_bytes = strlen(payload) + 1;
-    struct hf_job *job = hf_alloc(sizeof(*job));
+    struct hf_file_job *job = hf_alloc(sizeof(*job));
 
     if (job == NULL) {
         errno = ENOMEM;
@@ -76,11 +76,11 @@ struct hf_job *hf_job_new(struct hf_request *request,
     memcpy(job->text, request->queue, queue_bytes);
     memcpy(job->text + queue_bytes, payload, payload_bytes);
     job->request = request;
-    job->root_dir = hf_root_dir_ref(root_dir);
+    job->root_dir = hf_file_root_dir_ref(root_dir);
     job->lock_dir.fd = -1;
     job->result.fifo = -1;
     job->result.blocker_fifo = -1;
-    job->args = (struct hf_locked_section_args){
+    job->args = (struct hf_file_locked_section_args){
         .kind = request->kind,
         .queue = job->text,
         .ticket = {.id = request->ticket,
@@ -94,45 +94,47 @@ struct hf_job *hf_job_new(struct hf_request *request,
     return job;
 }
 
-void hf_job_free(struct hf_job *job)
+void hf_file_job_free(struct hf_file_job *job)
 {
     assert(job->result.fifo < 0 && job->result.blocker_fifo < 0);
     if (job->root_dir != NULL)
-        hf_descriptors_close(job->root_dir->descriptors, &job->lock_dir.fd);
-    hf_listing_unref(job->result.listing);
-    hf_root_dir_unref(job->root_dir);
+        hf_file_descriptors_close(job->root_dir->descriptors,
+                                  &job->lock_dir.fd);
+    hf_file_listing_unref(job->result.listing);
+    hf_file_root_dir_unref(job->root_dir);
     hf_free(job->text);
     hf_free(job);
 }
 
 /* False, with the error of the job, if it cannot be opened. */
-static bool reopen_root_dir(struct hf_job *job)
+static bool reopen_root_dir(struct hf_file_job *job)
 {
-    struct hf_root_dir *new_root_dir;
+    struct hf_file_root_dir *new_root_dir;
 
-    if (hf_root_dir_open(job->root_dir->settings, job->root_dir->descriptors,
-                         &new_root_dir, &job->error) != HF_OK)
+    if (hf_file_root_dir_open(job->root_dir->settings,
+                              job->root_dir->descriptors, &new_root_dir,
+                              &job->error) != HF_OK)
         return false;
-    hf_root_dir_unref(job->root_dir);
+    hf_file_root_dir_unref(job->root_dir);
     job->root_dir = new_root_dir;
     return true;
 }
 
 /* ${job} could not get the lock of its directory in time. */
-static void fail_timed_out(struct hf_job *job)
+static void fail_timed_out(struct hf_file_job *job)
 {
     char dir_name[HF_DIR_NAME_BYTES];
     char path[HF_PATH_BYTES];
 
-    hf_dir_name_format(job->args.queue, dir_name);
-    hf_root_settings_path(job->root_dir->settings, dir_name, NULL, path);
-    hf_flock_set_timeout(job->lock_dir.fd, path, &job->error);
+    hf_file_dir_name_format(job->args.queue, dir_name);
+    hf_file_root_settings_path(job->root_dir->settings, dir_name, NULL, path);
+    hf_file_flock_set_timeout(job->lock_dir.fd, path, &job->error);
     job->answer = HF_LOCKED_SECTION_FAILED;
 }
 
 /* The root directory was removed or replaced: have the next turn use the one
  * that is there now. */
-static void reopen_and_retry(struct hf_job *job)
+static void reopen_and_retry(struct hf_file_job *job)
 {
     if (job->reopened++ < REPLACED_MAX) {
         if (!reopen_root_dir(job))
@@ -146,23 +148,23 @@ static void reopen_and_retry(struct hf_job *job)
 }
 
 /* Run ${job} for one turn; false if it needs another. */
-static bool run_turn(struct hf_job *job)
+static bool run_turn(struct hf_file_job *job)
 {
     if (job->give_up_at_ms == 0)
-        job->give_up_at_ms = hf_flock_now_ms() + HF_FLOCK_TIMEOUT_MS;
-    job->answer = hf_locked_section_run(
+        job->give_up_at_ms = hf_file_flock_now_ms() + HF_FLOCK_TIMEOUT_MS;
+    job->answer = hf_file_locked_section_run(
         job->root_dir, &job->args, &job->lock_dir, &job->result, &job->error);
     if (job->answer == HF_LOCKED_SECTION_STALE)
         reopen_and_retry(job);
     else if (job->answer == HF_LOCKED_SECTION_BUSY &&
-             hf_flock_now_ms() >= job->give_up_at_ms)
+             hf_file_flock_now_ms() >= job->give_up_at_ms)
         fail_timed_out(job);
     return job->answer == HF_LOCKED_SECTION_DONE ||
            job->answer == HF_LOCKED_SECTION_FAILED;
 }
 
 /* Give back one of the two references; the last one frees ${shared}. */
-static void unref(struct hf_worker_shared *shared)
+static void unref(struct hf_file_worker_shared *shared)
 {
     unsigned left;
 
@@ -181,8 +183,8 @@ static void unref(struct hf_worker_shared *shared)
  * those that are done or behind those that wait. */
 static void *thread_main(void *arg)
 {
-    struct hf_worker_shared *shared = arg;
-    struct hf_job *job;
+    struct hf_file_worker_shared *shared = arg;
+    struct hf_file_job *job;
     bool ended;
 
     pthread_mutex_lock(&shared->lock);
@@ -205,10 +207,10 @@ static void *thread_main(void *arg)
 }
 
 /* 0, or an errno. */
-static int make_shared(struct hf_worker_thread *worker, uv_loop_t *loop,
+static int make_shared(struct hf_file_worker *worker, uv_loop_t *loop,
                        uv_async_cb on_done, void *data)
 {
-    struct hf_worker_shared *shared = hf_alloc(sizeof(*shared));
+    struct hf_file_worker_shared *shared = hf_alloc(sizeof(*shared));
     int failure;
 
     if (shared == NULL)
@@ -228,8 +230,8 @@ static int make_shared(struct hf_worker_thread *worker, uv_loop_t *loop,
     return 0;
 }
 
-bool hf_worker_thread_start(struct hf_worker_thread *worker, uv_loop_t *loop,
-                            uv_async_cb on_done, void *data)
+bool hf_file_worker_start(struct hf_file_worker *worker, uv_loop_t *loop,
+                          uv_async_cb on_done, void *data)
 {
     int failure = 0;
 
@@ -246,10 +248,10 @@ bool hf_worker_thread_start(struct hf_worker_thread *worker, uv_loop_t *loop,
     return failure == 0;
 }
 
-void hf_worker_thread_submit(struct hf_worker_thread *worker,
-                             struct hf_job *job)
+void hf_file_worker_submit(struct hf_file_worker *worker,
+                           struct hf_file_job *job)
 {
-    struct hf_worker_shared *shared = worker->shared;
+    struct hf_file_worker_shared *shared = worker->shared;
 
     assert(worker->running);
     pthread_mutex_lock(&shared->lock);
@@ -258,9 +260,9 @@ void hf_worker_thread_submit(struct hf_worker_thread *worker,
     pthread_mutex_unlock(&shared->lock);
 }
 
-struct hf_job *hf_worker_thread_collect(struct hf_worker_thread *worker)
+struct hf_file_job *hf_file_worker_collect(struct hf_file_worker *worker)
 {
-    struct hf_job *done;
+    struct hf_file_job *done;
 
     pthread_mutex_lock(&worker->shared->lock);
     done = worker->shared->done.first;
@@ -269,9 +271,9 @@ struct hf_job *hf_worker_thread_collect(struct hf_worker_thread *worker)
     return done;
 }
 
-bool hf_worker_thread_stop(struct hf_worker_thread *worker, uv_close_cb closed)
+bool hf_file_worker_stop(struct hf_file_worker *worker, uv_close_cb closed)
 {
-    struct hf_worker_shared *shared = worker->shared;
+    struct hf_file_worker_shared *shared = worker->shared;
 
     if (shared == NULL)
         return false;
