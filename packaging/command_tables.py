@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of the tool and their options, as the tables of the source have
-them: struct hf_command and struct hf_option_row of src/cli/command_line.h.
+them: struct hf_command and struct hf_option_row of src/command/command_line.h.
 
 Completion and the manual pages are made from what is read here.  The source is
 read as the compiler reads it, behind the preprocessor, so that macros are what

@@ -2,8 +2,8 @@
 /* See abandoned_tickets.h. */
 #include "cli/abandoned_tickets.h"
 
-#include "cli/clock.h"
 #include "cli/list_client.h"
+#include "command/clock.h"
 
 /* How long all of it may take, but for closing the client. */
 #define HF_REMOVAL_MS 3000

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/command_line.h"
+#include "command/command_line.h"
 
 /* Are there options between a NAME and "--"?  They belong before NAME. */
 bool hf_command_line_has_late_options(const struct hf_command_line *line);

@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cli/exit_status.h"
+#include "command/exit_status.h"
 
 /* Does ${entry} ("NAME=VALUE") give ${name} the value ${number}? */
 static bool has_number(const char *entry, const char *name, pid_t number)

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/clock.h"
 #include "cli/progress.h"
-#include "cli/ui.h"
 #include "client/lock.h"
+#include "command/clock.h"
+#include "command/ui.h"
 #include "core/ticket_text.h"
 
 /* ----------------------------------------------------------------- lists -- */

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/clock.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/format.h"
 #include "cli/list_client.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/format.h"
+#include "command/ui.h"
 
 /* Long enough to get a session, short enough for a monitor that starts it. */
 #define WAIT_DEFAULT_MS 15000

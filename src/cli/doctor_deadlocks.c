@@ -6,7 +6,7 @@
 
 #include "base/quote.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
+#include "command/format.h"
 
 /* How many are listed. */
 #define LISTED_MAX 20

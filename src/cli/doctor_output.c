@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/doctor.h"
-#include "cli/json.h"
+#include "command/json.h"
 
 #define SEVERITIES (HF_SEVERITY_ERROR + 1)
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/clock.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
 #include "cli/list_client.h"
+#include "command/clock.h"
+#include "command/format.h"
 
 /* How far the clocks of two machines may be apart before people, who compare
  * the times that they show, are misled. */

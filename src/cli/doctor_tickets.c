@@ -11,13 +11,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
 #include "cli/process.h"
 #include "cli/progress.h"
-#include "cli/queue_view.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/format.h"
+#include "command/queue_view.h"
+#include "command/ui.h"
 
 /* How much is looked at, and how many findings of a kind are listed. */
 #define NAMES_MAX 1000

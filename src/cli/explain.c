@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/clock.h"
-#include "cli/command_line.h"
 #include "cli/deadlock_survey.h"
-#include "cli/exit_status.h"
 #include "cli/list_client.h"
-#include "cli/ui.h"
 #include "client/client.h"
+#include "command/clock.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

@@ -10,9 +10,9 @@
 
 #include <holdfast/holdfast.h>
 
-#include "cli/json.h"
 #include "cli/session_table.h"
 #include "cli/waiters_walk.h"
+#include "command/json.h"
 #include "core/deadlock_search.h"
 
 /* The most waits of holders that are kept. */

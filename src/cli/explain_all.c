@@ -3,11 +3,11 @@
  * waits to a survey, and each deadlock is printed as it is found. */
 #include <inttypes.h>
 
-#include "cli/command_line.h"
 #include "cli/deadlock_survey.h"
-#include "cli/exit_status.h"
 #include "cli/explain.h"
-#include "cli/ui.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 struct explain_all {
     struct hf_deadlock_survey survey;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/quote.h"
-#include "cli/clock.h"
 #include "cli/deadlock_survey.h"
 #include "cli/explain.h"
-#include "cli/format.h"
-#include "cli/json.h"
+#include "command/clock.h"
+#include "command/format.h"
+#include "command/json.h"
 
 /* The reading of ${explanation} that is the last one. */
 static const struct hf_deadlock_reading *

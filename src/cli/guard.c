@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/tree_termination.h"
+#include "command/clock.h"
 
 /* From the deadline on it kills again and again, because a process that was
  * being forked is found only later: first after this time, then after twice

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "cli/format.h"
 #include "cli/process.h"
 #include "client/owner_text.h"
+#include "command/format.h"
 
 /* Lines after these are not looked at; runs are never nested that deep. */
 #define HF_HELD_LOCKS_LINES_MAX 1024

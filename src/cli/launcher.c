@@ -24,14 +24,14 @@
 
 #include "base/time_math.h"
 #include "cli/abandoned_tickets.h"
-#include "cli/clock.h"
-#include "cli/exit_status.h"
-#include "cli/format.h"
 #include "cli/guard.h"
 #include "cli/ipc.h"
 #include "cli/notify_socket.h"
 #include "cli/tree_termination.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/exit_status.h"
+#include "command/format.h"
+#include "command/ui.h"
 
 /* How often to look when no timerfd could be made (no descriptor is free). */
 #define HF_LAUNCHER_POLL_MS 50

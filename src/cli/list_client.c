@@ -2,8 +2,8 @@
 /* See list_client.h. */
 #include "cli/list_client.h"
 
-#include "cli/ui.h"
 #include "client/client.h"
+#include "command/ui.h"
 #include "monitor/log_default.h"
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cli/format.h"
 #include "cli/ls.h"
 #include "cli/show.h"
+#include "command/format.h"
 
 /* Wide enough for what is usual. */
 #define NAME_COLUMNS 24

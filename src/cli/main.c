@@ -7,10 +7,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "cli/command_line.h"
 #include "cli/doctor.h"
 #include "cli/evict.h"
-#include "cli/exit_status.h"
 #include "cli/explain.h"
 #include "cli/ls.h"
 #include "cli/metrics.h"
@@ -19,8 +17,10 @@
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sql.h"
-#include "cli/ui.h"
 #include "cli/version.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "monitor/log_default.h"
 
 static const char usage[] =

@@ -23,10 +23,10 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "base/sha256.h"
-#include "cli/clock.h"
 #include "cli/process.h"
 #include "cli/progress.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/ui.h"
 #include "metrics/metrics_file.h"
 
 #define FOLDED "folded"

@@ -3,7 +3,7 @@
  * other, as OpenMetrics wants them. */
 #include "cli/metrics_queues.h"
 
-#include "cli/format.h"
+#include "command/format.h"
 
 #define MICROSECONDS_PER_MS 1000
 

@@ -15,8 +15,8 @@
 
 #include "base/secret.h"
 #include "base/utf8.h"
-#include "cli/clock.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/ui.h"
 
 /* When to try again if the socket is full, because the service manager is busy.
  */

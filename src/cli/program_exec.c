@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 int hf_program_exec(const struct hf_program *program, int argc, char **argv)
 {

@@ -3,7 +3,7 @@
 #ifndef HF_CLI_PROGRAM_EXEC_H
 #define HF_CLI_PROGRAM_EXEC_H
 
-#include "cli/program_path.h"
+#include "command/program_path.h"
 
 /* Become ${program} with the words of ${argv}, of which the first is the
  * command.  Returns only if that cannot be run, which it has said on stderr:

@@ -2,8 +2,8 @@
 /* See progress.h. */
 #include "cli/progress.h"
 
-#include "cli/clock.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/ui.h"
 
 #define FIRST_AFTER_MS 1000
 #define EVERY_MS 250

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/ticket_choice.h"
-#include "cli/ui.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/exit_status.h"
 #include "cli/ipc.h"
 #include "cli/process_tree.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* List the children that this process had before it became holdfast (as "sh -c
  * 'sleep 9 & exec holdfast run ...'").  They are not part of the command's

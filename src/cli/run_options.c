@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "cli/command_line_hint.h"
-#include "cli/ui.h"
 #include "client/owner_text.h"
+#include "command/ui.h"
 
 /* -------------------------------------------------------------- options -- */
 

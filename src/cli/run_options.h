@@ -9,15 +9,14 @@
 
 #include <holdfast/holdfast.h>
 
-#include "cli/command_line.h"
 #include "cli/command_summary.h"
-#include "cli/exit_status.h"
 #include "cli/restart_policy.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* Long enough for most commands to clean up, short enough to wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
-
-enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };
 
 /* What to do when another program asks for the lock to be released. */
 enum hf_on_revoke_action {

@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "base/quote.h"
-#include "cli/clock.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
 #include "cli/list_client.h"
 #include "cli/show_watch.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* Long enough to get a session, short enough for a person. */
 #define WAIT_DEFAULT_MS 15000

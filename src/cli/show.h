@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "cli/json.h"
-#include "cli/queue_view.h"
+#include "command/json.h"
+#include "command/queue_view.h"
 
 /* Write to ${out} a table of the first ${most} tickets that ${at} returns for
  * the indexes from 0 on, NULL after the last. */

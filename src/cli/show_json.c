@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "cli/format.h"
-#include "cli/json.h"
 #include "cli/show.h"
+#include "command/format.h"
+#include "command/json.h"
 
 /* "created" as in RFC 3339, or null. */
 static void write_time(struct hf_json *json, uint64_t utc_ms)

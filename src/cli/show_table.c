@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/format.h"
 #include "cli/show.h"
+#include "command/format.h"
 
 enum column {
     POSITION,

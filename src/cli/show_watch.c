@@ -26,17 +26,17 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/clock.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/format.h"
-#include "cli/json.h"
 #include "cli/list_client.h"
 #include "cli/show.h"
-#include "cli/ui.h"
 #include "cli/watch_queue.h"
 #include "client/client.h"
 #include "client/list_evict_revoke.h"
+#include "command/clock.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/format.h"
+#include "command/json.h"
+#include "command/ui.h"
 
 /* The limits, on average: 2 requests and 200,000 bytes a second.  The renewals
  * of the session come on top, because ttl= says how often. */

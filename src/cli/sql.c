@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "engines/postgres/schema.h"
 
 /* The texts that can be printed. */

@@ -25,8 +25,8 @@
 
 #include "base/error.h"
 #include "cli/command_spawn.h"
-#include "cli/exit_status.h"
 #include "cli/ipc.h"
+#include "command/exit_status.h"
 
 /* At most this many children are reaped in one turn, because a command can
  * fork faster than we reap and the rest of the loop has to run too. */

@@ -15,12 +15,12 @@
 
 #include <holdfast/holdfast.h>
 
-#include "cli/clock.h"
 #include "cli/environment.h"
 #include "cli/outer_waits.h"
 #include "cli/restart_policy.h"
 #include "cli/run.h"
 #include "cli/tree_termination.h"
+#include "command/clock.h"
 
 enum hf_supervisor_state {
     HF_SUPERVISOR_WAITING,     /* the acquire is under way */

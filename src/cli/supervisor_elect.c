@@ -14,9 +14,9 @@
 #include <stdio.h>
 
 #include "base/url.h"
-#include "cli/exit_status.h"
 #include "cli/ipc.h"
 #include "cli/signals.h"
+#include "command/exit_status.h"
 
 /* After a leadership that was lost within HF_RESTART_WELL_MS, wait so long
  * before the next campaign: what ended it may do so again. */

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/format.h"
 #include "client/client.h"
 #include "client/client_url.h"
 #include "client/grant.h"
 #include "client/owner_grants.h"
+#include "command/format.h"
 
 /* While it waits, a run looks at the runs around it this long after the look
  * before: the shell that has started it begins to wait for it a moment later.

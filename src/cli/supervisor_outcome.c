@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/exit_status.h"
-#include "cli/format.h"
+#include "command/exit_status.h"
+#include "command/format.h"
 
 /* Why the grant was lost.  The library's text begins with the name of the
  * lock, and so does ours: leave it out, unless there are several locks, of

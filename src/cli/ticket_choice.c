@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/format.h"
-#include "cli/json.h"
 #include "cli/show.h"
-#include "cli/ui.h"
+#include "command/format.h"
+#include "command/json.h"
+#include "command/ui.h"
 #include "core/ticket.h"
 
 /* Fewer digits of an id mean nothing: a token may be a small number. */

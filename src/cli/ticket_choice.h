@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/queue_view.h"
+#include "command/queue_view.h"
 
 /* Check that ${word} can be one; HF_EINVAL if not. */
 hf_status hf_ticket_choice_check(const char *word, struct hf_error *error);

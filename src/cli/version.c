@@ -13,10 +13,10 @@
 
 #include <holdfast/holdfast.h>
 
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
 #include "client/engines.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* Why this build has no module of an engine; "": it has one.  Set by
  * cmake/HoldfastOptional.cmake. */

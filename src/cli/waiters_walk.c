@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 
-#include "cli/clock.h"
 #include "cli/progress.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/ui.h"
 
 /* Where a walk is. */
 struct position {

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "torture/torture.h"
 #include "torture/verify.h"
 

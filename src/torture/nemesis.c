@@ -2,7 +2,7 @@
 #include "torture/nemesis.h"
 
 #include "base/random.h"
-#include "cli/clock.h"
+#include "command/clock.h"
 
 /* A freeze lasts 2^6 to 2^13 ms: some are shorter than a lease, some longer. */
 #define FREEZE_LEAST_LOG 6

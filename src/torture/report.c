@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/quote.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/json.h"
-#include "cli/ui.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/json.h"
+#include "command/ui.h"
 #include "torture/timeline.h"
 
 /* At most this many violations are printed one by one. */

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/queue_view.h"
-#include "cli/ui.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/queue_view.h"
+#include "command/ui.h"
 #include "core/lock_name.h"
 #include "torture/history.h"
 #include "torture/nemesis.h"

@@ -3,7 +3,7 @@
 #include "torture/verify.h"
 
 #include "base/error.h"
-#include "cli/command_line.h"
+#include "command/command_line.h"
 #include "torture/report.h"
 
 /* How much later than safe-until a client may be notified of a loss, for a busy

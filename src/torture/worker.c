@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* A name with "/semaphore" and the like behind it. */
 #define LOCK_BYTES (HF_NAME_BYTES + 32)

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "torture/history.h"
 
 /* A worker that was asked to end is killed if it has not ended after this. */

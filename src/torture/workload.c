@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/clock.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* The longest usual hold, and the longest wait with a limit. */
 #define HOLD_MAX_MS 30

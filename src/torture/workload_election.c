@@ -3,7 +3,7 @@
  * The workload that campaigns to be the leader, leads for a while and resigns.
  */
 #include "base/memory.h"
-#include "cli/clock.h"
+#include "command/clock.h"
 #include "torture/workload.h"
 
 struct election_workload {

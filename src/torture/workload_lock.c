@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "base/memory.h"
-#include "cli/clock.h"
+#include "command/clock.h"
 #include "torture/workload.h"
 
 /* Of the semaphore: some workers take one permit, others two, of three. */

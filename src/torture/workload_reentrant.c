@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/clock.h"
+#include "command/clock.h"
 #include "torture/workload.h"
 
 /* The longest wait.  A worker that is asked to end has to wait for the call. */

@@ -19,10 +19,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/clock.h"
-#include "cli/exit_status.h"
-#include "cli/program_path.h"
-#include "cli/ui.h"
+#include "command/clock.h"
+#include "command/exit_status.h"
+#include "command/program_path.h"
+#include "command/ui.h"
 #include "torture/workload.h"
 
 /* A command that has not answered a probe for this long is not relied on. */

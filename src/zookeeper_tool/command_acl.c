@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "zookeeper_tool/acl_text.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"

@@ -7,8 +7,8 @@
 #include "zookeeper_tool/tool.h"
 
 #include "base/error.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 struct options {
     struct hf_tool_common common;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/ui.h"
+#include "command/ui.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

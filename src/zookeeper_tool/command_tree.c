@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "cli/ui.h"
+#include "command/ui.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/quote.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "zookeeper_tool/commands.h"
 #include "zookeeper_tool/output.h"
 #include "zookeeper_tool/tool.h"

@@ -5,7 +5,7 @@
 #ifndef HF_ZOOKEEPER_TOOL_COMMANDS_H
 #define HF_ZOOKEEPER_TOOL_COMMANDS_H
 
-#include "cli/command_line.h"
+#include "command/command_line.h"
 
 /* A row for each command: its name, and what it does. */
 #define HF_TOOL_COMMANDS(ROW)                                                  \

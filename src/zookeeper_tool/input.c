@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 #define LINE_BYTES_MAX (64U << 20)
 #define FIRST_BYTES 4096

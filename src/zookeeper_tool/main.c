@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command_line.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/command_line.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 #include "zookeeper_tool/commands.h"
 
 #define COMMAND_ROW(name, about)                                               \

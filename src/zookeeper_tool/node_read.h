@@ -5,7 +5,22 @@
 #ifndef HF_ZOOKEEPER_TOOL_NODE_READ_H
 #define HF_ZOOKEEPER_TOOL_NODE_READ_H
 
-#include "zookeeper_tool/tree_walk.h"
+#include "zookeeper_tool/tool.h"
+
+/* A node that was read. */
+struct hf_tool_node {
+    const char *path;
+    unsigned depth; /* 0: the first one */
+    /* HF_OK, or why it could not be read, with .text; it has no children then.
+     */
+    hf_status status;
+    const char *text;
+    struct hf_zookeeper_stat stat;
+    const void *data; /* with .data of the walk */
+    size_t bytes;
+    const struct hf_zookeeper_acl *acls; /* with .acls of the walk */
+    size_t acl_count;
+};
 
 /* How many bytes all nodes of a walk may keep, whatever the servers send. */
 struct hf_tool_read_budget {

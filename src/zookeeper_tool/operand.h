@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/command_line.h"
+#include "command/command_line.h"
 
 /* Check that ${line}, one of ${command}, has from ${min} to ${max} operands.
  * HF_EINVAL. */

@@ -8,7 +8,7 @@
 
 #include <holdfast/zookeeper.h>
 
-#include "cli/json.h"
+#include "command/json.h"
 
 /* Print ${text}, such as a path.  If it has a space, a quote, a backslash,
  * anything that cannot be shown, or nothing, it is printed in quotes as

@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/url.h"
-#include "cli/clock.h"
-#include "cli/exit_status.h"
-#include "cli/format.h"
-#include "cli/ui.h"
 #include "client/client_url.h"
+#include "command/clock.h"
+#include "command/exit_status.h"
+#include "command/format.h"
+#include "command/ui.h"
 
 #define ANSWER_BYTES_MAX (64U << 20)
 

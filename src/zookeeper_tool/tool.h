@@ -16,7 +16,7 @@
 
 #include <holdfast/zookeeper.h>
 
-#include "cli/command_line.h"
+#include "command/command_line.h"
 #include "zookeeper_tool/operand.h"
 
 /* The options that all commands have.  It is the first field of the options of

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "zookeeper_tool/node_read.h"
 
 /* How many nodes are read ahead in all families together.  It begins with a
  * few, because nothing is known of how much an answer has, and after a large

@@ -18,22 +18,7 @@
 #ifndef HF_ZOOKEEPER_TOOL_TREE_WALK_H
 #define HF_ZOOKEEPER_TOOL_TREE_WALK_H
 
-#include "zookeeper_tool/tool.h"
-
-/* A node that was read. */
-struct hf_tool_node {
-    const char *path;
-    unsigned depth; /* 0: the first one */
-    /* HF_OK, or why it could not be read, with .text; it has no children then.
-     */
-    hf_status status;
-    const char *text;
-    struct hf_zookeeper_stat stat;
-    const void *data; /* with .data of the walk */
-    size_t bytes;
-    const struct hf_zookeeper_acl *acls; /* with .acls of the walk */
-    size_t acl_count;
-};
+#include "zookeeper_tool/node_read.h"
 
 /* What a walk calls for a node.  Anything but HF_OK ends the walk. */
 typedef hf_status hf_tool_visit(void *arg, const struct hf_tool_node *node);

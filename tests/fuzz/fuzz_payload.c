@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cli/format.h"
 #include "cli/show.h"
 #include "client/lock.h"
 #include "client/owner_text.h"
 #include "client/ticket_list.h"
+#include "command/format.h"
 #include "core/core.h"
 #include "fuzz.h"
 #include "json_check.h"

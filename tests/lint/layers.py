@@ -4,7 +4,9 @@
 
 What everything builds on (src/base) includes nothing else.  The monitor
 (src/monitor) knows nothing of what it guards, a session with ZooKeeper
-(src/zookeeper) and the numbers (src/metrics) nothing of locks.  That is followed
+(src/zookeeper) and the numbers (src/metrics) nothing of locks.  What commands
+share (src/command) knows none of them, and those in programs of their own
+(src/torture, src/zookeeper_tool) nothing of the tool (src/cli).  That is followed
 through all headers of src, so that a header on the way brings nothing in
 either.  And among the files of a layer there is no circle: a file includes
 headers of files below it only.  In the core a ticket knows nothing of the
@@ -30,6 +32,9 @@ LAYERS = {
     "metrics": ("thread",),
     "operation": ("monitor", "thread"),
     "zookeeper": (),
+    "command": ("client", "core", "monitor", "transport"),
+    "torture": ("command", "core"),
+    "zookeeper_tool": ("command", "client", "core", "zookeeper"),
 }
 
 # Files of the core that see nothing of an acquisition, and its headers.

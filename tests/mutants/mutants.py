@@ -73,7 +73,7 @@ def found_by_search(of):
 
 
 def is_of_tool(path):
-    return path.startswith(("src/cli/", "src/torture/"))
+    return path.startswith(("src/cli/", "src/command/", "src/torture/"))
 
 
 def is_of_quorum(path):

@@ -10,10 +10,10 @@
 
 #include "base/url.h"
 #include "base/utf8.h"
-#include "cli/format.h"
-#include "cli/json.h"
 #include "client/owner_text.h"
 #include "cmocka/runner.h"
+#include "command/format.h"
+#include "command/json.h"
 
 static void what_is_written_is_read(void **state)
 {

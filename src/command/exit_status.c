@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/exit_status.h"
+#include "command/exit_status.h"
 
 /* By status and not by class (hf_status_class()): classes say what a program
  * can do about a failure, exit statuses show people and scripts what happened.

@@ -5,13 +5,16 @@
  * line about the wait that is redrawn in place.  Text of others (the payload
  * of a ticket) cannot steer the terminal.
  */
-#ifndef HF_CLI_UI_H
-#define HF_CLI_UI_H
+#ifndef HF_COMMAND_UI_H
+#define HF_COMMAND_UI_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/run_options.h"
+#include <holdfast/holdfast.h>
+
+/* How much the user wants to read: -q, neither, -v. */
+enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };
 
 /* Occupy those of descriptors 0, 1 and 2 that are closed; first thing in
  * main(). Otherwise a descriptor of ours would get such a number, and what is

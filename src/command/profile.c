@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files are read line by line until one has the name. */
-#include "cli/profile.h"
+#include "command/profile.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See option_value.h.  Each reader says what is wrong by the same scheme: the
  * option, the value in quotes, what is expected. */
-#include "cli/option_value.h"
+#include "command/option_value.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/url_options.h"
-#include "cli/profile.h"
+#include "command/profile.h"
 
 /* Set ${field} of ${row} to ${number}. */
 static void store(const struct hf_option_row *row, void *field, uint64_t number)

@@ -4,12 +4,12 @@
  * operands.  One function reads the command lines of all commands and prints
  * their help.
  */
-#ifndef HF_CLI_COMMAND_LINE_H
-#define HF_CLI_COMMAND_LINE_H
+#ifndef HF_COMMAND_COMMAND_LINE_H
+#define HF_COMMAND_COMMAND_LINE_H
 
 #include <stdbool.h>
 
-#include "cli/option_value.h"
+#include "command/option_value.h"
 
 /* The words of a command line. */
 struct hf_command_line {

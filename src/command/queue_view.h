@@ -4,8 +4,8 @@
  * with one queue, as a semaphore or as a double barrier, so all three are
  * looked up.
  */
-#ifndef HF_CLI_QUEUE_VIEW_H
-#define HF_CLI_QUEUE_VIEW_H
+#ifndef HF_COMMAND_QUEUE_VIEW_H
+#define HF_COMMAND_QUEUE_VIEW_H
 
 #include <holdfast/holdfast.h>
 

@@ -5,8 +5,8 @@
  * programs in its exec path, and holdfast-torture starts holdfast for one of
  * its workloads.
  */
-#ifndef HF_CLI_PROGRAM_PATH_H
-#define HF_CLI_PROGRAM_PATH_H
+#ifndef HF_COMMAND_PROGRAM_PATH_H
+#define HF_COMMAND_PROGRAM_PATH_H
 
 #include <limits.h>
 #include <stdbool.h>

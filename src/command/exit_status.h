@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exit statuses of holdfast itself; see holdfast-run(1). */
-#ifndef HF_CLI_EXIT_STATUS_H
-#define HF_CLI_EXIT_STATUS_H
+#ifndef HF_COMMAND_EXIT_STATUS_H
+#define HF_COMMAND_EXIT_STATUS_H
 
 #include <holdfast/holdfast.h>
 

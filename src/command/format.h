@@ -4,8 +4,8 @@
  * What other programs wrote cannot steer a terminal afterwards
  * (hf_utf8_make_printable()).
  */
-#ifndef HF_CLI_FORMAT_H
-#define HF_CLI_FORMAT_H
+#ifndef HF_COMMAND_FORMAT_H
+#define HF_COMMAND_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time, and an alarm: a descriptor that becomes readable at an instant. */
-#ifndef HF_CLI_CLOCK_H
-#define HF_CLI_CLOCK_H
+#ifndef HF_COMMAND_CLOCK_H
+#define HF_COMMAND_CLOCK_H
 
 #include <stdint.h>
 

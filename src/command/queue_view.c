@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See queue_view.h. */
-#include "cli/queue_view.h"
+#include "command/queue_view.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/clock.h"
+#include "command/clock.h"
 #include "core/ticket.h"
 
 /* Digits in the name of a permit of kazoo. */

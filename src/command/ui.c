@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See ui.h. */
-#include "cli/ui.h"
+#include "command/ui.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "base/secret.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "cli/clock.h"
-#include "cli/format.h"
+#include "command/clock.h"
+#include "command/format.h"
 #include "monitor/log_default.h"
 #include "monitor/nonblocking_write.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See format.h. */
-#include "cli/format.h"
+#include "command/format.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See clock.h. */
-#include "cli/clock.h"
+#include "command/clock.h"
 
 #include <assert.h>
 #include <sys/timerfd.h>

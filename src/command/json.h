@@ -6,8 +6,8 @@
  * The output is valid UTF-8 for any input: what cannot be shown
  * (hf_utf8_unprintable()) is escaped, and what is not UTF-8 becomes U+FFFD.
  */
-#ifndef HF_CLI_JSON_H
-#define HF_CLI_JSON_H
+#ifndef HF_COMMAND_JSON_H
+#define HF_COMMAND_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

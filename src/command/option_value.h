@@ -6,8 +6,8 @@
  * command_line.c reads and prints the rows, and packaging/command_tables.py
  * reads them when the pages and the completion are made.
  */
-#ifndef HF_CLI_OPTION_VALUE_H
-#define HF_CLI_OPTION_VALUE_H
+#ifndef HF_COMMAND_OPTION_VALUE_H
+#define HF_COMMAND_OPTION_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

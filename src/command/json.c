@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See json.h. */
-#include "cli/json.h"
+#include "command/json.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
  * A line of such a file is a name and a URL with blanks between them.  Empty
  * lines, and those that begin with '#', say nothing.
  */
-#ifndef HF_CLI_PROFILE_H
-#define HF_CLI_PROFILE_H
+#ifndef HF_COMMAND_PROFILE_H
+#define HF_COMMAND_PROFILE_H
 
 #include <holdfast/holdfast.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See program_path.h. */
-#include "cli/program_path.h"
+#include "command/program_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

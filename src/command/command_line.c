@@ -4,7 +4,7 @@
  * have it, unlike argp.  Its own messages are off, because each of ours says
  * what to write instead.
  */
-#include "cli/command_line.h"
+#include "command/command_line.h"
 
 #include <assert.h>
 #include <getopt.h>
@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/url.h"
-#include "cli/exit_status.h"
-#include "cli/ui.h"
+#include "command/exit_status.h"
+#include "command/ui.h"
 
 /* getopt_long() returns the letter of a short option; of a long one this plus
  * the number of its row, so that error texts know which was written. */
