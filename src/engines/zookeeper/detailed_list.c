@@ -410,7 +410,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
-    struct detailed_list *list = req->detailed;
+    struct detailed_list *list = hf_zk_request_detailed(req);
     struct hf_jute_reader body = reply->body;
 
     req->list_error =
@@ -425,7 +425,7 @@ static void children_listed(void *user, struct hf_zk_call *call,
 /* The names are known, or the list has failed. */
 static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    struct detailed_list *list = req->detailed;
+    struct detailed_list *list = hf_zk_request_detailed(req);
 
     list->error = req->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : req->list_error;
     choose_wanted(list);
@@ -442,16 +442,19 @@ static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct detailed_list *list;
 
     if (req == NULL)
         return;
-    req->detailed = hf_alloc(sizeof *req->detailed);
-    if (req->detailed == NULL) {
+    list = hf_alloc(sizeof *list);
+    if (list == NULL) {
         hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
         return;
     }
-    req->detailed->zk = zk;
-    req->detailed->req = req;
+    list->zk = zk;
+    list->req = req;
+    hf_zk_request_enter(req, HF_ZK_DETAILED);
+    req->as.detailed = list;
     hf_zk_request_step(req, listed);
     hf_zk_search_with(zk, req, children_listed);
 }

@@ -82,10 +82,11 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
 
 /* Is a search needed to know what became of the ticket?  That is so if the
  * nodes rejected the transaction, or if an earlier one got no answer. */
-static bool needs_search(const struct hf_zk_request *req)
+static bool needs_search(struct hf_zk_request *req)
 {
     return is_node_conflict(req->error) ||
-           (req->earlier_unsure && !hf_zk_is_unsure(req->error));
+           (hf_zk_request_downgrading(req)->earlier_unsure &&
+            !hf_zk_is_unsure(req->error));
 }
 
 /* Our write ticket.  If it is gone, already a read ticket, or the session has
@@ -122,7 +123,7 @@ static void refused(struct hf_zk *zk, struct hf_zk_request *req)
         hf_zk_search(zk, req);
         return;
     }
-    if (own_ticket != NULL && !req->earlier_unsure &&
+    if (own_ticket != NULL && !hf_zk_request_downgrading(req)->earlier_unsure &&
         !hf_zk_is_unsure(req->error))
         own_ticket->downgrading = false;
     fail(zk, req);
@@ -140,7 +141,8 @@ static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
         answer(zk, hf_zk_request_end(zk, req));
     } else if (req->error == HF_ZK_BAD_VERSION) {
         if (own_ticket != NULL)
-            own_ticket->downgrading = req->earlier_unsure;
+            own_ticket->downgrading =
+                hf_zk_request_downgrading(req)->earlier_unsure;
         read_text(zk, req);
     } else {
         refused(zk, req);
@@ -163,17 +165,20 @@ static void answered(void *user, struct hf_zk_call *call,
 
 /* Write the operations of the transaction: create the read node, delete the
  * write node in the known version. */
-static void put_downgrade(struct hf_zk *zk, const struct hf_zk_request *req,
+static void put_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
                           const struct hf_zk_own_ticket *own_ticket)
 {
+    const struct hf_zk_downgrading *downgrading =
+        hf_zk_request_downgrading(req);
     char name[HF_ZK_NODE_BYTES];
 
     hf_zk_own_ticket_read_name(zk, own_ticket, name);
     hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, req->queue, name),
-                       req->revoked ? HF_ZK_REVOKE : req->request->payload,
+                       downgrading->revoked ? HF_ZK_REVOKE
+                                            : req->request->payload,
                        HF_ZK_EPHEMERAL);
     hf_zk_multi_delete(&zk->session, hf_zk_own_ticket_path(zk, own_ticket, 0),
-                       req->version);
+                       downgrading->version);
 }
 
 /* Send the transaction. */
@@ -182,7 +187,7 @@ static void send_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
 {
     size_t begin;
 
-    req->earlier_unsure = own_ticket->downgrading;
+    hf_zk_request_downgrading(req)->earlier_unsure = own_ticket->downgrading;
     own_ticket->downgrading = true;
     hf_zk_request_step(req, downgrade_done);
     begin = hf_zk_call_begin(&zk->session, hf_zk_request_call(req, answered),
@@ -210,11 +215,12 @@ static void text_answered(void *user, struct hf_zk_call *call,
     struct hf_zk *zk = user;
     struct hf_jute_reader body = reply->body;
     struct hf_zk_request *req = call->owner;
+    struct hf_zk_downgrading *downgrading = hf_zk_request_downgrading(req);
 
     req->error = reply->error;
     if (req->error == HF_ZK_OK) {
-        req->revoked = hf_zk_is_revoke_data(hf_jute_get_buffer(&body));
-        req->version = hf_zk_get_stat(&body).version;
+        downgrading->revoked = hf_zk_is_revoke_data(hf_jute_get_buffer(&body));
+        downgrading->version = hf_zk_get_stat(&body).version;
     }
     hf_zk_request_answered(zk, req);
 }
@@ -232,7 +238,7 @@ static void read_text(struct hf_zk *zk, struct hf_zk_request *req)
                    "others write to the ticket all the time");
         return;
     }
-    req->earlier_unsure = own_ticket->downgrading;
+    hf_zk_request_downgrading(req)->earlier_unsure = own_ticket->downgrading;
     hf_zk_request_step(req, text_read);
     hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, text_answered),
                         hf_zk_own_ticket_path(zk, own_ticket, 0), false);
@@ -244,11 +250,16 @@ void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
     struct hf_zk_own_ticket *own_ticket;
+    struct hf_zk_downgrading *downgrading;
 
-    if (req == NULL || (own_ticket = find_writer(zk, req)) == NULL)
+    if (req == NULL)
+        return;
+    hf_zk_request_enter(req, HF_ZK_DOWNGRADING);
+    downgrading = hf_zk_request_downgrading(req);
+    if ((own_ticket = find_writer(zk, req)) == NULL)
         return;
     if (hf_zk_watches_data(zk, hf_zk_own_ticket_path(zk, own_ticket, 0),
-                           &req->revoked, &req->version))
+                           &downgrading->revoked, &downgrading->version))
         send_downgrade(zk, req, own_ticket);
     else
         read_text(zk, req);

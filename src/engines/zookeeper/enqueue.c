@@ -72,15 +72,16 @@ static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
+    enum hf_zk_refused refused = hf_zk_request_creation(req)->refused;
 
     if (req->error == HF_ZK_OK && own_ticket != NULL) {
         ticket_created(zk, req, own_ticket);
-    } else if (req->refused == HF_ZK_REFUSED_ENTRY_MUTEX) {
+    } else if (refused == HF_ZK_REFUSED_ENTRY_MUTEX) {
         hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
                    HF_EPROTOCOL,
                    "the ticket in the lock in front of the semaphore was gone "
                    "before there was a permit; see who removes tickets there");
-    } else if (req->refused == HF_ZK_REFUSED_DELETE) {
+    } else if (refused == HF_ZK_REFUSED_DELETE) {
         fail_no_delete(zk, req);
     } else if (hf_zk_retry_with_parents(zk, req)) {
         hf_zk_delete_right_forget(zk, req->queue->path);
@@ -152,20 +153,20 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
 
 /* Which operation did the server refuse with ${error}?  ${body} answers the
  * multi. */
-static enum hf_zk_refused refused_of(const struct hf_zk_request *req,
+static enum hf_zk_refused refused_of(struct hf_zk_request *req,
                                      enum hf_zk_error error,
                                      const struct hf_jute_reader *body)
 {
+    uint32_t trial = hf_zk_request_creation(req)->trial;
     size_t index;
 
     if (error != HF_ZK_NO_AUTH && error != HF_ZK_NO_NODE)
         return HF_ZK_REFUSED_CREATE;
     index = hf_zk_multi_failed_index(body);
     if (error == HF_ZK_NO_NODE)
-        return index == req->trial + req->request->weight
-                   ? HF_ZK_REFUSED_ENTRY_MUTEX
-                   : HF_ZK_REFUSED_CREATE;
-    return req->trial > 0 && index == HF_ZK_DELETE_TRIAL_DELETE
+        return index == trial + req->request->weight ? HF_ZK_REFUSED_ENTRY_MUTEX
+                                                     : HF_ZK_REFUSED_CREATE;
+    return trial > 0 && index == HF_ZK_DELETE_TRIAL_DELETE
                ? HF_ZK_REFUSED_DELETE
                : HF_ZK_REFUSED_CREATE;
 }
@@ -178,12 +179,14 @@ static void nodes_answered(void *user, struct hf_zk_call *call,
     struct hf_zk *zk = user;
     struct hf_jute_piece paths[1 + HF_WEIGHT_MAX];
     struct hf_zk_request *req = call->owner;
-    uint32_t weight = req->request->weight, others = req->trial > 0 ? 1 : 0;
+    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    uint32_t weight = req->request->weight;
+    uint32_t others = creation->trial > 0 ? 1 : 0;
 
     req->error = reply->error;
     if (req->error == HF_ZK_OK) {
         req->error = hf_zk_multi_result(&reply->body, paths, others + weight);
-        req->refused = refused_of(req, req->error, &reply->body);
+        creation->refused = refused_of(req, req->error, &reply->body);
     }
     if (req->error == HF_ZK_OK) {
         hf_zk_call_committed(&zk->session, call);
@@ -202,7 +205,7 @@ static size_t begin_nodes(struct hf_zk *zk, struct hf_zk_request *req)
     struct hf_zk_call *call = hf_zk_request_call(req, nodes_answered);
     size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
 
-    if (req->trial > 0)
+    if (hf_zk_request_creation(req)->trial > 0)
         hf_zk_multi_try_delete(zk, req->queue, &req->request->ticket);
     return begin;
 }
@@ -259,6 +262,7 @@ static bool format_name(const struct hf_zk *zk,
 static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_request *request = req->request;
+    struct hf_zk_creation *creation = hf_zk_request_creation(req);
     char prefix[HF_ZK_PREFIX_BYTES];
     enum hf_zk_create_flags flags =
         request->ticket_kind == HF_TICKET_PARTICIPANT
@@ -272,11 +276,11 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
     req->attempts++;
     if (!hf_zk_create_parents(zk, req, strlen(req->queue->path)))
         return;
-    req->trial =
+    creation->trial =
         hf_zk_delete_right_known(zk, req->queue->path) ? 0 : HF_ZK_DELETE_TRIAL;
     if (req->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
         create_permits(zk, req);
-    else if (request->weight > 1 || req->trial > 0)
+    else if (request->weight > 1 || creation->trial > 0)
         create_nodes(zk, req, prefix, flags);
     else
         hf_zk_send_create(
@@ -298,14 +302,16 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
         return;
     }
     assert(request->weight <= HF_WEIGHT_MAX);
-    if (hf_zk_name_is_reserved(zk->config.layout, request))
+    if (hf_zk_name_is_reserved(zk->config.layout, request)) {
         hf_zk_fail_name(zk, request);
-    else if (!format_name(zk, request, prefix))
+    } else if (!format_name(zk, request, prefix)) {
         hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                    "layout=%s has no names for readers and writers, nor for "
                    "an election, only for a mutex; expected a mutex, or "
                    "layout=curator or layout=kazoo",
                    hf_zk_layout_name(zk->config.layout));
-    else if ((req = hf_zk_request_new(zk, request)) != NULL)
+    } else if ((req = hf_zk_request_new(zk, request)) != NULL) {
+        hf_zk_request_enter(req, HF_ZK_CREATING);
         create_ticket(zk, req);
+    }
 }

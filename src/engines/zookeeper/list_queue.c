@@ -29,7 +29,7 @@ static bool is_partial(const struct hf_request *request)
 
 /* Make the snapshot that the request is answered with.  False for lack of
  * memory. */
-static bool snapshot(struct hf_zk *zk, const struct hf_zk_request *req,
+static bool snapshot(struct hf_zk *zk, struct hf_zk_request *req,
                      struct hf_snapshot *to)
 {
     if (req->request->ticket_kind == HF_TICKET_PARTICIPANT)
@@ -218,10 +218,11 @@ static void head_read(void *user, struct hf_zk_call *call,
     struct hf_zk_request *req = call->owner;
     const struct hf_ticket_id *id = &req->ids[call - req->calls];
     struct hf_jute_reader body = reply->body;
-    struct hf_zk_watch *watch = req->watch;
+    struct hf_zk_listing *listing = hf_zk_request_listing(req);
+    struct hf_zk_watch *watch = listing->watch;
     struct hf_jute_piece payload;
 
-    req->watch = NULL;
+    listing->watch = NULL;
     if (reply->error == HF_ZK_OK) {
         payload = hf_jute_get_buffer(&body);
         hf_zk_queue_set_head(req->queue, id, payload);
@@ -302,6 +303,7 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
 static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
                            size_t own_index)
 {
+    struct hf_zk_listing *listing = hf_zk_request_listing(req);
     struct hf_zk_queue *queue = req->queue;
     size_t head = queue->first_live;
 
@@ -321,10 +323,10 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
     }
     if (own_index == head + 1 && req->request->kind != HF_REQUEST_WATCH_QUEUE &&
         queue->children[head].node.kind != HF_TICKET_LEASE)
-        req->watch = hf_zk_watches_ask_node(zk, path_at(zk, req, head));
+        listing->watch = hf_zk_watches_ask_node(zk, path_at(zk, req, head));
     hf_zk_send_get_data(
         &zk->session, call_about(req, head, head_read), path_at(zk, req, head),
-        req->watch != NULL && hf_zk_watches_flag(zk, req->watch));
+        listing->watch != NULL && hf_zk_watches_flag(zk, listing->watch));
 }
 
 /* Remove a ticket of ours that is incomplete or out of range, then send the
@@ -336,6 +338,8 @@ void hf_zk_answer_list(struct hf_zk *zk, struct hf_zk_request *req)
     struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_find(zk, id);
     size_t index;
 
+    if (req->phase != HF_ZK_LISTING)
+        hf_zk_request_enter(req, HF_ZK_LISTING);
     /* The ticket is gone, or nodes of a lease are missing, no matter who
      * removed them.  Forget it, because a check of it would fail the proof of
      * all others. */

@@ -43,13 +43,13 @@ static size_t next_component_end(const char *path, size_t bytes)
 }
 
 /* How many parents there are below the chroot, which we never create. */
-static size_t count_parents(const struct hf_zk *zk,
-                            const struct hf_zk_request *req)
+static size_t count_parents(const struct hf_zk *zk, struct hf_zk_request *req)
 {
+    const struct hf_zk_creation *creation = hf_zk_request_creation(req);
     size_t count = 0;
 
-    for (size_t at = strlen(zk->config.url.chroot); at < req->parents_bytes;
-         count++)
+    for (size_t at = strlen(zk->config.url.chroot);
+         at < creation->parents_bytes; count++)
         at = next_component_end(req->queue->path, at);
     return count;
 }
@@ -61,14 +61,16 @@ static void parent_answered(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
-    size_t level = (size_t)(call - req->parents) + 1;
+    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    size_t level = (size_t)(call - creation->parent_calls) + 1;
 
-    if (reply->error != HF_ZK_NO_NODE && level > req->parent_level) {
-        req->parent_level = level;
-        req->parent_error = reply->error;
+    if (reply->error != HF_ZK_NO_NODE && level > creation->parent_level) {
+        creation->parent_level = level;
+        creation->parent_error = reply->error;
     }
     /* A server before 3.5.3, which may close the connection now. */
-    if (reply->error == HF_ZK_UNIMPLEMENTED && req->containers)
+    if (reply->error == HF_ZK_UNIMPLEMENTED &&
+        creation->parents == HF_ZK_PARENTS_CONTAINERS)
         zk->containers_unsupported = true;
     hf_zk_request_answered(zk, req);
 }
@@ -78,6 +80,8 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
                         struct hf_zk_call *call, size_t bytes)
 {
     char text[DATA_BYTES];
+    bool container =
+        hf_zk_request_creation(req)->parents == HF_ZK_PARENTS_CONTAINERS;
 
     call->answered = parent_answered;
     call->user = zk;
@@ -85,42 +89,43 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
     req->pending++;
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, req->queue->path);
     hf_zk_send_create(&zk->session, call,
-                      req->containers ? HF_ZK_CREATE_CONTAINER : HF_ZK_CREATE,
+                      container ? HF_ZK_CREATE_CONTAINER : HF_ZK_CREATE,
                       zk->path, parent_data(req, bytes, text),
-                      req->containers ? HF_ZK_CONTAINER : HF_ZK_PERSISTENT);
+                      container ? HF_ZK_CONTAINER : HF_ZK_PERSISTENT);
 }
 
 /* Nothing is sent unless the first create has failed for a missing parent. */
 bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t bytes)
 {
+    struct hf_zk_creation *creation = hf_zk_request_creation(req);
     size_t at = strlen(zk->config.url.chroot);
     size_t count;
 
-    req->parents_bytes = bytes;
-    req->parent_level = 0;
-    req->containers = makes_containers(zk);
-    if (!req->parents_missing)
+    creation->parents_bytes = bytes;
+    creation->parent_level = 0;
+    if (creation->parents == HF_ZK_PARENTS_ASSUMED)
         return true;
     count = count_parents(zk, req);
-    if (req->parents == NULL)
-        req->parents = hf_alloc(count * sizeof *req->parents);
-    if (req->parents == NULL) {
+    if (creation->parent_calls == NULL)
+        creation->parent_calls = hf_alloc(count * sizeof(struct hf_zk_call));
+    if (creation->parent_calls == NULL) {
         hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
         return false;
     }
     for (size_t nth = 0; nth < count; nth++) {
         at = next_component_end(req->queue->path, at);
-        send_parent(zk, req, &req->parents[nth], at);
+        send_parent(zk, req, &creation->parent_calls[nth], at);
     }
     return true;
 }
 
 /* Do all parents exist, as far as the answers show? */
-static bool parents_exist(const struct hf_zk_request *req)
+static bool parents_exist(const struct hf_zk_creation *creation)
 {
-    return req->parent_level > 0 && (req->parent_error == HF_ZK_OK ||
-                                     req->parent_error == HF_ZK_NODE_EXISTS);
+    return creation->parent_level > 0 &&
+           (creation->parent_error == HF_ZK_OK ||
+            creation->parent_error == HF_ZK_NODE_EXISTS);
 }
 
 /* Repeat once to send the parents, and again if they exist but the node
@@ -128,13 +133,17 @@ static bool parents_exist(const struct hf_zk_request *req)
  * server knows no containers. */
 bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    bool retry = !req->parents_missing || parents_exist(req) ||
-                 (req->parent_error == HF_ZK_UNIMPLEMENTED && req->containers);
+    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    bool retry = creation->parents == HF_ZK_PARENTS_ASSUMED ||
+                 parents_exist(creation) ||
+                 (creation->parent_error == HF_ZK_UNIMPLEMENTED &&
+                  creation->parents == HF_ZK_PARENTS_CONTAINERS);
 
     if (req->error != HF_ZK_NO_NODE || req->attempts >= HF_ZK_ATTEMPTS_MAX ||
         !hf_zk_session_usable(&zk->session) || count_parents(zk, req) == 0)
         return false;
-    req->parents_missing = true;
+    creation->parents = makes_containers(zk) ? HF_ZK_PARENTS_CONTAINERS
+                                             : HF_ZK_PARENTS_PERSISTENT;
     return retry;
 }
 
@@ -150,23 +159,26 @@ static void fail_no_chroot(struct hf_zk *zk, struct hf_zk_request *req)
 /* Fail with what kept a parent from being created. */
 static void fail_parent(struct hf_zk *zk, struct hf_zk_request *req)
 {
+    const struct hf_zk_creation *creation = hf_zk_request_creation(req);
     size_t bytes = strlen(zk->config.url.chroot);
 
-    for (size_t level = 0; level < req->parent_level; level++)
+    for (size_t level = 0; level < creation->parent_level; level++)
         bytes = next_component_end(req->queue->path, bytes);
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, req->queue->path);
-    hf_zk_request_fail(zk, req, req->parent_error, "create", zk->path);
+    hf_zk_request_fail(zk, req, creation->parent_error, "create", zk->path);
 }
 
 /* If a parent could not be created, its error says more than the node's. */
 void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
                        const char *what, const char *path)
 {
-    bool tried = req->parents_missing || count_parents(zk, req) == 0;
+    const struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    bool tried = creation->parents != HF_ZK_PARENTS_ASSUMED ||
+                 count_parents(zk, req) == 0;
 
-    if (req->error != HF_ZK_NO_NODE || !tried || parents_exist(req))
+    if (req->error != HF_ZK_NO_NODE || !tried || parents_exist(creation))
         hf_zk_request_fail(zk, req, req->error, what, path);
-    else if (req->parent_level == 0)
+    else if (creation->parent_level == 0)
         fail_no_chroot(zk, req);
     else
         fail_parent(zk, req);

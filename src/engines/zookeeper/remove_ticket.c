@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields .several, .listed and .partly_removed of the request say what is
- * being deleted; see zk_request.h. */
+/* struct hf_zk_removal, in zk_request.h, says what is being deleted. */
 #include "engines/zookeeper/remove_ticket.h"
 
 #include "engines/zookeeper/children.h"
@@ -16,33 +15,43 @@
 
 static void search(struct hf_zk *zk, struct hf_zk_request *req);
 
+/* Are several nodes being deleted, in one multi? */
+static bool is_several(const struct hf_zk_removal *removal)
+{
+    return removal->nodes == HF_ZK_REMOVED_OWN_SEVERAL ||
+           removal->nodes == HF_ZK_REMOVED_LISTED_SEVERAL;
+}
+
 /* The deletes are answered: search again if a listed node was not there,
- * otherwise go on with .after_removal. */
+ * otherwise go on with .then. */
 static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_removal *removal = hf_zk_request_removal(req);
     bool gone = req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE;
-    bool refused = !gone && req->eviction == HF_ZK_EVICTION_WRITTEN;
+    bool refused = !gone && removal->eviction == HF_ZK_EVICTION_WRITTEN;
 
     /* We may not write the parent, or somebody else has: do without. */
     if (refused && hf_zk_session_usable(&zk->session)) {
-        req->eviction = HF_ZK_EVICTION_NONE;
+        removal->eviction = HF_ZK_EVICTION_NONE;
         search(zk, req);
         return;
     }
-    if (req->error == HF_ZK_NO_NODE && (req->several || req->listed) &&
+    if (req->error == HF_ZK_NO_NODE &&
+        removal->nodes != HF_ZK_REMOVED_NOTHING &&
+        removal->nodes != HF_ZK_REMOVED_OWN &&
         req->attempts++ < HF_ZK_ATTEMPTS_MAX &&
         hf_zk_session_usable(&zk->session)) {
         search(zk, req);
         return;
     }
-    if (gone && req->several && req->error == HF_ZK_NO_NODE)
+    if (gone && is_several(removal) && req->error == HF_ZK_NO_NODE)
         req->error = HF_ZK_DISCONNECTED; /* some nodes were deleted and
                                             perhaps not all */
     else if (gone && own_ticket != NULL)
         hf_zk_own_ticket_free(zk, own_ticket);
-    req->after_removal(zk, req);
+    removal->then(zk, req);
 }
 
 /* The answer to the delete of a node, or of all nodes. */
@@ -51,11 +60,11 @@ static void deleted(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
-
+    const struct hf_zk_removal *removal = hf_zk_request_removal(req);
     enum hf_zk_error error = reply->error;
 
     if (error == HF_ZK_OK &&
-        (req->several || req->eviction == HF_ZK_EVICTION_WRITTEN))
+        (is_several(removal) || removal->eviction == HF_ZK_EVICTION_WRITTEN))
         error = hf_zk_multi_result(&reply->body, NULL, 0);
     /* The ticket may have either of two names; it was found if one of them
      * existed. */
@@ -94,7 +103,8 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
     char read_name[HF_ZK_NODE_BYTES];
 
     own_ticket->removing = true;
-    req->several = own_ticket->weight > 1;
+    hf_zk_request_removal(req)->nodes =
+        own_ticket->weight > 1 ? HF_ZK_REMOVED_OWN_SEVERAL : HF_ZK_REMOVED_OWN;
     req->error = HF_ZK_NO_NODE;
     hf_zk_request_step(req, delete_done);
     hf_zk_own_ticket_delete(zk, own_ticket, hf_zk_request_call(req, deleted));
@@ -118,13 +128,14 @@ static void send_multi(struct hf_zk *zk, struct hf_zk_request *req,
 {
     const struct hf_zk_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
+    const struct hf_zk_removal *removal = hf_zk_request_removal(req);
     char data[HF_ZK_EVICTION_BYTES];
     size_t begin = hf_zk_call_begin(
         &zk->session, hf_zk_request_call(req, deleted), HF_ZK_MULTI);
 
-    if (req->eviction == HF_ZK_EVICTION_WRITTEN) {
+    if (removal->eviction == HF_ZK_EVICTION_WRITTEN) {
         hf_zk_eviction_format(id, req->request->evicted_by, data);
-        hf_zk_multi_set_data(&zk->session, queue->path, data, req->version);
+        hf_zk_multi_set_data(&zk->session, queue->path, data, removal->version);
     }
     for (uint32_t i = 0; index < queue->count && i < HF_WEIGHT_MAX; index++) {
         if (!hf_ticket_id_equal(&queue->children[index].node.id, id))
@@ -143,14 +154,15 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_request *req,
                           size_t index, size_t nodes)
 {
     const struct hf_zk_queue *queue = req->queue;
+    struct hf_zk_removal *removal = hf_zk_request_removal(req);
     int32_t sequence = queue->children[index].node.sequence;
 
-    req->listed = true;
-    req->several = nodes > 1;
-    req->partly_removed |= nodes < req->request->weight;
+    removal->nodes =
+        nodes > 1 ? HF_ZK_REMOVED_LISTED_SEVERAL : HF_ZK_REMOVED_LISTED;
+    removal->partly |= nodes < req->request->weight;
     req->error = HF_ZK_NO_NODE;
     hf_zk_request_step(req, delete_done);
-    if (nodes > 1 || req->eviction == HF_ZK_EVICTION_WRITTEN)
+    if (nodes > 1 || removal->eviction == HF_ZK_EVICTION_WRITTEN)
         send_multi(zk, req, index);
     else
         hf_zk_send_delete(
@@ -167,12 +179,13 @@ static void parent_read(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
+    struct hf_zk_removal *removal = hf_zk_request_removal(req);
     struct hf_jute_reader body = reply->body;
 
     if (reply->error == HF_ZK_OK &&
         hf_zk_eviction_may_replace(hf_jute_get_buffer(&body)) && !body.failed) {
-        req->version = hf_zk_get_stat(&body).version;
-        req->eviction = HF_ZK_EVICTION_WRITTEN;
+        removal->version = hf_zk_get_stat(&body).version;
+        removal->eviction = HF_ZK_EVICTION_WRITTEN;
     }
     hf_zk_request_answered(zk, req);
 }
@@ -180,7 +193,7 @@ static void parent_read(void *user, struct hf_zk_call *call,
 /* See whether it can be written there who evicts the ticket. */
 static void read_parent(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    req->eviction = HF_ZK_EVICTION_NONE;
+    hf_zk_request_removal(req)->eviction = HF_ZK_EVICTION_NONE;
     hf_zk_request_step(req, searched);
     hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, parent_read),
                         req->queue->path, false);
@@ -189,12 +202,13 @@ static void read_parent(struct hf_zk *zk, struct hf_zk_request *req)
 /* The search is done: delete what it found. */
 static void searched(struct hf_zk *zk, struct hf_zk_request *req)
 {
+    struct hf_zk_removal *removal = hf_zk_request_removal(req);
     struct hf_zk_queue *queue = req->queue;
     size_t index = hf_zk_queue_index(zk, queue, &req->request->ticket);
     bool listed = req->list_error == HF_ZK_OK;
 
     if (listed && index < queue->count && hf_zk_session_usable(&zk->session)) {
-        if (req->eviction == HF_ZK_EVICTION_UNREAD) {
+        if (removal->eviction == HF_ZK_EVICTION_UNREAD) {
             read_parent(zk, req);
             return;
         }
@@ -202,7 +216,7 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
                       hf_zk_children_count_id(queue, &req->request->ticket));
         return;
     }
-    req->several = req->listed = false;
+    removal->nodes = HF_ZK_REMOVED_NOTHING;
     req->error = req->list_error;
     if (listed)
         req->error = index < queue->count ? HF_ZK_DISCONNECTED : HF_ZK_NO_NODE;
@@ -225,11 +239,14 @@ void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
 
-    req->after_removal = then;
+    struct hf_zk_removal *removal;
+
+    hf_zk_request_enter(req, HF_ZK_REMOVING);
+    removal = hf_zk_request_removal(req);
+    removal->then = then;
+    removal->eviction = req->request->evicted_by != NULL ? HF_ZK_EVICTION_UNREAD
+                                                         : HF_ZK_EVICTION_NONE;
     req->attempts = 0;
-    req->partly_removed = req->listed = false;
-    req->eviction = req->request->evicted_by != NULL ? HF_ZK_EVICTION_UNREAD
-                                                     : HF_ZK_EVICTION_NONE;
     if (own_ticket != NULL)
         delete_own(zk, req, own_ticket);
     else
@@ -246,7 +263,8 @@ static void ticket_deleted(struct hf_zk *zk, struct hf_zk_request *req)
                            req->queue->path);
         return;
     }
-    event.as.answer.found = req->error == HF_ZK_OK && !req->partly_removed;
+    event.as.answer.found =
+        req->error == HF_ZK_OK && !hf_zk_request_removal(req)->partly;
     event.as.answer.request = hf_zk_request_end(zk, req);
     hf_zk_notify(zk, &event);
 }

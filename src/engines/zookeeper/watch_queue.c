@@ -24,16 +24,19 @@ static bool is_listed(const struct hf_zk_request *req)
 /* Does the semaphore's node say another number of permits than the request?
  * kazoo refuses that too, because a client that uses a greater number lets too
  * many in. */
-static bool size_differs(const struct hf_zk_request *req)
+static bool size_differs(struct hf_zk_request *req)
 {
-    return req->request != NULL && req->permits > 0 &&
-           req->request->limit > 0 && req->permits != req->request->limit;
+    uint32_t permits = hf_zk_request_listing(req)->permits;
+
+    return req->request != NULL && permits > 0 && req->request->limit > 0 &&
+           permits != req->request->limit;
 }
 
 /* Fail with a text that has both numbers of permits. */
 static void fail_size(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    uint32_t permits = req->permits, limit = req->request->limit;
+    uint32_t permits = hf_zk_request_listing(req)->permits;
+    uint32_t limit = req->request->limit;
     char path[HF_ZK_QUEUE_PATH_BYTES];
 
     snprintf(path, sizeof path, "%s", req->queue->path);
@@ -72,9 +75,10 @@ static void children_listed(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
-    struct hf_zk_watch *watch = req->watch;
+    struct hf_zk_listing *listing = hf_zk_request_listing(req);
+    struct hf_zk_watch *watch = listing->watch;
 
-    req->watch = NULL;
+    listing->watch = NULL;
     hf_zk_take_search_list(zk, req, reply);
     if (req->request != NULL && is_listed(req) && !size_differs(req) &&
         !hf_zk_watches_join_queue(watch, req->request))
@@ -92,7 +96,8 @@ static void size_read(void *user, struct hf_zk_call *call,
     struct hf_jute_reader body = reply->body;
 
     if (reply->error == HF_ZK_OK)
-        req->permits = hf_zk_permits_parse(hf_jute_get_buffer(&body));
+        hf_zk_request_listing(req)->permits =
+            hf_zk_permits_parse(hf_jute_get_buffer(&body));
     hf_zk_request_answered(zk, req);
 }
 
@@ -101,11 +106,14 @@ static void size_read(void *user, struct hf_zk_call *call,
 void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_watch *watch;
 
     if (req == NULL)
         return;
-    req->watch = hf_zk_watches_ask_queue(zk, request, req->queue);
-    if (req->watch == NULL) {
+    hf_zk_request_enter(req, HF_ZK_LISTING);
+    watch = hf_zk_watches_ask_queue(zk, request, req->queue);
+    hf_zk_request_listing(req)->watch = watch;
+    if (watch == NULL) {
         hf_zk_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
                            req->queue->path);
         return;
@@ -119,7 +127,7 @@ void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
     if (req->queue->permits)
         hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, size_read),
                             req->queue->path, false);
-    hf_zk_send_get_children(
-        &zk->session, hf_zk_request_call(req, children_listed),
-        req->queue->path, hf_zk_watches_flag(zk, req->watch));
+    hf_zk_send_get_children(&zk->session,
+                            hf_zk_request_call(req, children_listed),
+                            req->queue->path, hf_zk_watches_flag(zk, watch));
 }

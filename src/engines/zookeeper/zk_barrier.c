@@ -43,8 +43,8 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
 
 static void create_node(struct hf_zk *zk, struct hf_zk_request *req);
 
-/* The Stat that is read together with the create: has the node that existed
- * any children? */
+/* The Stat that is read together with the create: a node that existed and has
+ * children is NOT_EMPTY. */
 static void stat_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
@@ -52,8 +52,9 @@ static void stat_read(void *user, struct hf_zk_call *call,
     struct hf_zk_request *req = call->owner;
     struct hf_jute_reader body = reply->body;
 
-    req->has_children = reply->error == HF_ZK_OK &&
-                        hf_zk_get_stat(&body).children > 0 && !body.failed;
+    if (req->error == HF_ZK_NODE_EXISTS && reply->error == HF_ZK_OK &&
+        hf_zk_get_stat(&body).children > 0 && !body.failed)
+        req->error = HF_ZK_NOT_EMPTY;
     hf_zk_request_answered(zk, req);
 }
 
@@ -62,7 +63,7 @@ static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const char *path = req->queue->path;
 
-    if (req->error == HF_ZK_NODE_EXISTS && req->has_children)
+    if (req->error == HF_ZK_NOT_EMPTY)
         fail_has_children(zk, req);
     else if (req->error == HF_ZK_OK || req->error == HF_ZK_NODE_EXISTS)
         answer(zk, req, req->error == HF_ZK_NODE_EXISTS);
@@ -91,10 +92,12 @@ void hf_zk_set_flag(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req;
 
-    if (hf_zk_name_is_reserved(zk->config.layout, request))
+    if (hf_zk_name_is_reserved(zk->config.layout, request)) {
         hf_zk_fail_name(zk, request);
-    else if ((req = hf_zk_request_new(zk, request)) != NULL)
+    } else if ((req = hf_zk_request_new(zk, request)) != NULL) {
+        hf_zk_request_enter(req, HF_ZK_CREATING);
         create_node(zk, req);
+    }
 }
 
 /* -------------------------------------------------------- clear the flag -- */
@@ -129,7 +132,9 @@ void hf_zk_clear_flag(struct hf_zk *zk, struct hf_request *request)
  * ticket, or is empty. */
 static void answer_watch(struct hf_zk *zk, struct hf_zk_request *req)
 {
-    const struct hf_ticket node = {.token = (uint64_t)req->czxid,
+    int64_t czxid =
+        req->error == HF_ZK_OK ? hf_zk_request_listing(req)->ready : 0;
+    const struct hf_ticket node = {.token = (uint64_t)czxid,
                                    .kind = HF_TICKET_BARRIER,
                                    .weight = 1,
                                    .payload = ""};
@@ -150,7 +155,7 @@ static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
     hf_zk_request_end_cancel(zk, req);
     if (req->request == NULL) /* cancelled meanwhile */
         hf_zk_request_free(zk, req);
-    else if (req->has_children)
+    else if (req->error == HF_ZK_NOT_EMPTY)
         fail_has_children(zk, req);
     else if (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE)
         answer_watch(zk, req);
@@ -165,25 +170,27 @@ static void node_read(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
+    struct hf_zk_listing *listing = hf_zk_request_listing(req);
     struct hf_jute_reader body = reply->body;
-    struct hf_zk_stat stat;
+    struct hf_zk_stat stat = {0};
 
     req->error = reply->error;
     if (req->error == HF_ZK_OK) {
         (void)hf_jute_get_buffer(&body);
         stat = hf_zk_get_stat(&body);
-        req->czxid = stat.czxid;
-        req->has_children = stat.children > 0;
+        listing->ready = stat.czxid;
         if (body.failed)
             req->error = HF_ZK_MALFORMED;
     }
     if (req->sync_error != HF_ZK_OK)
         req->error = req->sync_error;
-    if (req->request != NULL && !req->has_children &&
+    if (stat.children > 0)
+        req->error = HF_ZK_NOT_EMPTY;
+    if (req->request != NULL &&
         (req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE) &&
-        !hf_zk_watches_join_queue(req->watch, req->request))
+        !hf_zk_watches_join_queue(listing->watch, req->request))
         req->error = HF_ZK_OUT_OF_MEMORY;
-    hf_zk_watches_read(zk, req->watch, reply->error == HF_ZK_OK);
+    hf_zk_watches_read(zk, listing->watch, reply->error == HF_ZK_OK);
     hf_zk_request_answered(zk, req);
 }
 
@@ -213,11 +220,14 @@ static void commit_nothing(struct hf_zk *zk, struct hf_zk_request *req)
 void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_watch *watch;
 
     if (req == NULL)
         return;
-    req->watch = hf_zk_watches_ask_queue(zk, request, req->queue);
-    if (req->watch == NULL) {
+    hf_zk_request_enter(req, HF_ZK_LISTING);
+    watch = hf_zk_watches_ask_queue(zk, request, req->queue);
+    hf_zk_request_listing(req)->watch = watch;
+    if (watch == NULL) {
         hf_zk_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
                            req->queue->path);
         return;
@@ -226,5 +236,5 @@ void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request)
     hf_zk_request_step(req, watch_done);
     commit_nothing(zk, req);
     hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, node_read),
-                        req->queue->path, hf_zk_watches_flag(zk, req->watch));
+                        req->queue->path, hf_zk_watches_flag(zk, watch));
 }

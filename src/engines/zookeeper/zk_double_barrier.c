@@ -30,12 +30,12 @@ static void ready_read(void *user, struct hf_zk_call *call,
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
+    struct hf_zk_listing *listing = hf_zk_request_listing(req);
     struct hf_jute_reader body = reply->body;
 
-    req->ready_known = true;
-    req->czxid = 0;
+    listing->ready = 0;
     if (reply->error == HF_ZK_OK)
-        req->czxid = hf_zk_get_stat(&body).czxid;
+        listing->ready = hf_zk_get_stat(&body).czxid;
     else if (reply->error != HF_ZK_NO_NODE)
         req->error = reply->error;
     hf_zk_request_answered(zk, req);
@@ -89,7 +89,7 @@ bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
     hf_zk_request_step(req, then);
     if (!hf_zk_session_usable(&zk->session))
         return false;
-    if (!req->ready_known)
+    if (hf_zk_request_listing(req)->ready == HF_ZK_READY_UNREAD)
         hf_zk_send_exists(&zk->session, hf_zk_request_call(req, ready_read),
                           ready_path(zk, req));
     ask_about_participants(zk, req);
@@ -113,11 +113,11 @@ static void put_ticket(struct hf_zk *zk, struct hf_snapshot *snapshot,
 }
 
 /* A participant whose node was gone when it was read is left out. */
-bool hf_zk_participants_snapshot(struct hf_zk *zk,
-                                 const struct hf_zk_request *req,
+bool hf_zk_participants_snapshot(struct hf_zk *zk, struct hf_zk_request *req,
                                  struct hf_snapshot *snapshot)
 {
     static const struct hf_ticket_id no_id;
+    int64_t ready = hf_zk_request_listing(req)->ready;
     const struct hf_zk_queue *queue = req->queue;
 
     if (!hf_zk_snapshot_room(zk, queue->count + 1))
@@ -130,8 +130,8 @@ bool hf_zk_participants_snapshot(struct hf_zk *zk,
             put_ticket(zk, snapshot, child->node.kind, &child->node.id,
                        child->czxid);
     }
-    if (req->czxid > 0)
-        put_ticket(zk, snapshot, HF_TICKET_READY, &no_id, req->czxid);
+    if (ready > 0)
+        put_ticket(zk, snapshot, HF_TICKET_READY, &no_id, ready);
     qsort(zk->queues.snapshot, snapshot->count, sizeof *zk->queues.snapshot,
           hf_ticket_compare);
     return true;
@@ -154,7 +154,7 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req, bool found)
 static void set_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     if (req->error == HF_ZK_OK)
-        answer(zk, req, req->czxid > 0);
+        answer(zk, req, hf_zk_request_listing(req)->ready > 0);
     else
         hf_zk_request_fail(zk, req, req->error, "set the generation of",
                            req->queue->path);
@@ -208,7 +208,7 @@ static void send_set(struct hf_zk *zk, struct hf_zk_request *req,
     call = hf_zk_request_call(req, set_answered);
     begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
     check_participants(zk, req, own_index);
-    if (req->czxid > 0)
+    if (hf_zk_request_listing(req)->ready > 0)
         hf_zk_multi_delete(&zk->session, ready_path(zk, req),
                            HF_ZK_ANY_VERSION);
     hf_zk_multi_create(&zk->session, ready_path(zk, req), "", HF_ZK_PERSISTENT);
@@ -258,6 +258,7 @@ void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request)
     if (req == NULL)
         return;
     assert(request->limit > 0 && request->limit <= HF_PARTICIPANTS_MAX);
+    hf_zk_request_enter(req, HF_ZK_LISTING);
     hf_zk_request_step(req, participants_listed);
     req->error = HF_ZK_OK;
     hf_zk_list_children(zk, req);

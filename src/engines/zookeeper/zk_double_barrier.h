@@ -31,8 +31,7 @@ bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
 
 /* As hf_zk_queue_snapshot(): the participants, and the barrier node of the
  * current generation. */
-bool hf_zk_participants_snapshot(struct hf_zk *zk,
-                                 const struct hf_zk_request *req,
+bool hf_zk_participants_snapshot(struct hf_zk *zk, struct hf_zk_request *req,
                                  struct hf_snapshot *snapshot);
 
 #endif

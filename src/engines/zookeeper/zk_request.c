@@ -4,6 +4,7 @@
 #include "engines/zookeeper/zk_request.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -29,12 +30,87 @@ struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,
     return req;
 }
 
+/* ---------------------------------------------------------------- phases -- */
+
+#define KIND(name) (1U << HF_REQUEST_##name)
+
+/* The phases from which each is entered, and the kinds of request that enter
+ * it.  A create goes on to the list that shows the new ticket, and a list may
+ * show that our ticket has to be removed. */
+static const struct {
+    unsigned from; /* bits: 1 << phase */
+    unsigned kinds;
+} moves[] = {
+    [HF_ZK_CREATING] = {1U << HF_ZK_PLAIN, KIND(ENQUEUE) | KIND(SET_FLAG)},
+    [HF_ZK_LISTING] = {1U << HF_ZK_PLAIN | 1U << HF_ZK_CREATING,
+                       KIND(ENQUEUE) | KIND(LIST) | KIND(WATCH_QUEUE) |
+                           KIND(NEW_GENERATION)},
+    [HF_ZK_REMOVING] = {1U << HF_ZK_PLAIN | 1U << HF_ZK_LISTING,
+                        KIND(REMOVE) | KIND(ENQUEUE) | KIND(LIST) |
+                            KIND(WATCH_QUEUE)},
+    [HF_ZK_DOWNGRADING] = {1U << HF_ZK_PLAIN, KIND(DOWNGRADE)},
+    [HF_ZK_DETAILED] = {1U << HF_ZK_PLAIN, KIND(LIST)},
+};
+
+/* Free what the part of .as owns. */
+static void leave_phase(struct hf_zk_request *req)
+{
+    assert(req->pending == 0);
+    if (req->phase == HF_ZK_CREATING)
+        hf_free(req->as.creation.parent_calls);
+    memset(&req->as, 0, sizeof req->as);
+}
+
+void hf_zk_request_enter(struct hf_zk_request *req,
+                         enum hf_zk_request_phase phase)
+{
+    assert(phase > HF_ZK_PLAIN && phase <= HF_ZK_DETAILED);
+    assert((moves[phase].from & 1U << req->phase) != 0);
+    assert((moves[phase].kinds & 1U << req->request->kind) != 0);
+    leave_phase(req);
+    req->phase = phase;
+    if (phase == HF_ZK_LISTING)
+        req->as.listing.ready = HF_ZK_READY_UNREAD;
+}
+
+struct hf_zk_creation *hf_zk_request_creation(struct hf_zk_request *req)
+{
+    assert(req->phase == HF_ZK_CREATING);
+    return &req->as.creation;
+}
+
+struct hf_zk_listing *hf_zk_request_listing(struct hf_zk_request *req)
+{
+    assert(req->phase == HF_ZK_LISTING);
+    return &req->as.listing;
+}
+
+struct hf_zk_removal *hf_zk_request_removal(struct hf_zk_request *req)
+{
+    assert(req->phase == HF_ZK_REMOVING);
+    return &req->as.removal;
+}
+
+struct hf_zk_downgrading *hf_zk_request_downgrading(struct hf_zk_request *req)
+{
+    assert(req->phase == HF_ZK_DOWNGRADING);
+    return &req->as.downgrading;
+}
+
+struct detailed_list *hf_zk_request_detailed(struct hf_zk_request *req)
+{
+    assert(req->phase == HF_ZK_DETAILED);
+    return req->as.detailed;
+}
+
+/* ------------------------------------------------------------------ end -- */
+
 void hf_zk_request_free(struct hf_zk *zk, struct hf_zk_request *req)
 {
     assert(req->pending == 0);
     if (req->queue != NULL)
         hf_zk_queue_release(zk, req->queue);
-    hf_free(req->parents);
+    leave_phase(req);
     hf_free(req);
 }
 

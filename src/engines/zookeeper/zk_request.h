@@ -19,6 +19,25 @@
  * rare. */
 #define HF_ZK_ATTEMPTS_MAX 8
 
+/* What a request is doing.  This is which part of .as it has; the common
+ * fields are enough for most requests.  zk_request.c has the moves that are
+ * legal. */
+enum hf_zk_request_phase {
+    HF_ZK_PLAIN,       /* no part of .as */
+    HF_ZK_CREATING,    /* creates a node: a ticket, or a barrier's */
+    HF_ZK_LISTING,     /* reads a queue, or a barrier's node, to show it */
+    HF_ZK_REMOVING,    /* deletes the nodes of a ticket */
+    HF_ZK_DOWNGRADING, /* turns a write ticket into a read ticket */
+    HF_ZK_DETAILED,    /* makes a list for people */
+};
+
+/* What a request that creates a node does about the nodes above it. */
+enum hf_zk_parents {
+    HF_ZK_PARENTS_ASSUMED,    /* takes for granted that they exist */
+    HF_ZK_PARENTS_PERSISTENT, /* creates them, too: one was missing */
+    HF_ZK_PARENTS_CONTAINERS, /* the same, as containers */
+};
+
 /* What the server refused, of a multi that creates a ticket. */
 enum hf_zk_refused {
     HF_ZK_REFUSED_CREATE,
@@ -26,11 +45,65 @@ enum hf_zk_refused {
     HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see permit.h */
 };
 
+/* HF_ZK_CREATING. */
+struct hf_zk_creation {
+    enum hf_zk_parents parents;
+    struct hf_zk_call *parent_calls; /* one for each parent, from the top;
+                                        NULL: none was necessary */
+    size_t parents_bytes; /* the parents are this prefix of the queue's path */
+    size_t parent_level;  /* the level, from 1, that .parent_error is about;
+                             0: every create failed because the level above is
+                             missing */
+    enum hf_zk_error parent_error;
+    /* HF_REQUEST_ENQUEUE: operations of the multi in front of the creates of
+     * the ticket's nodes, and what was refused if .error is set. */
+    uint32_t trial;
+    enum hf_zk_refused refused;
+};
+
+/* .ready of a request that has not read the barrier node yet. */
+#define HF_ZK_READY_UNREAD (-1)
+
+/* HF_ZK_LISTING. */
+struct hf_zk_listing {
+    /* The watch that a read of the current step sets; NULL: none. */
+    struct hf_zk_watch *watch;
+    int64_t ready;    /* czxid of the barrier node; 0: it does not exist, or
+                         HF_ZK_READY_UNREAD */
+    uint32_t permits; /* of kazoo's semaphore, by its node; 0: unknown */
+};
+
+/* The nodes that are being deleted. */
+enum hf_zk_removed {
+    HF_ZK_REMOVED_NOTHING,        /* none was found */
+    HF_ZK_REMOVED_OWN,            /* of our ticket, whose name we know */
+    HF_ZK_REMOVED_OWN_SEVERAL,    /* several, in one multi */
+    HF_ZK_REMOVED_LISTED,         /* from a list */
+    HF_ZK_REMOVED_LISTED_SEVERAL, /* several from a list, in one multi */
+};
+
 /* May a removal write who evicts the ticket? */
 enum hf_zk_eviction {
     HF_ZK_EVICTION_UNREAD,  /* the parent's data were not read */
     HF_ZK_EVICTION_WRITTEN, /* with the deletes, in one transaction */
     HF_ZK_EVICTION_NONE,    /* no, or such a transaction was refused */
+};
+
+/* HF_ZK_REMOVING. */
+struct hf_zk_removal {
+    /* See hf_zk_delete_ticket(). */
+    void (*then)(struct hf_zk *zk, struct hf_zk_request *req);
+    enum hf_zk_removed nodes;
+    enum hf_zk_eviction eviction; /* with .evicted_by, see eviction.h */
+    int32_t version;              /* of the parent's data then */
+    bool partly; /* somebody else had deleted some of the nodes */
+};
+
+/* HF_ZK_DOWNGRADING. */
+struct hf_zk_downgrading {
+    bool earlier_unsure; /* an earlier transaction got no answer */
+    bool revoked;    /* the data of the write node ask its owner to release */
+    int32_t version; /* of these data */
 };
 
 struct detailed_list;
@@ -41,8 +114,10 @@ struct hf_zk_request {
     struct hf_zk_queue *queue;  /* in use by this request; NULL for
                                    HF_REQUEST_PROVE */
     struct hf_zk_call calls[HF_ZK_REQUEST_CALLS]; /* of the current step */
-    size_t call_count;                            /* calls made in this step */
-    size_t pending;                               /* calls not answered yet */
+    /* The ticket that each of .calls is about. */
+    struct hf_ticket_id ids[HF_ZK_REQUEST_CALLS];
+    size_t call_count; /* calls made in this step */
+    size_t pending;    /* calls not answered yet */
     /* Called when the last call of the step is answered. */
     void (*next_step)(struct hf_zk *zk, struct hf_zk_request *req);
     enum hf_zk_error error;      /* of the call that decides, or HF_ZK_OK */
@@ -50,55 +125,35 @@ struct hf_zk_request {
     enum hf_zk_error sync_error; /* of the sync, or the transaction, before
                                     what is read */
     unsigned attempts; /* how often the create, or the delete, was sent */
-    /* Used by parent_nodes.c: */
-    bool parents_missing; /* parents must be created with the node */
-    bool containers; /* in this step as containers, not as persistent nodes */
-    size_t parents_bytes; /* the parents are this prefix of the queue's path */
-    struct hf_zk_call *parents; /* one for each parent, from the top; NULL:
-                                   none needed */
-    size_t parent_level; /* the level, from 1, that .parent_error is about;
-                            0: every create failed because the level above is
-                            missing */
-    enum hf_zk_error parent_error;
-    bool earlier_unsure; /* HF_REQUEST_DOWNGRADE: an earlier transaction got
-                            no answer */
-    /* HF_REQUEST_DOWNGRADE: the data of the write node, in this version, ask
-     * its owner to release. */
-    bool revoked;
-    int32_t version;
-    /* The ticket that each of .calls is about. */
-    struct hf_ticket_id ids[HF_ZK_REQUEST_CALLS];
-    /* The watch that a read of the current step sets; NULL: none. */
-    struct hf_zk_watch *watch;
-    bool several;        /* several nodes are being deleted in one multi */
-    bool listed;         /* the nodes being deleted come from a list */
-    bool partly_removed; /* somebody else had deleted some of them */
-    /* HF_REQUEST_REMOVE with .evicted_by, see eviction.h.  .version is that of
-     * the parent's data. */
-    enum hf_zk_eviction eviction;
-    /* HF_REQUEST_ENQUEUE: operations of the multi in front of the creates of
-     * the ticket's nodes, and what was refused if .error is set. */
-    uint32_t trial;
-    enum hf_zk_refused refused;
-    /* Kazoo's permits only: */
-    uint32_t permits; /* HF_REQUEST_WATCH_QUEUE: permits by the semaphore's
-                         node; 0: unknown */
-    /* See hf_zk_delete_ticket(). */
-    void (*after_removal)(struct hf_zk *zk, struct hf_zk_request *req);
     struct hf_zk_request *next_in_list;     /* in the list of requests that wait
                                                for the same answer */
     struct hf_zk_request *next_cancellable; /* in the client's list of requests
                                                that can be cancelled */
-    struct detailed_list *detailed;         /* the state of a detailed list */
-    int64_t czxid;     /* of the barrier node; 0: it does not exist */
-    bool ready_known;  /* the barrier node has been read */
-    bool has_children; /* the node has children, so it is no barrier */
+    enum hf_zk_request_phase phase;
+    union {
+        struct hf_zk_creation creation;
+        struct hf_zk_listing listing;
+        struct hf_zk_removal removal;
+        struct hf_zk_downgrading downgrading;
+        struct detailed_list *detailed;
+    } as; /* by .phase; see the functions below */
 };
 
 /* Make the state of ${request}.  NULL for lack of memory; the request has then
  * been failed. */
 struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,
                                         struct hf_request *request);
+
+/* The request begins to do something else, between two steps. */
+void hf_zk_request_enter(struct hf_zk_request *req,
+                         enum hf_zk_request_phase phase);
+
+/* The part of .as that a request of that phase has. */
+struct hf_zk_creation *hf_zk_request_creation(struct hf_zk_request *req);
+struct hf_zk_listing *hf_zk_request_listing(struct hf_zk_request *req);
+struct hf_zk_removal *hf_zk_request_removal(struct hf_zk_request *req);
+struct hf_zk_downgrading *hf_zk_request_downgrading(struct hf_zk_request *req);
+struct detailed_list *hf_zk_request_detailed(struct hf_zk_request *req);
 
 /* The next call of the current step.  Its answer goes to ${answered}, which
  * must end with hf_zk_request_answered(). */
