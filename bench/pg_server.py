@@ -101,7 +101,7 @@ class Client:
                   1, "me")
         return ticket
 
-    def withdraw(self, queue, ticket):
+    def remove(self, queue, ticket):
         self.call("hf_remove", self.id, NEVER_MS, queue, ticket)
 
     def forget_notices(self):
@@ -137,25 +137,25 @@ class Version:
 
     def pairs(self, pairs, queue="pair", kind=MUTEX):
         for _ in range(pairs):
-            self.one.withdraw(queue, self.one.enqueue(queue, kind))
+            self.one.remove(queue, self.one.enqueue(queue, kind))
 
     def behind(self, pairs, kind):
         queue = "behind-%d" % kind
         ticket = self.two.enqueue(queue, kind)
         self.pairs(pairs, queue, kind)
-        self.two.withdraw(queue, ticket)
+        self.two.remove(queue, ticket)
 
     def handoffs(self, pairs):
         holder, waiter, queue = self.one, self.two, "handoff"
         held = holder.enqueue(queue, MUTEX)
         waiting = waiter.enqueue(queue, MUTEX)
         for _ in range(pairs):
-            holder.withdraw(queue, held)
+            holder.remove(queue, held)
             waiter.call("hf_list_ahead", queue, waiting, "f")
             holder, waiter, held, waiting = (
                 waiter, holder, waiting, holder.enqueue(queue, MUTEX))
-        holder.withdraw(queue, held)
-        waiter.withdraw(queue, waiting)
+        holder.remove(queue, held)
+        waiter.remove(queue, waiting)
         holder.forget_notices()
         waiter.forget_notices()
 

@@ -46,7 +46,7 @@ endif()
 # All parts as one object whose hidden symbols are made local, so that a
 # program that links the archive sees the public names only.  With -flto the
 # parts are no machine code yet, and objcopy changes no names in what they are
-# instead; so gcc is told to compile them now.  clang's linkers do so anyway.
+# instead.  So this makes gcc compile them now.  clang's linkers do so anyway.
 set(HF_WHOLE ${CMAKE_CURRENT_BINARY_DIR}/holdfast-whole.o)
 separate_arguments(HF_WHOLE_FLAGS NATIVE_COMMAND "${CMAKE_C_FLAGS}")
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")

@@ -380,8 +380,8 @@ inline finish(a)
         acq[a].writes = false;
         acq[a].cancelled = false;
         if
-        :: acq[a].rounds > 0 ->
-            acq[a].rounds--;
+        :: acq[a].repeats > 0 ->
+            acq[a].repeats--;
             acq[a].phase = IDLE
         :: else ->
             acq[a].phase = DONE

@@ -7,8 +7,8 @@
      FINISHED_OR_NONE(2) && FINISHED_OR_NONE(3) &&                             \
      FINISHED_OR_NONE(4) && FINISHED_OR_NONE(5) &&                             \
      FINISHED_OR_NONE(6) && FINISHED_OR_NONE(7))
-#ifndef ROUNDS
-#define ROUNDS 1
+#ifndef REPEATS
+#define REPEATS 1
 #endif
 
 #include "engine.pml"
@@ -31,7 +31,7 @@ inline prepare()
         safe_until[u] = true
     }
     for (u : 0 .. ACQUISITIONS - 1) {
-        acq[u].rounds = ROUNDS - 1
+        acq[u].repeats = REPEATS - 1
     }
 }
 

@@ -58,7 +58,7 @@ CONFIGURATIONS = {
     "mutex-3-cancel": (False, "3 want a mutex, one may give up, a fault",
                        "mutex", "-DCLIENTS=3 -DATTEMPTS=3 -DCANCELS=1"),
     "mutex-3-twice": (False, "3 want a mutex twice each, a crash", "mutex",
-                      "-DCLIENTS=3 -DATTEMPTS=2 -DROUNDS=2 -DFAULT=CRASH"),
+                      "-DCLIENTS=3 -DATTEMPTS=2 -DREPEATS=2 -DFAULT=CRASH"),
     "rw-3-any": (False, "2 writers and a reader, a writer may become a "
                  "reader, a fault", "rw",
                  "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"),

@@ -96,7 +96,7 @@ typedef Acquisition {
     unsigned phase : 4;
     unsigned ask : 3;
     unsigned attempts : 3;
-    unsigned rounds : 2; /* how often the user wants it again */
+    unsigned repeats : 2; /* how often the user wants it again */
     byte ticket;
     byte token;
     bool list_wanted;

@@ -61,8 +61,8 @@ class Session:
 
     def words(self, operation, queue, *arguments):
         keys = ["holdfast:{%s}:%s" % (queue, word) for word in (
-            "queue", "until", "tickets", "last", "looks", "writers",
-            "members")]
+            "queue", "until", "tickets", "last", "watchers",
+            "writers", "participants")]
         return ["EVALSHA", self.sha, len(keys), *keys, operation, queue, "",
                 TTL_MS, self.name, *arguments]
 
@@ -169,14 +169,14 @@ class Cost(unittest.TestCase):
         calls = {
             "enqueue": enqueue(queue, third),
             "list": ("list", queue, 0, 0, MUTEX, last),
-            "probe": ("probe", queue, first, last),
+            "exists": ("exists", queue, first, last),
             "revoke": ("revoke", queue, last),
             "describe": ("describe", queue, last, "another payload"),
             "renew": ("renew", queue, 0, first, last),
-            "withdraw the last": ("withdraw", queue, third),
-            "withdraw the first": ("withdraw", queue, first),
+            "remove the last": ("remove", queue, third),
+            "remove the first": ("remove", queue, first),
             "enqueue elsewhere": enqueue(queue + "/elsewhere", between),
-            "withdraw elsewhere": ("withdraw", queue + "/elsewhere", between),
+            "remove elsewhere": ("remove", queue + "/elsewhere", between),
         }
         return {what: self.cost(session, *words)
                 for what, words in calls.items()}
@@ -218,7 +218,7 @@ class Cost(unittest.TestCase):
             costs.append([self.cost(session, *words) for words in (
                 enqueue("queue", reader, READ),
                 ("list", "queue", 0, 0, READ, reader),
-                ("withdraw", "queue", reader))])
+                ("remove", "queue", reader))])
         self.assertEqual(*costs)
 
 

@@ -35,7 +35,7 @@ KINDS = {"mutex": ((), (), ""), "reader": (("--write",), ("--read",), ""),
 
 # The kinds of waiters that such a mutation does not notify.
 MUTANTS = {"REDIS_PURGE_NOTIFIES_NO_WAITER": ("mutex", "reader"),
-           "REDIS_PURGE_NOTIFIES_NO_LOOKER": ("semaphore",)}
+           "REDIS_PURGE_NOTIFIES_NO_WATCHER": ("semaphore",)}
 
 
 class Monitor:
@@ -88,7 +88,7 @@ class Notices(unittest.TestCase):
         with Monitor(self.server) as monitor:
             waiter = self.command(port, waits, name, "true")
             monitor.until('"enqueue"')
-            monitor.until('"probe"|"list"')
+            monitor.until('"exists"|"list"')
         return held, waiter
 
     def questions(self, port, kind):
@@ -104,7 +104,7 @@ class Notices(unittest.TestCase):
                 stdout=subprocess.DEVNULL, check=True)
             self.assertEqual(waiter.wait(waiting.LIMIT_S), 0)
             self.control.ask("ECHO", "the end")
-            return sum('"probe"' in line and held in line
+            return sum('"exists"' in line and held in line
                        for line in monitor.until('"ECHO" "the end"'))
 
     def test_a_purge_notifies_waiters(self):

@@ -72,7 +72,7 @@ def invented(count):
             for i in range(count)]
 
 
-LISTS = "show", "settle"
+LISTS = "quorum_list", "commit"
 
 
 def endless(name):

@@ -113,7 +113,7 @@ class Running(harness.Case):
 
 
 class Waiting(harness.Case):
-    def test_withdraw_and_die_of_it(self):
+    def test_leaves_the_queue_and_dies_of_it(self):
         self.holder()
         for find in (lambda launcher: [launcher.pid],
                      lambda launcher: [self.supervisor(launcher)],

@@ -527,11 +527,11 @@ static void case_a_downgrade_and_a_removal_leave_nothing(void **state)
     struct queued_client s = enqueue(*state, HF_TICKET_WRITE);
     struct client_request *downgrade_ =
         client_start(s.client, HF_REQUEST_DOWNGRADE, "q", s.id);
-    struct client_request *withdraw =
+    struct client_request *removal =
         client_start(s.client, HF_REQUEST_REMOVE, "q", s.id);
 
-    assert_int_equal(client_wait(s.client, withdraw)->answer, HF_EVENT_REMOVED);
-    assert_true(withdraw->found);
+    assert_int_equal(client_wait(s.client, removal)->answer, HF_EVENT_REMOVED);
+    assert_true(removal->found);
     (void)client_wait(s.client, downgrade_);
     assert_int_equal(client_ask(s.client, HF_REQUEST_LIST, "q", s.id)->count,
                      0);

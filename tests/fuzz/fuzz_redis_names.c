@@ -21,7 +21,7 @@ static void check_key(const char *key)
     if (strlen(queue) > HF_NAME_BYTES + strlen(HF_QUEUE_LEASES))
         return; /* the walk refuses it (host/names.c), so no key is made of it
                  */
-    hf_redis_key(queue, participants ? "members" : "queue", again);
+    hf_redis_key(queue, participants ? "participants" : "queue", again);
     MUST(strcmp(key, again) == 0);
 }
 

@@ -15,22 +15,22 @@ static const struct operation {
     {"renew", HF_STORE_RENEW, false},
     {"enqueue", HF_STORE_ENQUEUE, false},
     {"list", HF_STORE_LIST, false},
-    {"probe", HF_STORE_EXISTS, false},
-    {"withdraw", HF_STORE_REMOVE, false},
+    {"exists", HF_STORE_EXISTS, false},
+    {"remove", HF_STORE_REMOVE, false},
     {"downgrade", HF_STORE_DOWNGRADE, false},
-    {"raise", HF_STORE_SET_FLAG, false},
-    {"lower", HF_STORE_CLEAR_FLAG, false},
-    {"stamp", HF_STORE_NEW_GENERATION, false},
+    {"set_flag", HF_STORE_SET_FLAG, false},
+    {"clear_flag", HF_STORE_CLEAR_FLAG, false},
+    {"new_generation", HF_STORE_NEW_GENERATION, false},
     {"revoke", HF_STORE_REVOKE, false},
     {"describe", HF_STORE_DESCRIBE, false},
-    {"goodbye", HF_STORE_CLOSE_SESSION, false},
+    {"close_session", HF_STORE_CLOSE_SESSION, false},
     {"propose", HF_STORE_ENQUEUE, true},
-    {"settle", HF_STORE_LIST, true},
-    {"mend", HF_STORE_ENQUEUE, true},
-    {"show", HF_STORE_LIST, true},
-    {"confirm", HF_STORE_RENEW, true},
-    {"glimpse", HF_STORE_EXISTS, true},
-    {"ask", HF_STORE_REVOKE, true},
+    {"commit", HF_STORE_LIST, true},
+    {"repair", HF_STORE_ENQUEUE, true},
+    {"quorum_list", HF_STORE_LIST, true},
+    {"quorum_renew", HF_STORE_RENEW, true},
+    {"quorum_exists", HF_STORE_EXISTS, true},
+    {"quorum_revoke", HF_STORE_REVOKE, true},
 };
 
 static const struct operation *operation_of(const char *word)
@@ -87,7 +87,7 @@ static void take_own(struct resp_script *script, char **words, size_t count)
         call->payload = words[3];
         break;
     case HF_STORE_LIST:
-        if (strcmp(script->word, "settle") == 0)
+        if (strcmp(script->word, "commit") == 0)
             break;
         call->watches_queue = words[0][0] == '1';
         call->detailed = words[1][0] == '1';

@@ -256,7 +256,7 @@ static void run_script(struct hf_connection *link,
     struct lease_answer answer;
 
     resp_script_read(&script, words, command->count - 3 - keys);
-    if (strcmp(words[0], "settle") == 0)
+    if (strcmp(words[0], "commit") == 0)
         commit(link->leases, words[1], words[5], words[6]);
     if (net.reply != NULL) {
         bytes_print(&link->in, "%s\r\n", net.reply);
@@ -264,7 +264,7 @@ static void run_script(struct hf_connection *link,
         return;
     }
     lease_fake_answer(link->leases, &script.call, &answer);
-    if (strcmp(words[0], "mend") == 0)
+    if (strcmp(words[0], "repair") == 0)
         commit(link->leases, words[1], words[5], words[9]);
     if (script.numbered)
         mark_proposed(link->leases, words[1], &answer);

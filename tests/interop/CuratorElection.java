@@ -84,7 +84,7 @@ public final class CuratorElection {
     private static void selector(CuratorFramework client, String path,
             String id, Work work) throws Exception {
         CountDownLatch done = new CountDownLatch(1);
-        Exception[] trouble = {null};
+        Exception[] failure = {null};
 
         try (LeaderSelector selector = new LeaderSelector(client, path,
                 new LeaderSelectorListenerAdapter() {
@@ -93,7 +93,7 @@ public final class CuratorElection {
                         try {
                             work.run();
                         } catch (Exception e) {
-                            trouble[0] = e;
+                            failure[0] = e;
                         }
                         done.countDown();
                     }
@@ -102,8 +102,8 @@ public final class CuratorElection {
             selector.start();
             done.await();
         }
-        if (trouble[0] != null)
-            throw trouble[0];
+        if (failure[0] != null)
+            throw failure[0];
     }
 
     private static void stand(CuratorFramework client, boolean latch,
@@ -114,7 +114,7 @@ public final class CuratorElection {
             selector(client, path, id, work);
     }
 
-    private static void untilToldOrOver() throws Exception {
+    private static void awaitLineOrEnd() throws Exception {
         int c = System.in.read();
 
         while (c != '\n' && c != -1)
@@ -146,7 +146,7 @@ public final class CuratorElection {
         }
     }
 
-    private static void act(CuratorFramework client, String[] arguments)
+    private static void run(CuratorFramework client, String[] arguments)
             throws Exception {
         boolean latch = arguments[0].equals("latch");
         String path = arguments[3];
@@ -157,10 +157,10 @@ public final class CuratorElection {
         } else if (arguments[1].equals("stand")) {
             stand(client, latch, path, arguments[4], () -> {
                 System.out.println("elected");
-                untilToldOrOver();
+                awaitLineOrEnd();
             });
         } else {
-            untilToldOrOver();
+            awaitLineOrEnd();
             for (int i = Integer.parseInt(arguments[6]); i > 0; i--)
                 stand(client, latch, path, arguments[5],
                         () -> raise(client,
@@ -175,7 +175,7 @@ public final class CuratorElection {
                 arguments[2], 10000, 10000, new RetryNTimes(100, 100))) {
             client.start();
             client.blockUntilConnected();
-            act(client, arguments);
+            run(client, arguments);
         }
     }
 }

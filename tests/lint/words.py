@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """One word means one thing: no retired word comes back.
 
-Names of files, identifiers and comments of C and Python are read word by word,
-"request_under_way" as three words.  A word of RETIRED fails, and the text says
-what to write instead.  With --count the words that are found are printed, each
-with how often, and nothing fails.
+Names of files, identifiers and comments are read word by word,
+"request_under_way" as three words: of C, Java, Promela, Python, SQL, Lua, CMake
+and shell scripts.  A word of RETIRED fails, and the text says what to write
+instead.  With --count the words that are found are printed, each with how often,
+and nothing fails.
 """
 import collections
 import io
+import itertools
 import pathlib
 import re
 import subprocess
@@ -29,6 +31,8 @@ RETIRED = (
     ("any", "lookout lookouts", "queue watch"),
     ("any", "withdrawal withdrawals lurk lurks lurking",
      "removal, may still exist"),
+    ("name", "withdraw withdraws withdrawn", "remove"),
+    ("name", "lookers", "watchers"),
     ("name", "strikes", "attempts"),
     ("any", "bundle bundles", "multi-lock"),
     ("name", "whole", "detailed list; of a multi-lock: parent", "", SOURCE),
@@ -48,7 +52,7 @@ RETIRED = (
     ("name", "slot slots", "waiter", "", r"^src/client/"),
     ("name", "stake stakes", "ticket set"),
     ("any", "stranger strangers", "unknown node"),
-    ("any", "greeting greetings goodbye", "handshake, close"),
+    ("any", "greeting greetings goodbye goodbyes", "handshake, close"),
     ("any", "told tell tells telling untold", "notify, notified, say"),
     ("any", "hear hears heard hearing heed heeds heeded unheard",
      "receive, event"),
@@ -62,7 +66,7 @@ RETIRED = (
      r"^src/engines/file/"),
     ("name", "hang", "FIFO watch", "", r"^src/engines/file/"),
     ("name", "front keeper sights", "launcher, supervisor, queue view",
-     "in front,zoo keeper"),
+     "in front,zoo keeper,keeper state"),
     ("name", "bid bids crowd torment wish wishes",
      "workload, workers, nemesis, plan"),
     ("any", "grave graves bury buried", "deferred free"),
@@ -76,12 +80,29 @@ RETIRED = (
      TESTS),
 )
 
-SOURCES = re.compile(r"\.(c|h|py)$")
 SKIPPED = re.compile(r"^(tests/fuzz/corpus/|tests/lint/words\.py$)")
 WORD = re.compile(r"[A-Za-z]+")
-C_TEXT = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)"""
-                    r"""|(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
-                    r"""|(?P<name>[A-Za-z_]\w*)""", re.S)
+
+
+def grammar(comment, string=r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""):
+    """What a text of a language has: comments, strings and names."""
+    return re.compile("(?P<comment>%s)|(?P<string>%s)|(?P<name>[A-Za-z_]\\w*)"
+                      % (comment, string), re.S)
+
+
+# By the end of a file's name; the shebang of a script counts as ".sh".
+GRAMMARS = (
+    (re.compile(r"\.(c|h|java|pml)$"), grammar(r"/\*.*?\*/|//[^\n]*")),
+    # The body of a function in $$ is read as SQL, too.
+    (re.compile(r"\.sql$"), grammar(r"--[^\n]*|/\*.*?\*/", r"'[^']*'")),
+    (re.compile(r"\.lua$"), grammar(r"--[^\n]*")),
+    (re.compile(r"\.cmake$|(^|/)CMakeLists\.txt$"),
+     grammar(r"\#[^\n]*", r'"(?:\\.|[^"\\])*"')),
+    # A "#" inside of a word begins no comment.  Strings are read as the rest is,
+    # because most of them are words of a command.
+    (re.compile(r"\.sh$"), grammar(r"(?<!\S)\#[^\n]*", r"(?!)")),
+)
+SHEBANG = re.compile(r"#!.*\bsh\b")
 
 
 def retired():
@@ -96,9 +117,9 @@ def retired():
     return found
 
 
-def of_c(text):
+def of_grammar(pattern, text):
     """Yields (is a comment, line, text) of each identifier and comment."""
-    for match in C_TEXT.finditer(text):
+    for match in pattern.finditer(text):
         if match["string"] is None:
             yield (match["comment"] is not None,
                    text.count("\n", 0, match.start()) + 1, match[0])
@@ -115,10 +136,22 @@ def of_python(text):
             yield True, token.start[0], token.string  # a docstring
 
 
+def pieces_of(path, text):
+    """(is a comment, line, text) of each piece; None if nothing can read it."""
+    if path.endswith(".py"):
+        return of_python(text)
+    name = path + ".sh" if SHEBANG.match(text) else path
+    for pattern, found in GRAMMARS:
+        if pattern.search(name):
+            return of_grammar(found, text)
+    return None
+
+
 def findings(words, path, text):
-    yield_of = of_python if path.endswith(".py") else of_c
-    pieces = [(False, 0, re.sub(r"\W", "_", path))]
-    pieces += yield_of(text)
+    pieces = pieces_of(path, text)
+    if pieces is None:
+        return
+    pieces = itertools.chain([(False, 0, re.sub(r"\W", "_", path))], pieces)
     for is_comment, line, piece in pieces:
         parts = [part.lower() for part in WORD.findall(
             re.sub(r"(?<=[a-z])(?=[A-Z])", "_", piece))]
@@ -143,10 +176,12 @@ def main():
                            capture_output=True).stdout.splitlines()
     seen = set()
     for path in paths:
-        if (not SOURCES.search(path) or SKIPPED.search(path)
-                or not (ROOT / path).exists()):
+        if SKIPPED.search(path) or not (ROOT / path).is_file():
             continue
-        text = (ROOT / path).read_text(encoding="utf-8")
+        try:
+            text = (ROOT / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
         for word, line, piece, instead in findings(words, path, text):
             counts[word] += 1
             if not count and (path, word, piece) not in seen:

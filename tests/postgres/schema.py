@@ -107,7 +107,7 @@ class Session:
         head, rows = self.call("list_ahead", queue.encode(), ticket, reads)
         return [row["id"] for row in rows], head["more_ahead"]
 
-    def withdraw(self, queue, ticket):
+    def remove(self, queue, ticket):
         head, _ = self.call("remove", self.id, NEVER_MS, queue.encode(),
                             ticket, None)
         return head["found"]

@@ -85,7 +85,7 @@ class Database:
 
     def empty(self, queue):
         ticket, _ = self.session.enqueue(queue)
-        self.session.withdraw(queue, ticket)
+        self.session.remove(queue, ticket)
 
     def nearest(self, queue):
         """The ticket behind the first one."""
@@ -170,7 +170,7 @@ class CostTest(unittest.TestCase):
             b"next", database.nearest("next"), False))
         for database in self.databases:
             nearest = database.nearest("next")
-            database.session.withdraw("next", database.ticket)
+            database.session.remove("next", database.ticket)
             database.ticket = nearest
         self.compare("list_ahead", lambda database: (b"next", database.ticket, False))
 

@@ -249,7 +249,7 @@ class DumpTest(unittest.TestCase):
             released, _ = session.enqueue("released")
             self.run_program("pg_dump", "-Fc", "--file", self.path("early"),
                              "live")
-            session.withdraw("released", released)
+            session.remove("released", released)
             session.enqueue("later")
         self.run_program("pg_restore", "--exit-on-error", "--dbname",
                          self.restored("early"), self.path("early"))

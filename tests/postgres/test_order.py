@@ -130,7 +130,7 @@ class OrderTest(unittest.TestCase):
         name = "emptied-%s" % uuid.uuid4()
         for session in sessions:
             ticket, _ = session.enqueue(name)
-            session.withdraw(name, ticket)
+            session.remove(name, ticket)
         self.assertEqual(self.sole(name), schema.NOBODY)
         return name
 
@@ -160,7 +160,7 @@ class OrderTest(unittest.TestCase):
             waiter.connection.autocommit = False
             second, _ = waiter.enqueue(name)
             release = Statement(self.server,
-                                lambda: holder.withdraw(name, first))
+                                lambda: holder.remove(name, first))
             release.wait_until_blocked()
             waiter.connection.commit()
             self.assertTrue(release.result())
@@ -177,7 +177,7 @@ class OrderTest(unittest.TestCase):
             looker.call("list_and_watch", looker.id, looker.ttl_ms, schema.NEVER_MS,
                         name.encode(), False)
             release = Statement(self.server,
-                                lambda: holder.withdraw(name, first))
+                                lambda: holder.remove(name, first))
             release.wait_until_blocked()
             looker.connection.commit()
             self.assertTrue(release.result())
@@ -194,7 +194,7 @@ class OrderTest(unittest.TestCase):
             lost.enqueue(name, ticket=ticket)
             other.id = lost.id
             removal = Statement(self.server,
-                                lambda: other.withdraw(name, ticket))
+                                lambda: other.remove(name, ticket))
             removal.wait_until_blocked()
             lost.connection.commit()
             self.assertTrue(removal.result())
@@ -237,7 +237,7 @@ class OrderTest(unittest.TestCase):
                 schema.Session(self.server) as other:
             name = self.emptied(owner, other)
             ticket, _ = owner.enqueue(name)
-            self.assertTrue(other.withdraw(name, ticket))
+            self.assertTrue(other.remove(name, ticket))
             self.assertEqual(owner.notices(), [("gone", ticket, "0", name)])
 
     def test_refuses_a_transaction_with_one_snapshot(self):
@@ -304,7 +304,7 @@ class HammerTest(unittest.TestCase):
         self.enter(number, worker, seen[-1][1])
         session.list(queue)  # some time inside
         self.leave(number)
-        self.assertTrue(session.withdraw(queue, ticket))
+        self.assertTrue(session.remove(queue, ticket))
 
     def work(self, worker):
         try:

@@ -81,13 +81,13 @@ class SchemaTest(unittest.TestCase):
             ticket, seen = self.a.enqueue(self.queue)
             self.assertGreater(seen[0][1], last)
             last = seen[0][1]
-            self.assertTrue(self.a.withdraw(self.queue, ticket))
-        self.assertFalse(self.a.withdraw(self.queue, ticket))
+            self.assertTrue(self.a.remove(self.queue, ticket))
+        self.assertFalse(self.a.remove(self.queue, ticket))
 
     def number(self):
         """The one that is given next."""
         ticket, seen = self.a.enqueue(self.queue)
-        self.a.withdraw(self.queue, ticket)
+        self.a.remove(self.queue, ticket)
         return seen[0][1]
 
     def test_numbers_rise_though_the_row_is_an_old_one(self):
@@ -161,7 +161,7 @@ class SchemaTest(unittest.TestCase):
         """The positions that are notified when the ticket at position gone is
         removed."""
         sessions, tickets = self.queue_of(kinds)
-        sessions[gone].withdraw(self.queue, tickets[gone])
+        sessions[gone].remove(self.queue, tickets[gone])
         expected = [("gone", tickets[gone], "0", self.queue)]
         found = []
         for position, session in enumerate(sessions):
@@ -215,7 +215,7 @@ class SchemaTest(unittest.TestCase):
         head, rows = self.a.call("renew", self.a.id, 60000, NEVER_MS)
         self.assertEqual([(row["id"], row["revoked"]) for row in rows],
                          [(ticket, 2)])
-        self.b.withdraw(self.queue, ticket)
+        self.b.remove(self.queue, ticket)
         self.assertEqual(self.a.notices(),
                          [("gone", ticket, "0", self.queue)])
         head, _ = self.b.call("request_release", NEVER_MS, self.queue.encode(), ticket)
@@ -227,21 +227,21 @@ class SchemaTest(unittest.TestCase):
         _, rows = self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS,
                               self.queue.encode(), False)
         self.assertEqual([row["id"] for row in rows], [ticket, other])
-        self.a.withdraw(self.queue, ticket)
-        self.a.withdraw(self.queue, other)
+        self.a.remove(self.queue, ticket)
+        self.a.remove(self.queue, other)
         self.assertEqual(self.b.notices(), [("changed", self.queue)])
 
-    # ---- marks
+    # ---- flags
 
     def test_there_is_one_mark_of_a_kind_and_it_stays(self):
         name = self.queue.encode() + b"/"
-        mark = str(uuid.uuid4())
-        for there, ticket in ((False, mark), (True, str(uuid.uuid4()))):
+        flag = str(uuid.uuid4())
+        for there, ticket in ((False, flag), (True, str(uuid.uuid4()))):
             head, _ = self.a.call("set_flag", NEVER_MS, name, BARRIER, ticket)
             self.assertEqual((head["code"], head["found"]), (0, there))
         _, rows = self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS, name,
                               False)
-        self.assertEqual([row["id"] for row in rows], [mark])
+        self.assertEqual([row["id"] for row in rows], [flag])
         self.assertGreater(rows[0]["expires_in_ms"], 1 << 60)
         self.a.call("close_session", self.a.id, NEVER_MS)
         self.assertEqual(len(self.b.list(self.queue + "/")), 1)
@@ -258,9 +258,9 @@ class SchemaTest(unittest.TestCase):
                                            False, True)
         return [(row["kind"], row["id"]) for row in rows]
 
-    def next_generation(self, session, ticket, parties, mark=None):
+    def next_generation(self, session, ticket, parties, flag=None):
         head, _ = session.call("new_generation", NEVER_MS, self.queue.encode(), ticket,
-                               parties, mark or str(uuid.uuid4()))
+                               parties, flag or str(uuid.uuid4()))
         return head["found"]
 
     def look_at_participants(self):
@@ -286,21 +286,21 @@ class SchemaTest(unittest.TestCase):
         self.assertFalse(self.next_generation(self.a, first, 2))
         second, _ = self.b.enqueue(self.queue, PARTICIPANT)
         self.assertFalse(self.next_generation(self.a, NOBODY, 2))
-        marks = [str(uuid.uuid4()), str(uuid.uuid4())]
-        for mark in marks:
-            self.assertTrue(self.next_generation(self.b, first, 2, mark))
+        flags = [str(uuid.uuid4()), str(uuid.uuid4())]
+        for flag in flags:
+            self.assertTrue(self.next_generation(self.b, first, 2, flag))
             self.assertEqual(self.participants(), [
-                (PARTICIPANT, first), (PARTICIPANT, second), (READY, mark)])
-        self.b.withdraw(self.queue, second)
+                (PARTICIPANT, first), (PARTICIPANT, second), (READY, flag)])
+        self.b.remove(self.queue, second)
         self.assertFalse(self.next_generation(self.a, first, 2))
-        self.assertEqual(self.participants()[-1], (READY, marks[1]))
+        self.assertEqual(self.participants()[-1], (READY, flags[1]))
 
     def test_a_look_at_participants_is_notified_of_every_change(self):
         first, _ = self.a.enqueue(self.queue, PARTICIPANT)
         changes = (lambda: self.a.enqueue(self.queue, PARTICIPANT),
                    lambda: self.next_generation(self.a, first, 2),
                    lambda: self.next_generation(self.a, first, 2),
-                   lambda: self.a.withdraw(self.queue, first))
+                   lambda: self.a.remove(self.queue, first))
         for change in changes:
             self.look_at_participants()
             self.assertEqual(self.b.notices(), [])
@@ -345,16 +345,17 @@ class SchemaTest(unittest.TestCase):
     def test_whoever_comes_by_takes_out_what_has_ended(self):
         comers = {
             "list": lambda: self.b.list(self.queue),
-            "probe": lambda: self.b.call("find_tickets", self.queue.encode(),
-                                         "{%s}" % ticket),
+            "find_tickets": lambda: self.b.call(
+                "find_tickets", self.queue.encode(), "{%s}" % ticket),
             "ahead": lambda: self.b.look_ahead(self.queue, behind),
-            "look": lambda: self.b.call("list_and_watch", self.b.id, 60000, NEVER_MS,
-                                        self.queue.encode(), False),
-            "stamp": lambda: self.b.call("new_generation", NEVER_MS,
-                                         self.queue.encode(), NOBODY, 1,
-                                         str(uuid.uuid4())),
-            "lower": lambda: self.b.call("clear_flag", NEVER_MS,
-                                         self.queue.encode(), READY),
+            "list_and_watch": lambda: self.b.call(
+                "list_and_watch", self.b.id, 60000, NEVER_MS,
+                self.queue.encode(), False),
+            "new_generation": lambda: self.b.call(
+                "new_generation", NEVER_MS, self.queue.encode(), NOBODY, 1,
+                str(uuid.uuid4())),
+            "clear_flag": lambda: self.b.call(
+                "clear_flag", NEVER_MS, self.queue.encode(), READY),
             "enqueue": lambda: self.b.enqueue(self.queue),
             "downgrade": lambda: self.b.call("downgrade", self.b.id, NEVER_MS,
                                              self.queue.encode(), ticket),
@@ -386,7 +387,7 @@ class SchemaTest(unittest.TestCase):
             sessions[number].end()
         self.assertEqual(sessions[8].look_ahead(self.queue, tickets[8]),
                          ([tickets[n] for n in (0, 5, 6, 7, 8)], 4))
-        self.assertTrue(sessions[0].withdraw(self.queue, tickets[0]))
+        self.assertTrue(sessions[0].remove(self.queue, tickets[0]))
         self.assertEqual(sessions[5].notices(), [])
         self.assertEqual(sessions[5].look_ahead(self.queue, tickets[5]),
                          ([tickets[5]], 0))

@@ -66,7 +66,7 @@ class ShadowsTest(unittest.TestCase):
         for session in (a, b, a):  # from the second one on alone
             ticket, seen = session.enqueue("alone", WRITE)
             self.assertEqual(session.look_ahead("alone", ticket), ([ticket], 0))
-            self.assertTrue(a.withdraw("alone", ticket))
+            self.assertTrue(a.remove("alone", ticket))
         ticket, seen = a.enqueue("shadows", WRITE)
         b.enqueue("shadows", WRITE)
         participant, _ = b.enqueue("shadows", PARTICIPANT)
@@ -81,7 +81,7 @@ class ShadowsTest(unittest.TestCase):
                      ("new_generation", NEVER_MS, name, participant, 1, str(uuid.uuid4()))):
             with self.subTest(call[0]):
                 self.assertEqual(a.call(*call)[0]["code"], 0)
-        self.assertTrue(a.withdraw("shadows", ticket))
+        self.assertTrue(a.remove("shadows", ticket))
         b.cursor.execute("SET search_path = pg_catalog")
         b.end()
         b.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog")

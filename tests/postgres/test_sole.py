@@ -85,7 +85,7 @@ class Meeting:
 
     def known_empty(self):
         ticket, _ = self.put(self.owner)
-        self.owner.withdraw(self.name, ticket)
+        self.owner.remove(self.name, ticket)
 
 
 # ---- states of a queue
@@ -125,18 +125,18 @@ def three(m):
     m.put(m.database.early, WRITE)
 
 
-def looked_at(m):
+def watched(m):
     permit(m)
     m.owner.call("list_and_watch", m.owner.id, m.owner.ttl_ms, NEVER_MS, m.name.encode(),
                  False)
 
 
-def marked(m):
+def flagged(m):
     m.known_empty()
     m.owner.call("set_flag", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
 
 
-STATES = (new, empty, sole, permit, ended, two, three, looked_at, marked)
+STATES = (new, empty, sole, permit, ended, two, three, watched, flagged)
 
 
 # ---- calls: of a meeting and a session; what put() says, or None
@@ -168,23 +168,23 @@ def enqueue_again(m, s):
     m.put(s, WRITE, None if m.first == NOBODY else m.first)
 
 
-def withdraw(m, s):
-    s.withdraw(m.name, m.first)
+def remove(m, s):
+    s.remove(m.name, m.first)
 
 
-def withdraw_late(m, s):
+def remove_late(m, s):
     s.call("remove", s.id, PAST_MS, m.name.encode(), m.first, None)
 
 
-def look(m, s):
+def watch(m, s):
     s.call("list_and_watch", s.id, s.ttl_ms, NEVER_MS, m.name.encode(), False)
 
 
-def raise_mark(m, s):
+def set_flag(m, s):
     s.call("set_flag", NEVER_MS, m.name.encode(), BARRIER, str(uuid.uuid4()))
 
 
-def lower_mark(m, s):
+def clear_flag(m, s):
     s.call("clear_flag", NEVER_MS, m.name.encode(), BARRIER)
 
 
@@ -193,7 +193,7 @@ def participant_and_ready_node(m, s):
     participant, _ = m.put(s, PARTICIPANT)
     s.call("new_generation", NEVER_MS, m.name.encode(), participant, 1,
            str(uuid.uuid4()))
-    s.withdraw(m.name, participant)
+    s.remove(m.name, participant)
     s.call("clear_flag", NEVER_MS, m.name.encode(), READY)
 
 
@@ -217,17 +217,17 @@ def renew_without(m, s):
 def pair(m, s):
     """All of a lock in one transaction."""
     ticket, _ = m.put(s)
-    s.withdraw(m.name, ticket)
+    s.remove(m.name, ticket)
 
 
 CALLS = (enqueue, enqueue_reader, enqueue_lease, enqueue_participant,
-         enqueue_late, enqueue_again, withdraw, withdraw_late, look, raise_mark, lower_mark,
-         participant_and_ready_node, downgrade, evict, close, renew_without, pair)
+         enqueue_late, enqueue_again, remove, remove_late, watch, set_flag,
+         clear_flag, participant_and_ready_node, downgrade, evict, close, renew_without, pair)
 
 
 # Those that decide by sole, or that find out.
-COMERS = (enqueue, enqueue_lease, enqueue_again, withdraw, withdraw_late, look,
-          raise_mark, evict, pair)
+COMERS = (enqueue, enqueue_lease, enqueue_again, remove, remove_late, watch,
+          set_flag, evict, pair)
 LONG = os.environ.get("HF_LONG") == "1"
 
 
@@ -237,7 +237,7 @@ def meetings(state):
     return [(state, first, second, commits)
             for first in CALLS for second in (CALLS if LONG else COMERS)
             for commits in (True, False)
-            if LONG or commits or state in (empty, sole, looked_at)]
+            if LONG or commits or state in (empty, sole, watched)]
 
 
 class Database:
@@ -299,7 +299,7 @@ class Database:
             found.append("the next one was answered %s beside %d tickets" % (
                 "that it is first" if is_first else "of others",
                 len(standing)))
-        self.next.withdraw(m.name, mine)
+        self.next.remove(m.name, mine)
         return found + self.ask(WRONG, m.name.encode())
 
     def attack(self):
@@ -331,24 +331,24 @@ MUTATIONS = {
         (empty, enqueue, enqueue, True)),
     "PG_SOLE_KEPT_BY_MARK": (
         "SET sole = NULL,\n           counter", "SET counter",
-        (empty, raise_mark, enqueue, True)),
+        (empty, set_flag, enqueue, True)),
     "PG_SOLE_KEPT_BY_LOOK": (
         "PERFORM holdfast_4.forget_sole(q);\n    INSERT", "INSERT",
-        (permit, look, withdraw, True)),
+        (permit, watch, remove, True)),
     "PG_SOLE_CLEARED_BY_RELEASE": (
         "THEN '00000000-0000-0000-0000-000000000000' ELSE sole END",
         "THEN '00000000-0000-0000-0000-000000000000' "
         "ELSE '00000000-0000-0000-0000-000000000000'::uuid END",
-        (two, withdraw, enqueue, True)),
+        (two, remove, enqueue, True)),
     "PG_SOLE_CLEARED_BESIDE_OTHERS": (
         "SELECT EXISTS (SELECT FROM holdfast.ticket\n"
         "                        WHERE queue = q AND",
         "SELECT EXISTS (SELECT FROM holdfast.ticket\n"
         "                        WHERE session = session_id AND queue = q AND",
-        (two, withdraw, evict, True)),
+        (two, remove, evict, True)),
     "PG_SOLE_CLEARED_BESIDE_LOOKS": (
         "ELSIF NOT is_watched THEN", "ELSE is_watched := false;",
-        (looked_at, withdraw, evict, True)),
+        (watched, remove, evict, True)),
     "PG_LOWEST_PAST_OTHERS": (
         "ORDER BY t.sequence LIMIT 1), lowest)",
         "ORDER BY t.sequence DESC LIMIT 1), lowest)",
@@ -363,7 +363,7 @@ MUTATIONS = {
     "PG_SOLE_KEPT_LATE": (
         "IF is_empty THEN\n"
         "            PERFORM holdfast_4.forget_sole(q);\n"
-        "        END IF;", "", (sole, withdraw_late, enqueue, True)),
+        "        END IF;", "", (sole, remove_late, enqueue, True)),
 }
 
 
@@ -391,7 +391,7 @@ class SoleTest(unittest.TestCase):
         self.assertEqual(self.sole(database, m), NOBODY)
         ticket, _ = m.put(database.other)
         self.assertEqual(self.sole(database, m), ticket)
-        database.other.withdraw(m.name, ticket)
+        database.other.remove(m.name, ticket)
         self.assertEqual(self.sole(database, m), NOBODY)
 
     def sole(self, database, m):
@@ -403,7 +403,7 @@ class SoleTest(unittest.TestCase):
         they are first."""
         database = self.database("by_hand", schema.text())
         for state, value in ((two, "first"), (two, NOBODY), (sole, NOBODY),
-                             (looked_at, NOBODY), (marked, NOBODY)):
+                             (watched, NOBODY), (flagged, NOBODY)):
             with self.subTest(state.__name__, value=value):
                 m = Meeting(database)
                 state(m)

@@ -11,17 +11,18 @@ MUTATIONS = {
     # The next call of any client removes an expired ticket (.by is nil).
     "REDIS_PURGE_NOTIFIES_NO_WAITER": (
         "    for _, id in ipairs(ids) do\n"
-        "        tell_waiters(id, going[id].kind, going, '0')\n    end",
+        "        notify_waiters(id, removed[id].kind, removed, '0')\n    end",
         "    for _, id in ipairs(by and ids or {}) do "
-        "tell_waiters(id,going[id].kind,going,'0') end"),
-    "REDIS_PURGE_NOTIFIES_NO_LOOKER": (
-        "                ' '))\n        end\n    end\n"
-        "    tell_lookers()\nend",
-        "' ')) end end if by then tell_lookers() end end"),
+        "notify_waiters(id,removed[id].kind,removed,'0') end"),
+    "REDIS_PURGE_NOTIFIES_NO_WATCHER": (
+        "                {'gone', '0', id, name}, ' '))\n        end\n    end\n"
+        "    notify_watchers()\nend",
+        "{'gone', '0', id, name}, ' ')) end end "
+        "if by then notify_watchers() end end"),
     # A renewal prolongs tickets, and not the keys that they are in.
     "REDIS_KEYS_NOT_PROLONGED": (
-        "        if #ARGV >= 7 then -- marks stay\n"
-        "            keep()\n        end\n", ""),
+        "        if #ARGV >= 7 then -- flags stay\n"
+        "            prolong_keys()\n        end\n", ""),
     # The only ticket of its name has the clock as its token.
     "REDIS_SOLE_TOKEN_OF_CLOCK": ("text(math.max(micros, before + 1))",
                                   "text(micros)"),

@@ -85,7 +85,7 @@ static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
 
 /* The next piece names a ticket that was removed meanwhile; that is no loss. */
 static void
-a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
+a_ticket_that_is_removed_between_two_pieces_is_no_loss(void **state)
 {
     (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
@@ -185,7 +185,7 @@ TEST_FILE(leased_renewal)
         LEASED_TEST(pieces_follow_one_another),
         LEASED_TEST(pieces_keep_all_tickets),
         LEASED_TEST(a_ticket_between_two_pieces_waits_for_the_next_renewal),
-        LEASED_TEST(a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss),
+        LEASED_TEST(a_ticket_that_is_removed_between_two_pieces_is_no_loss),
         LEASED_TEST(what_a_piece_misses_is_reported_before_the_proof),
         LEASED_TEST(what_one_piece_misses_unseen_spoils_the_proof),
         LEASED_TEST(a_piece_that_fails_fails_the_whole),

@@ -55,8 +55,8 @@ static void test_hash_tags(void **state)
 static void test_keys_of_a_queue_are_in_one_slot(void **state)
 {
     static const char *const queues[] = {"a", "a/b", "a/", "x}y", "{x}", "50%"};
-    static const char *const words[] = {"until", "tickets", "last", "looks",
-                                        "having"};
+    static const char *const words[] = {"until", "tickets", "last", "watchers",
+                                        "holder"};
     char key[HF_REDIS_KEY_BYTES];
 
     (void)state;

@@ -16,7 +16,7 @@ static void keys(void **state)
         bool participants;
     } rows[] = {
         {"holdfast:{a/b}:queue", "a/b", false},
-        {"holdfast:{a/b}:members", "a/b", true},
+        {"holdfast:{a/b}:participants", "a/b", true},
         {"holdfast:{100%25}:queue", "100%", false},
         {"holdfast:{%7Bx%7D}:queue", "{x}", false},
         {"holdfast:{a/b}:until", NULL, false},

@@ -159,7 +159,7 @@ static void events_behind_a_close(void **state)
     zk_fixture_close(&f);
 }
 
-/* -------------------------------------------- goodbyes without an answer */
+/* --------------------------------------------- closes without an answer */
 
 static void a_close_has_its_timeout(void **state)
 {

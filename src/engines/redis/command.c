@@ -24,7 +24,7 @@ static char *put_key_prefix(char key[HF_REDIS_KEY_BYTES], const char *queue)
     char *to = stpcpy(key, "holdfast:{");
 
     for (const char *at = queue; *at != '\0'; at++) {
-        assert(to + 24 < key + HF_REDIS_KEY_BYTES);
+        assert(to + HF_REDIS_KEY_END_BYTES < key + HF_REDIS_KEY_BYTES);
         if (*at == '%' || *at == '{' || *at == '}')
             to = put_escaped(to, *at);
         else
@@ -47,40 +47,40 @@ void hf_redis_key(const char *queue, const char *word,
 #define ARGUMENTS 5
 
 static const char *const key_words[KEYS] = {
-    "queue", "until", "tickets", "last", "looks", "writers", "members"};
+    "queue", "until", "tickets", "last", "watchers", "writers", "participants"};
 
 /* Names of keys at a server of a quorum. */
 static const char *const quorum_key_words[KEYS] = {
-    "quorum:queue", "quorum:until",   "quorum:tickets", "quorum:last",
-    "quorum:looks", "quorum:writers", "quorum:members"};
+    "quorum:queue",    "quorum:until",   "quorum:tickets",     "quorum:last",
+    "quorum:watchers", "quorum:writers", "quorum:participants"};
 
 /* Names of the operations in the script. */
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",
     [HF_STORE_ENQUEUE] = "enqueue",
     [HF_STORE_LIST] = "list",
-    [HF_STORE_EXISTS] = "probe",
-    [HF_STORE_REMOVE] = "withdraw",
+    [HF_STORE_EXISTS] = "exists",
+    [HF_STORE_REMOVE] = "remove",
     [HF_STORE_DOWNGRADE] = "downgrade",
-    [HF_STORE_SET_FLAG] = "raise",
-    [HF_STORE_CLEAR_FLAG] = "lower",
-    [HF_STORE_NEW_GENERATION] = "stamp",
+    [HF_STORE_SET_FLAG] = "set_flag",
+    [HF_STORE_CLEAR_FLAG] = "clear_flag",
+    [HF_STORE_NEW_GENERATION] = "new_generation",
     [HF_STORE_REVOKE] = "revoke",
     [HF_STORE_DESCRIBE] = "describe",
-    [HF_STORE_CLOSE_SESSION] = "goodbye",
+    [HF_STORE_CLOSE_SESSION] = "close_session",
 };
 
 /* The same at a server of a quorum. */
 static const char *const quorum_operations[] = {
-    [HF_STORE_RENEW] = "confirm",
+    [HF_STORE_RENEW] = "quorum_renew",
     [HF_STORE_ENQUEUE] = "propose",
-    [HF_STORE_LIST] = "show",
-    [HF_STORE_EXISTS] = "glimpse",
-    [HF_STORE_REMOVE] = "withdraw",
+    [HF_STORE_LIST] = "quorum_list",
+    [HF_STORE_EXISTS] = "quorum_exists",
+    [HF_STORE_REMOVE] = "remove",
     [HF_STORE_DOWNGRADE] = "downgrade",
-    [HF_STORE_REVOKE] = "ask",
+    [HF_STORE_REVOKE] = "quorum_revoke",
     [HF_STORE_DESCRIBE] = "describe",
-    [HF_STORE_CLOSE_SESSION] = "goodbye",
+    [HF_STORE_CLOSE_SESSION] = "close_session",
 };
 
 /* The name of the script's operation that carries out ${call}. */
@@ -89,9 +89,9 @@ static const char *operation_of(const struct hf_store_call *call)
     if (call->quorum == NULL)
         return operations[call->kind];
     if (call->quorum->step == HF_STORE_COMMIT)
-        return "settle";
+        return "commit";
     if (call->quorum->step == HF_STORE_REPAIR)
-        return "mend";
+        return "repair";
     assert(quorum_operations[call->kind] != NULL);
     return quorum_operations[call->kind];
 }
@@ -125,7 +125,7 @@ static void put_command_head(struct hf_resp *resp,
         hf_resp_put_text(resp, key);
     }
     if (redis_py) {
-        (void)stpcpy(word, "having");
+        (void)stpcpy(word, "holder");
         hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
     }

@@ -3,18 +3,20 @@
  * Calls as Redis commands.  Each runs the script (*.lua) for one queue.  The
  * keys of the queue NAME are
  *
- *     holdfast:{NAME}:queue    zset: tickets by sequence
- *     holdfast:{NAME}:until    zset: tickets by the end of their leases
- *     holdfast:{NAME}:tickets  hash: the rest of each ticket
- *     holdfast:{NAME}:last     the last sequence given out; never removed
- *     holdfast:{NAME}:looks    zset: sessions that watch the queue, until when
- *     holdfast:{NAME}:writers  zset: write tickets of the queue, by sequence
- *     holdfast:{NAME}:members  zset: participants and READY, by sequence
+ *     holdfast:{NAME}:queue         zset: tickets by sequence
+ *     holdfast:{NAME}:until         zset: tickets by the end of their leases
+ *     holdfast:{NAME}:tickets       hash: the rest of each ticket
+ *     holdfast:{NAME}:last          the last sequence given out; never removed
+ *     holdfast:{NAME}:watchers      zset: sessions that watch the queue, by the
+ *                                   end of their watches
+ *     holdfast:{NAME}:writers       zset: write tickets of the queue, by
+ *                                   sequence
+ *     holdfast:{NAME}:participants  zset: participants and READY, by sequence
  *
  * With layout=redis-py there are two more, which are not in the same hash slot:
  *
- *     NAME                     the key that redis-py SETs
- *     holdfast:{NAME}:having   the ticket of ours that has that key
+ *     NAME                          the key that redis-py SETs
+ *     holdfast:{NAME}:holder        the ticket of ours that has that key
  *
  * A server of a quorum uses holdfast:{NAME}:quorum:queue and so on, because its
  * tickets are not those of a single server.
@@ -34,9 +36,12 @@
 #define HF_REDIS_SHA_BYTES 41
 #define HF_REDIS_CHANNEL "holdfast:session:"
 
+/* An escaped character, "}:", the longest word, and the NUL. */
+#define HF_REDIS_KEY_END_BYTES (3 + 2 + sizeof "quorum:participants")
+
 /* "holdfast:{", the name with all characters escaped, '/' for a queue of flags,
- * "}:" and the longest word. */
-#define HF_REDIS_KEY_BYTES (3 * HF_NAME_BYTES + 32)
+ * and the end. */
+#define HF_REDIS_KEY_BYTES (3 * HF_NAME_BYTES + 16 + HF_REDIS_KEY_END_BYTES)
 
 /* The script: the *.lua files, put together at build time. */
 extern const char hf_redis_script[];

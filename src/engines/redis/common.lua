@@ -1,29 +1,30 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the operations have in common.  Functions are made anew each time that
--- the script runs, which takes the server longer than most of what they do: so
--- those that few operations need are made only where the operation is not
--- among the parts before.
+-- What the operations have in common.  The server makes each function again
+-- each time that the script runs, and that takes longer than most of what the
+-- functions do.  So the parts behind this one make the functions of a few
+-- operations only if the operation is not defined yet.
 
--- Those wait for nobody, and nobody for them; only who asks for them sees them.
-local function is_apart(kind)
-    return kind == MEMBER or kind == READY
+-- Separate tickets wait for no ticket, and no ticket waits for them; only a
+-- list of participants shows them.
+local function is_separate(kind)
+    return kind == PARTICIPANT or kind == READY
 end
 
--- The sorted set that has tickets of ${kind} by their sequence.
-local function line_of(kind)
-    return is_apart(kind) and members or queue
+-- The sorted set that has the tickets of ${kind} by their sequence.
+local function set_of(kind)
+    return is_separate(kind) and participants or queue
 end
 
--- Readers that one step of a walk through a queue looks at.
+-- How many readers one step of a walk through a queue reads.
 local STEP = 16
 
--- When what never runs out does.
+-- The expiry of a ticket that never expires.
 local NEVER = 9007199254740991
 
 local operations = {}
 
--- A ticket as it is kept: "kind weight revoked created session payload".
+-- A ticket.  The hash has it as "kind weight revoked created session payload".
 local function ticket(id)
     local data = redis.call('HGET', tickets, id)
     local found = {}
@@ -45,38 +46,39 @@ end
 
 local function expire(...)
     for _, key in ipairs({...}) do
-        redis.call('PEXPIRE', key, 2 * ttl + LEFT_ALONE)
+        redis.call('PEXPIRE', key, 2 * ttl + ABANDONED_MS)
     end
 end
 
--- Have the keys live longer than any ticket in them.
-local function keep()
+-- Let the keys expire later than any ticket in them.
+local function prolong_keys()
     local left = redis.call('PTTL', tickets)
 
-    if left >= ttl + LEFT_ALONE then
+    if left >= ttl + ABANDONED_MS then
         return
     end
-    expire(queue, untils, tickets)
-    if left >= 0 then -- else these are new, see keep_along()
-        expire(writers, members)
+    expire(queue, expiries, tickets)
+    if left >= 0 then -- otherwise these are new, see prolong_with_tickets()
+        expire(writers, participants)
     end
 end
 
--- A set that began after the last keep() must not end before the tickets do:
--- a WRITE that is in the queue alone would be in no reader's way.
-local function keep_along(key)
+-- Let the key, a set that may be younger than the last prolong_keys(), expire
+-- with the tickets.  If it expired before them, a WRITE would be in the queue
+-- and not in writers, and no reader would wait for it.
+local function prolong_with_tickets(key)
     redis.call('PEXPIRE', key, redis.call('PTTL', tickets))
 end
 
-local function tell(whom, what)
-    redis.call('PUBLISH', 'holdfast:session:' .. whom, what)
+local function notify(session_notified, notice)
+    redis.call('PUBLISH', 'holdfast:session:' .. session_notified, notice)
 end
 
--- Tell GONE to those who waited for ${id}, a ticket of ${kind}, and stay: of a
--- READ that is the nearest WRITE ahead, of a LEASE nothing, of any other the
--- nearest ticket.  ${was}: what it has stopped to be, '0' if it
--- goes.
-local function tell_waiters(id, kind, going, was)
+-- Notify GONE to the sessions of the tickets that wait for ${id}, a ticket of
+-- ${kind}, unless these are ${removed} as well.  A READ waits for the nearest
+-- WRITE ahead, a LEASE for no ticket, any other ticket for the one ahead.
+-- ${as_kind}: WRITE if the ticket stays and is no WRITE any more, or '0'.
+local function notify_waiters(id, kind, removed, as_kind)
     local sequence = redis.call('ZSCORE', queue, id)
     local step = kind == WRITE and STEP or 1
     local at = 0
@@ -92,12 +94,12 @@ local function tell_waiters(id, kind, going, was)
         for _, id_behind in ipairs(behind) do
             other = ticket(id_behind)
             if other then
-                if not going[id_behind] and (
+                if not removed[id_behind] and (
                         (kind == WRITE and other.kind == READ) or
                         (nearest and other.kind ~= READ and
                          other.kind ~= LEASE)) then
-                    tell(other.session,
-                         table.concat({'gone', was, id, name}, ' '))
+                    notify(other.session,
+                           table.concat({'gone', as_kind, id, name}, ' '))
                 end
                 if kind ~= WRITE or other.kind == WRITE then
                     return
@@ -109,59 +111,61 @@ local function tell_waiters(id, kind, going, was)
     until #behind < step
 end
 
--- Who of us has the plain key, gives it back; the release of redis-py.
-local function give_back(id)
-    if plain and redis.call('GET', plain) == id then
-        redis.call('DEL', plain, having)
+-- If the ticket has the key of redis-py, delete the key.  redis-py releases so.
+local function release_redis_py(id)
+    if redis_py_key and redis.call('GET', redis_py_key) == id then
+        redis.call('DEL', redis_py_key, holder_key)
     end
 end
 
--- Tell CHANGED to those who look.
-local function tell_lookers()
-    for _, whom in ipairs(redis.call('ZRANGEBYSCORE', looks, '(' .. text(now),
-                                     '+inf')) do
-        tell(whom, 'changed ' .. name)
+-- Notify CHANGED to the sessions that watch the queue.
+local function notify_watchers()
+    for _, watcher in ipairs(redis.call('ZRANGEBYSCORE', watchers,
+                                        '(' .. text(now), '+inf')) do
+        notify(watcher, 'changed ' .. name)
     end
-    redis.call('DEL', looks)
+    redis.call('DEL', watchers)
 end
 
--- Take out the tickets ${ids}, and tell whom it concerns; the session ${by}
--- knows of its own.  ${who}: who does it, as their owners are to know it, or nil.
-local function remove(ids, by, who)
-    local going = {}
+-- Remove the tickets ${ids} and notify the sessions that have to know it,
+-- except for the session ${by} as an owner.  ${evicted_by}: who removes them,
+-- for their owners, or nil.
+local function remove_tickets(ids, by, evicted_by)
+    local removed = {}
 
     if #ids == 0 then
         return
     end
     for _, id in ipairs(ids) do
-        going[id] = ticket(id) or {kind = '0', session = ''}
+        removed[id] = ticket(id) or {kind = '0', session = ''}
     end
     for _, id in ipairs(ids) do
-        tell_waiters(id, going[id].kind, going, '0')
+        notify_waiters(id, removed[id].kind, removed, '0')
     end
     for _, id in ipairs(ids) do
-        redis.call('ZREM', line_of(going[id].kind), id)
-        if going[id].kind == WRITE then
+        redis.call('ZREM', set_of(removed[id].kind), id)
+        if removed[id].kind == WRITE then
             redis.call('ZREM', writers, id)
         end
-        redis.call('ZREM', untils, id)
+        redis.call('ZREM', expiries, id)
         redis.call('HDEL', tickets, id)
-        give_back(id)
-        if going[id].session ~= by then
-            tell(going[id].session, table.concat(
-                who and {'evicted', who, id, name} or {'gone', '0', id, name},
-                ' '))
+        release_redis_py(id)
+        if removed[id].session ~= by then
+            notify(removed[id].session, table.concat(
+                evicted_by and {'evicted', evicted_by, id, name} or
+                {'gone', '0', id, name}, ' '))
         end
     end
-    tell_lookers()
+    notify_watchers()
 end
 
--- Tell this session when a ticket goes.
-local function look()
-    redis.call('ZADD', looks, text(now + ttl), session)
-    redis.call('PEXPIRE', looks, 2 * ttl + LEFT_ALONE)
+-- Notify this session when a ticket goes.
+local function watch()
+    redis.call('ZADD', watchers, text(now + ttl), session)
+    redis.call('PEXPIRE', watchers, 2 * ttl + ABANDONED_MS)
 end
 
+-- A table of a flat array of keys and values.
 local function map(flat)
     local found = {}
 

@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
+--
+-- Runs the operation.
 
 local outcome, more
 
--- What has run out goes first, whatever is asked for.
-remove(redis.call('ZRANGEBYSCORE', untils, '-inf', text(now)), nil)
-settle()
+-- Each operation first removes the expired tickets.
+remove_tickets(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now)), nil)
+pass_redis_py()
 outcome, more = operations[ARGV[1]]()
 if not outcome then
     return {text(now), 'unsupported'}
 end
-settle()
+pass_redis_py()
 return {text(now), 'ok', outcome, more}

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- One of several servers that agree on an order: src/engines/leased/store.h,
--- struct hf_store_quorum_args.  What is only proposed stands half a place before its
--- number.
+-- One of several servers that agree on an order: struct hf_store_quorum_args of
+-- src/engines/leased/store.h.  A ticket whose number is only proposed has a
+-- score that is a half below its number.
 
 if not operations[ARGV[1]] then
     local HALF = 0.5
 
-    -- Every number that is given out from now on is greater.
-    local function hear(number)
+    -- Every number that is given out from now on is greater than ${number}.
+    local function receive_number(number)
         local before = tonumber(redis.call('GET', last) or '0') or 0
 
         if tonumber(number) > before then
@@ -16,7 +16,8 @@ if not operations[ARGV[1]] then
         end
     end
 
-    -- As they are listed: with the number, and '1' if it is only proposed.
+    -- Replace the score of each row by the number, and append '1' if the number
+    -- is only proposed, or '0'.
     local function numbered(rows)
         local score, number
 
@@ -29,7 +30,19 @@ if not operations[ARGV[1]] then
         return rows
     end
 
-    -- ARGV: id, kind, weight, payload.  The ticket.
+    -- Add the ticket of ARGV (id, kind, weight, payload) with that score,
+    -- unless it is there.
+    local function add(score)
+        local id = ARGV[6]
+
+        redis.call('ZADD', queue, score, id)
+        redis.call('ZADD', expiries, text(now + ttl), id)
+        put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
+                 created = text(now), session = session, payload = ARGV[9]})
+        prolong_keys()
+    end
+
+    -- ARGV: id, kind, weight, payload.  Returns the ticket.
     function operations.propose()
         local id = ARGV[6]
         local number
@@ -38,96 +51,89 @@ if not operations[ARGV[1]] then
             number = math.max(
                 micros, (tonumber(redis.call('GET', last) or '0') or 0) + 1)
             redis.call('SET', last, text(number))
-            redis.call('ZADD', queue, string.format('%.1f', number - HALF), id)
-            redis.call('ZADD', untils, text(now + ttl), id)
-            put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
-                     created = text(now), session = session, payload = ARGV[9]})
-            keep()
+            add(string.format('%.1f', number - HALF))
         end
         return numbered({{
             id, redis.call('ZSCORE', queue, id),
-            text(redis.call('ZSCORE', untils, id) - now),
+            text(redis.call('ZSCORE', expiries, id) - now),
             redis.call('HGET', tickets, id)}})
     end
 
-    -- All that it was ahead of, and is not any more, may have waited for it.
-    local function tell_passed(id, score, number)
+    -- Notify the tickets that ${id} was ahead of and will be behind: they may
+    -- have waited for it.
+    local function notify_passed(id, score, number)
         local other
 
         for _, passed in ipairs(redis.call('ZRANGEBYSCORE', queue, '(' .. score,
                                            '(' .. number)) do
             other = ticket(passed)
             if other then
-                tell(other.session, table.concat({'gone', '0', id, name}, ' '))
+                notify(other.session,
+                       table.concat({'gone', '0', id, name}, ' '))
             end
         end
     end
 
-    -- The ticket ${id} has ${number}, unless it is not there, has a greater
-    -- one, or another, if ${alone}, has just that.
-    local function fix(id, number, alone)
+    -- Commit the ticket with ${number}, if it is there and has no greater
+    -- number.  If ${is_unique}, only if no other ticket is committed with it.
+    local function commit_number(id, number, is_unique)
         local score = redis.call('ZSCORE', queue, id)
 
-        hear(number)
+        receive_number(number)
         if not score or tonumber(score) > tonumber(number) then
             return
         end
         for _, other in ipairs(redis.call('ZRANGEBYSCORE', queue, number,
                                           number)) do
-            if alone and other ~= id then
+            if is_unique and other ~= id then
                 return
             end
         end
-        tell_passed(id, score, number)
+        notify_passed(id, score, number)
         redis.call('ZADD', queue, number, id)
     end
 
-    -- ARGV: id, number
-    function operations.settle()
-        fix(ARGV[6], ARGV[7], true)
+    -- ARGV: id, number.  Returns the queue.
+    function operations.commit()
+        commit_number(ARGV[6], ARGV[7], true)
         return numbered(list(false))
     end
 
     -- ARGV: id, kind, weight, payload, number
-    function operations.mend()
-        local id = ARGV[6]
-
-        hear(ARGV[10])
-        if redis.call('HEXISTS', tickets, id) == 0 then
-            redis.call('ZADD', queue, ARGV[10], id)
-            redis.call('ZADD', untils, text(now + ttl), id)
-            put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
-                     created = text(now), session = session, payload = ARGV[9]})
-            keep()
+    function operations.repair()
+        receive_number(ARGV[10])
+        if redis.call('HEXISTS', tickets, ARGV[6]) == 0 then
+            add(ARGV[10])
         end
         return {}
     end
 
-    -- ARGV: look, whole, number
-    function operations.show()
+    -- ARGV: watches the queue, detailed ('1' or '0'), number
+    function operations.quorum_list()
         if ARGV[6] == '1' then
-            look()
+            watch()
         end
-        hear(ARGV[8])
+        receive_number(ARGV[8])
         return numbered(list(ARGV[7] == '1', nil, 0, 0))
     end
 
-    -- ARGV: look, and ids, each with a number behind it, '0' if there is none
-    -- yet.  Tickets that are missing have -1.
-    function operations.confirm()
+    -- ARGV: watches the queue, and ids, each followed by its number, or by '0'
+    -- if it has none yet.  Returns what renew does.
+    function operations.quorum_renew()
         local rows = operations.renew(2)
 
         for i = 7, #ARGV, 2 do
             if ARGV[i + 1] ~= '0' then
-                fix(ARGV[i], ARGV[i + 1], false)
+                commit_number(ARGV[i], ARGV[i + 1], false)
             end
         end
         return rows
     end
 
-    -- ARGV: ids
-    function operations.glimpse()
-        local rows = operations.probe()
+    -- ARGV: ids.  Returns what exists does, and how often each owner was asked
+    -- to release.
+    function operations.quorum_exists()
+        local rows = operations.exists()
 
         for _, row in ipairs(rows) do
             row[4] = ticket(row[1]).revoked
@@ -135,8 +141,9 @@ if not operations[ARGV[1]] then
         return rows
     end
 
-    -- ARGV: id, how often its owner has been asked by now
-    function operations.ask()
+    -- ARGV: id, how often the owner will have been asked.  Returns whether the
+    -- ticket is there.
+    function operations.quorum_revoke()
         local found = ticket(ARGV[6])
 
         if not found then
@@ -145,8 +152,8 @@ if not operations[ARGV[1]] then
         if tonumber(found.revoked) < tonumber(ARGV[7]) then
             found.revoked = ARGV[7]
             put(ARGV[6], found)
-            tell(found.session,
-                 table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
+            notify(found.session,
+                   table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
         end
         return 1
     end

@@ -1,11 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which commands of ours the user may not run, without running them: for a new
--- connection, and for holdfast doctor.  The arguments do not matter but for the
--- key.  Before 7.0 a script cannot ask, so a message is published, on the channel
--- of the session that asks: what else is missing shows at the first ticket, but
--- this one only when somebody waits for a release.
+--
+-- Which of the commands that we use the user may not run, for a new connection
+-- and for holdfast doctor.  The commands are not run.  Of their arguments only
+-- the key matters.
+--
+-- Before 7.0 a script cannot ask for rights, so it publishes a message on the
+-- channel of the session.  A user who lacks another right is refused at the
+-- first ticket, but a user who may not publish only at the first release for a
+-- waiter.
 --
 --     ARGV  'rights', and the channel or nothing
+--
 if ARGV[1] == 'rights' then
     if not redis.acl_check_cmd then
         if ARGV[2] and
@@ -44,7 +49,7 @@ if ARGV[1] == 'rights' then
         {'wait', '0', '0'},
         {'scan', '0'},
     }
-    -- Needed only by some: EXISTS by layout=redis-py, the other two by wait= and
+    -- EXISTS is used with layout=redis-py only, WAIT with wait=, SCAN by
     -- holdfast ls.
     local optional = {exists = true, wait = true, scan = true}
 

@@ -50,7 +50,7 @@ unsigned hf_redis_scan_slot(const struct hf_store_call *call)
     return read_cursor(call).slot;
 }
 
-/* Write the pattern of the keys "queue" and "members" of all queues whose names
+/* Write the pattern of the keys "queue" and "participants" of all queues whose names
  * begin with ${prefix}. */
 static void format_pattern(const char *prefix, char pattern[PATTERN_BYTES])
 {
@@ -144,7 +144,7 @@ bool hf_redis_scan_read_key(const char *key, char queue[HF_REDIS_KEY_BYTES],
         strncmp(key, HEAD, strlen(HEAD)) != 0 ||
         (rest = decode(key + strlen(HEAD), queue)) == NULL)
         return false;
-    *participants = strcmp(rest, ":members") == 0;
+    *participants = strcmp(rest, ":participants") == 0;
     bytes = strlen(queue);
     /* The queue of the flags of a name ends with '/'. */
     return (*participants || strcmp(rest, ":queue") == 0) && bytes > 0 &&

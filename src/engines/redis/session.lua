@@ -1,50 +1,51 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a session has in one queue.
+-- The operations on all tickets of a session in one queue.
 
 if not operations[ARGV[1]] then
-    -- ARGV: look ('1' or '0'), ids, of which every ${step}th word is one, each
-    -- if it is nil.  Tickets that are missing have -1.
+    -- ARGV: watches the queue ('1' or '0'), and the ids of the tickets.  Each
+    -- id is followed by ${step} - 1 other words; nil is 1.  The answer has the
+    -- tickets whose release was requested, and with -1 those that are missing.
     function operations.renew(step)
         local rows = {}
         local found
 
-        -- A write that takes no memory comes first: Redis lets a script that
-        -- has begun to write go on when it is out of memory, and tickets are
-        -- not lost for that.
-        redis.call('ZREMRANGEBYSCORE', looks, '-inf', text(now))
+        -- The first write must be one that takes no memory.  If Redis is out of
+        -- memory, it refuses the first write of a script, but not the later
+        -- ones.  So no ticket is lost because of that.
+        redis.call('ZREMRANGEBYSCORE', watchers, '-inf', text(now))
         for i = 7, #ARGV, step or 1 do
-            found = redis.call('ZSCORE', untils, ARGV[i]) and ticket(ARGV[i])
+            found = redis.call('ZSCORE', expiries, ARGV[i]) and ticket(ARGV[i])
             if not found then
                 rows[#rows + 1] = {ARGV[i], '-1'}
             else
-                redis.call('ZADD', untils, 'XX', text(now + ttl), ARGV[i])
-                hold_on(ARGV[i])
+                redis.call('ZADD', expiries, 'XX', text(now + ttl), ARGV[i])
+                renew_redis_py(ARGV[i])
                 if found.revoked ~= '0' then
                     rows[#rows + 1] = {ARGV[i], found.revoked}
                 end
             end
         end
         if ARGV[6] == '1' then
-            look()
+            watch()
         end
-        if #ARGV >= 7 then -- marks stay
-            keep()
+        if #ARGV >= 7 then -- flags stay
+            prolong_keys()
         end
         return rows
     end
 
-    -- ARGV: ids
-    function operations.goodbye()
+    -- ARGV: ids.  Returns how many tickets were removed.
+    function operations.close_session()
         local found = {}
 
         for i = 6, #ARGV do
-            if redis.call('ZSCORE', untils, ARGV[i]) then
+            if redis.call('ZSCORE', expiries, ARGV[i]) then
                 found[#found + 1] = ARGV[i]
             end
         end
-        remove(found, session)
-        redis.call('ZREM', looks, session)
+        remove_tickets(found, session)
+        redis.call('ZREM', watchers, session)
         return #found
     end
 end

@@ -472,9 +472,9 @@ BEGIN
                     (SELECT sequence FROM holdfast.ticket
                       WHERE NOT reads AND queue = q AND sequence < own
                         AND sequence >= lowest_there AND kind NOT IN (8, 9)
-                      ORDER BY sequence DESC LIMIT 3)) AS place (number),
+                      ORDER BY sequence DESC LIMIT 3)) AS listed (number),
                    LATERAL (SELECT * FROM holdfast.ticket
-                             WHERE queue = q AND sequence = place.number
+                             WHERE queue = q AND sequence = listed.number
                             OFFSET 0) AS t
               LEFT JOIN holdfast.session s ON s.id = t.session
              ORDER BY t.sequence);

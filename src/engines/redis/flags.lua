@@ -1,0 +1,63 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Flags, which are tickets without an owner: that of a barrier that is set, and
+-- READY, which says that all participants of a double barrier were there.
+
+if not operations[ARGV[1]] then
+    local function ids_of_kind(kind)
+        local found = {}
+        local its
+
+        for _, id in ipairs(redis.call('ZRANGE', set_of(kind), 0, -1)) do
+            its = ticket(id)
+            if its and its.kind == kind then
+                found[#found + 1] = id
+            end
+        end
+        return found
+    end
+
+    local function add_flag(id, kind)
+        append(id, kind, NEVER)
+        put(id, {kind = kind, weight = '1', revoked = '0', created = text(now),
+                 session = '0', payload = ''})
+    end
+
+    -- ARGV: kind, id.  Returns whether the flag was set before.
+    function operations.set_flag()
+        local found = #ids_of_kind(ARGV[6])
+
+        if found == 0 then
+            add_flag(ARGV[7], ARGV[6])
+        end
+        return found
+    end
+
+    -- ARGV: kind.  Returns whether the flag was set before.  READY stays while
+    -- there are participants.
+    function operations.clear_flag()
+        local found
+
+        if ARGV[6] == READY and #ids_of_kind(PARTICIPANT) > 0 then
+            return 0
+        end
+        found = ids_of_kind(ARGV[6])
+        remove_tickets(found, nil)
+        return #found
+    end
+
+    -- ARGV: id of a participant, how many participants there must be, id of the
+    -- new flag.  Returns whether so many are there, and so READY was replaced.
+    function operations.new_generation()
+        local participant = ticket(ARGV[6])
+
+        if not participant or participant.kind ~= PARTICIPANT or
+                #ids_of_kind(PARTICIPANT) < tonumber(ARGV[7]) then
+            return 0
+        end
+        remove_tickets(ids_of_kind(READY), nil)
+        add_flag(ARGV[8], READY)
+        notify_watchers()
+        return 1
+    end
+end

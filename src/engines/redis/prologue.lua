@@ -1,0 +1,45 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The rules of src/engines/leased/store.h for the code that runs at the server.
+-- The parts in src/engines/redis are put together to one script, which runs for
+-- one queue:
+--
+--     KEYS  queue, until, tickets, last, watchers, writers, participants, all
+--           of one hash slot; with layout=redis-py also the key that redis-py
+--           SETs, and the key "holder"
+--     ARGV  operation, lock name, not_after or '', ttl, session, and what the
+--           operation takes itself
+--
+-- The answer is {now, 'ok', ...}, with 'more' at the end if it shows a part of
+-- a queue.  If nothing was done, it is {now, 'late'} or {now, 'unsupported'}.
+-- Numbers that may be large are texts: milliseconds since 1970, and sequences,
+-- which are microseconds since 1970 and stay below 2^53 until the year 2255.
+
+local queue, expiries, tickets = KEYS[1], KEYS[2], KEYS[3]
+local last, watchers = KEYS[4], KEYS[5]
+-- The WRITE tickets of the queue, by their sequence; and the separate tickets,
+-- which are not in the queue.
+local writers, participants = KEYS[6], KEYS[7]
+local redis_py_key, holder_key = KEYS[8], KEYS[9]
+local name = ARGV[2]
+local ttl = tonumber(ARGV[4])
+local session = ARGV[5]
+
+local time = redis.call('TIME')
+local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(micros / 1000)
+
+local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
+local PARTICIPANT, READY = '8', '9'
+
+-- The keys of a queue expire this long after its last ticket, if all sessions
+-- have ended without removing their tickets.
+local ABANDONED_MS = 60000
+
+local function text(number)
+    return string.format('%.0f', number)
+end
+
+if ARGV[3] ~= '' and now > tonumber(ARGV[3]) then
+    return {text(now), 'late'}
+end

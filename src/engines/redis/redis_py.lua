@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- layout=redis-py: one key, which the holder of the lock has SET to a value of
+-- its own (NX, PX).  Our tickets queue as always, and the first one takes the
+-- key as soon as no other program has it.  If another program has it, the queue
+-- shows that as a ticket ahead of all others, whose id is a hash of the value.
+
+-- How often the first ticket's owner checks whether another program has
+-- released the key, because no such program notifies.
+local CHECK_MS = 100
+
+-- The id of the ticket that stands for the other program that has the key; nil
+-- if there is none.
+local function other_program()
+    local value = redis_py_key and redis.call('GET', redis_py_key)
+    local digits
+
+    if not value or redis.call('ZSCORE', queue, value) then
+        return nil
+    end
+    digits = redis.sha1hex(value)
+    return table.concat({
+        string.sub(digits, 1, 8), string.sub(digits, 9, 12),
+        string.sub(digits, 13, 16), string.sub(digits, 17, 20),
+        string.sub(digits, 21, 32)}, '-')
+end
+
+-- If our holder has lost the key, its ticket is removed.  If the key is free,
+-- the first ticket takes it.
+local function pass_redis_py()
+    local holder = redis_py_key and redis.call('GET', holder_key)
+    local first
+
+    if not redis_py_key then
+        return
+    end
+    if holder and redis.call('GET', redis_py_key) ~= holder then
+        redis.call('DEL', holder_key)
+        if redis.call('ZSCORE', queue, holder) then
+            remove_tickets({holder}, nil)
+        end
+    end
+    first = redis.call('ZRANGE', queue, 0, 0)[1]
+    if not first or redis.call('EXISTS', redis_py_key) == 1 then
+        return
+    end
+    for _, key in ipairs({redis_py_key, holder_key}) do
+        redis.call('SET', key, first, 'PX', text(
+            redis.call('ZSCORE', expiries, first) - now))
+    end
+end
+
+-- The ticket was renewed for a ttl; if it has the key, so is the key.
+local function renew_redis_py(id)
+    if redis_py_key and redis.call('GET', redis_py_key) == id then
+        redis.call('PEXPIRE', redis_py_key, ttl)
+        redis.call('PEXPIRE', holder_key, ttl)
+    end
+end
+
+-- Delete the key of another program if its ticket has this ${id}.  Returns how
+-- many keys were deleted.
+local function evict_other_program(id)
+    if other_program() ~= id then
+        return 0
+    end
+    return redis.call('DEL', redis_py_key)
+end
