@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engines/redis/tls_probe.h"
+#include "engines/redis/redis_connection.h"
 #include "fuzz.h"
 #include "resp_reply.h"
 #include "resp_script.h"

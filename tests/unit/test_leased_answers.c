@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "cmocka/runner.h"
-#include "engines/leased/answer_check.h"
 #include "engines/leased/leased.h"
 
 enum { ROWS = 4 };

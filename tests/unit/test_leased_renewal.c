@@ -84,8 +84,7 @@ static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
 }
 
 /* The next piece names a ticket that was removed meanwhile; that is no loss. */
-static void
-a_ticket_that_is_removed_between_two_pieces_is_no_loss(void **state)
+static void a_ticket_that_is_removed_between_two_pieces_is_no_loss(void **state)
 {
     (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');

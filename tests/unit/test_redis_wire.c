@@ -7,7 +7,6 @@
 
 #include "cmocka/runner.h"
 #include "engines/redis/redis_connection.h"
-#include "engines/redis/tls_probe.h"
 
 struct hf_connection {
     struct hf_connection_callbacks user;

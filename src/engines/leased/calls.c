@@ -71,6 +71,18 @@ static void unlink_call(struct hf_leased_call_list *list,
         list->last = call->previous;
 }
 
+/* The latest instant of the server's clock at which a call that is made now may
+ * take effect: one ttl from now.  The server's clock moves on with ours until
+ * the next answer shows it again. */
+static uint64_t not_after_ms(const struct hf_leased *leased)
+{
+    const struct hf_leased_calls *calls = &leased->calls;
+    uint64_t since_ms = leased->now_ms - calls->server_clock_at_ms;
+
+    return hf_after_ms(hf_after_ms(calls->server_ms, since_ms),
+                       leased->config.ttl_ms);
+}
+
 /* Hand ${call} to the store.  The deadline and the latest instant of a write
  * count from now, not from hf_leased_call_begin(). */
 static void send(struct hf_leased *leased, struct hf_leased_call *call)
@@ -78,7 +90,7 @@ static void send(struct hf_leased *leased, struct hf_leased_call *call)
     call->sent_at_ms = leased->now_ms;
     call->deadline_at_ms = hf_after_ms(
         leased->now_ms, hf_leased_call_timeout_ms(leased->config.ttl_ms));
-    call->store_call.not_after_ms = hf_leased_session_not_after_ms(leased);
+    call->store_call.not_after_ms = not_after_ms(leased);
     append(&leased->calls.sent, call);
     leased->calls.sent_count++;
     leased->store_ops.call(leased->store, &call->store_call);
@@ -192,4 +204,11 @@ uint64_t hf_leased_calls_deadline_ms(const struct hf_leased *leased)
     const struct hf_leased_call *oldest = leased->calls.sent.first;
 
     return oldest == NULL ? HF_FOREVER : oldest->deadline_at_ms;
+}
+
+void hf_leased_calls_set_server_clock(struct hf_leased *leased,
+                                      uint64_t server_ms)
+{
+    leased->calls.server_ms = server_ms;
+    leased->calls.server_clock_at_ms = leased->now_ms;
 }

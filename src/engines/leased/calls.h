@@ -48,6 +48,10 @@ struct hf_leased_calls {
     /* for room among those; empty while there is room */
     struct hf_leased_call_list waiting;
     uint64_t number; /* of the last call that was begun */
+    /* What the server's clock showed last, in milliseconds since 1970, and when
+     * by our clock. */
+    uint64_t server_ms;
+    uint64_t server_clock_at_ms;
 };
 
 /* Number of calls that are sent and not answered.  It is enough to fill a link,
@@ -87,5 +91,10 @@ bool hf_leased_calls_has(const struct hf_leased *leased,
 
 /* The deadline of the oldest call that was sent; HF_FOREVER: none. */
 uint64_t hf_leased_calls_deadline_ms(const struct hf_leased *leased);
+
+/* The server's clock showed ${server_ms} at some instant up to now.  The latest
+ * instants of writes count from that. */
+void hf_leased_calls_set_server_clock(struct hf_leased *leased,
+                                      uint64_t server_ms);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "engines/leased/answer_check.h"
 #include "engines/leased/leased_private.h"
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -182,7 +181,7 @@ void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
         return;
     }
     if (answer->server_ms != 0)
-        hf_leased_session_set_server_clock(leased, answer->server_ms);
+        hf_leased_calls_set_server_clock(leased, answer->server_ms);
     hf_leased_call_end(leased, (struct hf_leased_call *)call, answer);
 }
 

@@ -111,8 +111,8 @@ void hf_leased_making_progress(struct hf_leased *leased, uint64_t now_ms);
 void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
                     uint64_t now_ms);
 
-/* ${call} was answered.  An answer that answer_check.h refuses ends the link
- * from inside this call, and ${call} counts as not answered. */
+/* ${call} was answered.  An answer that hf_store_answer_check() refuses ends
+ * the link from inside this call, and ${call} counts as not answered. */
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms);
 

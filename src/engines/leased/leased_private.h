@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a leased client share.  leased.c is the interface,
  * leased_session.c has the session and its link, leased_requests.c the requests
- * that take one call, renewal.c the renewals, watch_request.c the beginning of
- * a ticket watch, poll.c the polls for lost notices, queue_watches.c and
- * ticket_watches.c the watches, leased_tickets.c our tickets, calls.c the calls
- * under way, queue_table.c the queues, and core_events.c the events to the
- * core. Each calls only those behind it; a renewal reaches the session by
- * pointers. */
+ * that take one call, renewal.c the renewals, poll.c the polls for lost notices
+ * and the beginning of a ticket watch, queue_watches.c and ticket_watches.c the
+ * watches, calls.c the calls under way, queue_table.c the queues and our
+ * tickets, and core_events.c the events to the core.  Each calls only those
+ * behind it; a renewal reaches the session by pointers. */
 #ifndef HF_ENGINES_LEASED_LEASED_PRIVATE_H
 #define HF_ENGINES_LEASED_LEASED_PRIVATE_H
 
 #include "engines/leased/calls.h"
 #include "engines/leased/leased.h"
 #include "engines/leased/leased_session.h"
-#include "engines/leased/leased_tickets.h"
 #include "engines/leased/poll.h"
 #include "engines/leased/queue_table.h"
 #include "engines/leased/queue_watches.h"
 #include "engines/leased/renewal.h"
 #include "engines/leased/ticket_watches.h"
-#include "engines/leased/watch_request.h"
 
 /* The whole state of a client; only the functions of these files change it. */
 struct hf_leased {

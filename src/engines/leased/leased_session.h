@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session and the links that carry it: when there is a link, until when the
- * session lives, what the server's clock shows, and how the session is
- * closed. */
+ * session lives, and how the session is closed. */
 #ifndef HF_ENGINES_LEASED_LEASED_SESSION_H
 #define HF_ENGINES_LEASED_LEASED_SESSION_H
 
@@ -33,10 +32,6 @@ struct hf_leased_session {
      * HF_FOREVER until the first proof. */
     uint64_t lost_at_ms;
     uint64_t anchor_ms; /* when the last RENEW that proved something was sent */
-    /* What the server's clock showed last, in milliseconds since 1970, and when
-     * by our clock. */
-    uint64_t server_ms;
-    uint64_t server_clock_at_ms;
     struct hf_leased_session_close close;
     /* HF_REQUEST_END, once it was requested; else NULL. */
     struct hf_request *end;
@@ -61,15 +56,6 @@ hf_leased_session_usable(const struct hf_leased_session *session)
 
 /* The store has made the link: begin the first RENEW over it. */
 void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms);
-
-/* server_clock.c: the server's clock showed ${server_ms} at some instant up to
- * now. */
-void hf_leased_session_set_server_clock(struct hf_leased *leased,
-                                        uint64_t server_ms);
-
-/* The latest instant of the server's clock at which a call that is made now may
- * take effect: one ttl from now. */
-uint64_t hf_leased_session_not_after_ms(const struct hf_leased *leased);
 
 /* The link has ended or cannot be used any more.  ${status} as in
  * hf_leased_down(); ${format} makes the message. */

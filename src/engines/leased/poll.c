@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls for tickets: planned by queue, sent as EXISTS or LIST, and their
- * answers given to the watches. */
+/* Polls for tickets: sent as EXISTS or LIST, and their answers given to the
+ * watches.  And the beginning of a ticket watch, which may be a poll. */
 #include "engines/leased/poll.h"
 
 #include <assert.h>
@@ -98,7 +98,9 @@ static void add_id(struct hf_leased_call *call, const struct hf_ticket_id *id)
     ids[call->store_call.count++] = *id;
 }
 
-bool hf_leased_poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
+/* Poll for the ticket of ${watch} now, to answer its WATCH.  False if memory
+ * runs out. */
+static bool poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
 {
     struct hf_leased_call *call =
         exists_call_new(leased, watch->queue->name, 1);
@@ -204,8 +206,7 @@ void hf_leased_poll_all(struct hf_leased *leased)
 {
     struct hf_leased_queue *queue;
 
-    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
-         queue = hf_leased_queue_next(queue))
+    for (queue = leased->queue_table.first; queue != NULL; queue = queue->next)
         poll_queue(leased, queue);
 }
 
@@ -216,12 +217,57 @@ void hf_leased_poll_tick(struct hf_leased *leased)
     if (leased->now_ms < leased->queue_table.poll_at_ms)
         return;
     leased->queue_table.poll_at_ms = HF_FOREVER;
-    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
-         queue = hf_leased_queue_next(queue)) {
+    for (queue = leased->queue_table.first; queue != NULL;
+         queue = queue->next) {
         if (queue->poll_at_ms <= leased->now_ms)
             poll_queue(leased, queue);
         else
             hf_leased_queue_poll_by(&leased->queue_table, queue,
                                     queue->poll_at_ms);
     }
+}
+
+/* ----------------------------------------------- beginning of a watch -- */
+
+/* Is it our ticket, and was it at the server by the last answer? */
+static bool is_present(const struct hf_leased_ticket *ticket)
+{
+    return ticket != NULL && ticket->state == HF_LEASED_TICKET_PRESENT;
+}
+
+void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_leased_ticket *ticket =
+        hf_leased_ticket_find(leased, &request->ticket);
+    struct hf_leased_watch *watch = hf_leased_watch_new(leased, request);
+
+    if (watch == NULL) {
+        hf_leased_fail_no_memory(leased, request);
+        return;
+    }
+    if (!is_present(ticket)) {
+        if (!poll_for(leased, watch)) {
+            hf_leased_watch_forget(leased, watch);
+            hf_leased_fail_no_memory(leased, request);
+        }
+        return;
+    }
+    if (ticket->loss_unreported) {
+        char *why = ticket->why;
+
+        ticket->why = NULL;
+        hf_leased_ticket_remove(leased, ticket);
+        hf_leased_watch_notify_gone(leased, watch,
+                                    why != NULL ? why : HF_LEASED_MISSING);
+        hf_free(why);
+        return;
+    }
+    if (watch->kind == HF_TICKET_WRITE && ticket->kind == HF_TICKET_READ) {
+        hf_leased_watch_notify_gone(leased, watch, NULL);
+        return;
+    }
+    hf_leased_watch_notify_watching(leased, watch);
+    ticket = hf_leased_ticket_find(leased, &request->ticket);
+    if (ticket != NULL)
+        hf_leased_watches_notify_revoked(leased, ticket);
 }

@@ -7,33 +7,14 @@
 #ifndef HF_ENGINES_LEASED_POLL_H
 #define HF_ENGINES_LEASED_POLL_H
 
-#include <stdbool.h>
-
-#include "engines/leased/queue_table.h"
-#include "engines/leased/store.h"
+#include "core/engine.h"
 
 struct hf_leased;
-struct hf_leased_watch;
 
-/* Poll this much later than a lease ends, so that the ticket has expired by
- * then. */
-#define HF_LEASED_EXPIRY_SLACK_MS 5
-
-/* Poll for the ticket of ${watch} now, to answer its WATCH.  False if memory
- * runs out. */
-bool hf_leased_poll_for(struct hf_leased *leased,
-                        struct hf_leased_watch *watch);
-
-/* poll_plan.c: plan the next poll of ${queue}, whose tickets ${answer} has just
- * shown: when the first of their leases may have expired, or after the usual
- * interval if that is sooner. */
-void hf_leased_poll_plan(struct hf_leased *leased,
-                         struct hf_leased_queue *queue,
-                         const struct hf_store_answer *answer);
-
-/* Plan the next poll of ${queue} after the usual interval. */
-void hf_leased_poll_later(struct hf_leased *leased,
-                          struct hf_leased_queue *queue);
+/* Begin HF_REQUEST_WATCH: WATCHING or GONE.  A watch of another session's
+ * ticket begins with a poll for it.  A watch of our own ticket needs none,
+ * because renewals cover it. */
+void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
 
 /* Poll every queue in which anything is watched. */
 void hf_leased_poll_all(struct hf_leased *leased);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search tree of queues by name, and a list of all for iteration. */
+/* A search tree of queues by name, and a list of all for iteration; a search
+ * tree of our tickets by id, and a list of those of one queue. */
 #include "engines/leased/queue_table.h"
 
 #include <assert.h>
@@ -10,8 +11,9 @@
 
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "engines/leased/leased_private.h"
 
-static int compare(const void *name, const struct hf_tree_node *node)
+static int compare_names(const void *name, const struct hf_tree_node *node)
 {
     const struct hf_leased_queue *queue =
         (const struct hf_leased_queue *)(const void *)node;
@@ -22,7 +24,7 @@ static int compare(const void *name, const struct hf_tree_node *node)
 void hf_leased_queue_table_init(struct hf_leased_queue_table *table,
                                 hf_tree_compare *compare_watches)
 {
-    *table = (struct hf_leased_queue_table){.names = {.compare = compare},
+    *table = (struct hf_leased_queue_table){.names = {.compare = compare_names},
                                             .compare_watches = compare_watches,
                                             .poll_at_ms = HF_FOREVER};
 }
@@ -100,18 +102,6 @@ void hf_leased_queue_poll_by(struct hf_leased_queue_table *table,
     table->poll_at_ms = hf_min_ms(table->poll_at_ms, at_ms);
 }
 
-struct hf_leased_queue *
-hf_leased_queue_first(const struct hf_leased_queue_table *table)
-{
-    return table->first;
-}
-
-struct hf_leased_queue *
-hf_leased_queue_next(const struct hf_leased_queue *queue)
-{
-    return queue->next;
-}
-
 const char *hf_leased_queue_of(const struct hf_request *request,
                                char flag_queue[HF_LEASED_FLAG_QUEUE_BYTES])
 {
@@ -125,4 +115,103 @@ const char *hf_leased_queue_of(const struct hf_request *request,
     (void)snprintf(flag_queue, HF_LEASED_FLAG_QUEUE_BYTES, "%s/",
                    request->queue);
     return flag_queue;
+}
+
+/* ------------------------------------------------ when a queue is polled -- */
+
+/* The longest time that a lost notice can go unnoticed. */
+#define POLL_MAX_MS UINT64_C(5000)
+
+static uint64_t poll_ms(const struct hf_leased *leased)
+{
+    return hf_min_ms(leased->config.ttl_ms / 2, POLL_MAX_MS);
+}
+
+void hf_leased_poll_plan(struct hf_leased *leased,
+                         struct hf_leased_queue *queue,
+                         const struct hf_store_answer *answer)
+{
+    uint64_t in_ms = poll_ms(leased);
+
+    if (queue->watches == NULL && queue->queue_watches == NULL)
+        return;
+    for (size_t i = 0; i < answer->count; i++)
+        in_ms = hf_min_ms(in_ms, hf_after_ms(answer->leases[i].expires_in_ms,
+                                             HF_LEASED_EXPIRY_SLACK_MS));
+    hf_leased_queue_poll_by(&leased->queue_table, queue,
+                            hf_after_ms(leased->now_ms, in_ms));
+}
+
+void hf_leased_poll_later(struct hf_leased *leased,
+                          struct hf_leased_queue *queue)
+{
+    hf_leased_queue_poll_by(&leased->queue_table, queue,
+                            hf_after_ms(leased->now_ms, poll_ms(leased)));
+}
+
+/* ----------------------------------------------------------- our tickets -- */
+
+static int compare_ids(const void *id, const struct hf_tree_node *node)
+{
+    const struct hf_leased_ticket *ticket =
+        (const struct hf_leased_ticket *)(const void *)node;
+
+    return memcmp(id, &ticket->id, sizeof ticket->id);
+}
+
+void hf_leased_tickets_init(struct hf_leased_tickets *tickets)
+{
+    tickets->ids = (struct hf_tree){.compare = compare_ids};
+}
+
+struct hf_leased_ticket *hf_leased_ticket_find(const struct hf_leased *leased,
+                                               const struct hf_ticket_id *id)
+{
+    return (struct hf_leased_ticket *)(void *)hf_tree_find(&leased->tickets.ids,
+                                                           id);
+}
+
+struct hf_leased_ticket *hf_leased_ticket_add(struct hf_leased *leased,
+                                              struct hf_leased_queue *queue,
+                                              const struct hf_ticket_id *id)
+{
+    struct hf_leased_ticket *ticket = hf_alloc(sizeof *ticket);
+
+    assert(hf_leased_ticket_find(leased, id) == NULL);
+    if (ticket == NULL)
+        return NULL;
+    ticket->id = *id;
+    ticket->queue = queue;
+    hf_tree_add(&leased->tickets.ids, &ticket->by_id, id);
+    ticket->previous_next_in_queue = &queue->tickets;
+    ticket->next_in_queue = queue->tickets;
+    if (ticket->next_in_queue != NULL)
+        ticket->next_in_queue->previous_next_in_queue = &ticket->next_in_queue;
+    queue->tickets = ticket;
+    queue->references++;
+    leased->queue_table.ticket_count++;
+    return ticket;
+}
+
+void hf_leased_ticket_remove(struct hf_leased *leased,
+                             struct hf_leased_ticket *ticket)
+{
+    hf_tree_remove(&leased->tickets.ids, &ticket->by_id, &ticket->id);
+    *ticket->previous_next_in_queue = ticket->next_in_queue;
+    if (ticket->next_in_queue != NULL)
+        ticket->next_in_queue->previous_next_in_queue =
+            ticket->previous_next_in_queue;
+    leased->queue_table.ticket_count--;
+    hf_leased_queue_unref(&leased->queue_table, ticket->queue);
+    hf_free(ticket->why);
+    hf_free(ticket);
+}
+
+void hf_leased_tickets_clear(struct hf_leased *leased)
+{
+    struct hf_tree_node *node;
+
+    while ((node = leased->tickets.ids.root) != NULL)
+        hf_leased_ticket_remove(leased,
+                                (struct hf_leased_ticket *)(void *)node);
 }

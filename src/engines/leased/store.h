@@ -278,7 +278,7 @@ struct hf_store_answer {
     uint64_t server_ms;
     bool found; /* see the kinds of calls */
     /* A queue is sorted by hf_ticket_compare() and has no ticket twice; another
-     * answer ends the link (answer_check.h).  All texts live until
+     * answer ends the link (hf_store_answer_check()).  All texts live until
      * hf_leased_answered() returns.  .payload is filled in for each ticket of
      * .texts of a detailed LIST, and else for the first ticket; the rest may
      * have "". */
@@ -300,6 +300,24 @@ struct hf_store_answer {
 
 #define HF_STORE_LATE                                                          \
     "the server was reached too late for the request to be carried out"
+
+/* A server may send anything, so every answer is checked where it enters the
+ * client.  The code behind this check relies on it. */
+
+/* The largest number from a server: a token, or its clock in milliseconds.
+ * Redis keeps numbers as doubles, which are exact up to here. */
+#define HF_STORE_NUMBER_MAX ((UINT64_C(1) << 53) - 1)
+
+/* Check ${answer}, which is .ok, against ${call}.  Its numbers are in range,
+ * and it has no more tickets than were asked for.  A queue is sorted, has each
+ * ticket once, and has only kinds that belong there.  The ticket of the call
+ * has a token if it is listed, and an ENQUEUE lists it.  A partial queue was
+ * allowed and has the nearest tickets.  Returns HF_EPROTOCOL if not; ${why}
+ * says what is wrong, what was expected and what to do.  Returns HF_ENOMEM if
+ * it could not be checked. */
+hf_status hf_store_answer_check(const struct hf_store_call *call,
+                                const struct hf_store_answer *answer,
+                                struct hf_error *why);
 
 /* --------------------------------------------------------------- notices -- */
 

@@ -36,8 +36,8 @@ static struct sizes sizes(const struct hf_leased *leased, size_t max)
     struct sizes sizes = {.text = HF_STORE_SESSION_BYTES};
     const struct hf_leased_queue *queue;
 
-    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
-         queue = hf_leased_queue_next(queue)) {
+    for (queue = leased->queue_table.first; queue != NULL;
+         queue = queue->next) {
         if (!is_in_use(queue))
             continue;
         sizes.sets++;
@@ -107,8 +107,8 @@ hf_leased_ticket_sets_new(const struct hf_leased *leased, size_t max)
     copy->max = max;
     ids = (struct hf_ticket_id *)(copy->sets + size.sets);
     text = (char *)(ids + leased->queue_table.ticket_count);
-    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
-         queue = hf_leased_queue_next(queue)) {
+    for (queue = leased->queue_table.first; queue != NULL;
+         queue = queue->next) {
         struct hf_store_ticket_set all = {
             .tickets = ids, .watches_queue = queue->queue_watches != NULL};
 

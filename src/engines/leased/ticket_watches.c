@@ -277,9 +277,8 @@ void hf_leased_watches_clear(struct hf_leased *leased)
 {
     struct hf_leased_queue *queue, *after;
 
-    for (queue = hf_leased_queue_first(&leased->queue_table); queue != NULL;
-         queue = after) {
-        after = hf_leased_queue_next(queue);
+    for (queue = leased->queue_table.first; queue != NULL; queue = after) {
+        after = queue->next;
         queue->references++;
         while (queue->watches != NULL)
             hf_leased_watch_forget(leased, queue->watches);

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "core/session.h"
-#include "engines/leased/answer_check.h"
 #include "engines/quorum/quorum_private.h"
 
 /* Backoff of one server's link, while a majority of others is up. */

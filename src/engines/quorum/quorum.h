@@ -128,8 +128,8 @@ void hf_quorum_server_up(struct hf_quorum *quorum, size_t server,
 /* The link could not be made or has ended.  Its calls are not answered. */
 void hf_quorum_server_down(struct hf_quorum *quorum, size_t server,
                            hf_status status, const char *why, uint64_t now_ms);
-/* ${call} was answered.  An answer that answer_check.h refuses ends that
- * server's link. */
+/* ${call} was answered.  An answer that hf_store_answer_check() refuses ends
+ * that server's link. */
 void hf_quorum_server_answered(struct hf_quorum *quorum,
                                struct hf_store_call *call,
                                const struct hf_store_answer *answer,

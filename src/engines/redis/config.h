@@ -18,6 +18,7 @@
 
 #include "base/pem_files.h"
 #include "base/url.h"
+#include "core/engine.h"
 
 #define HF_REDIS_PORT 6379
 #define HF_REDIS_HOST_BYTES 256
@@ -82,5 +83,16 @@ void hf_redis_config_address(const struct hf_redis_config *config,
 /* Set .user and .password.  False if ${password} is "" or one is too long. */
 bool hf_redis_config_authenticate(struct hf_redis_config *config,
                                   const char *user, const char *password);
+
+/* ----------------------------------------------------------- credentials -- */
+
+/* Find the credentials of the server of ${url}, and put them into ${config}. */
+hf_status hf_redis_get_credentials(struct hf_redis_config *config,
+                                   const struct hf_url *url,
+                                   struct hf_error *error);
+
+/* Log a warning if a file has credentials, but none for this server. */
+void hf_redis_warn_unlisted(const struct hf_redis_config *config,
+                            const struct hf_engine_host *host);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See quorum_examine.h. */
-#include "engines/redis/quorum_examine.h"
+#include "engines/redis/redis_quorum.h"
 
 #include <inttypes.h>
 #include <string.h>

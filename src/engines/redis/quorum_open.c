@@ -12,7 +12,7 @@
 #include "base/quote.h"
 #include "base/reconnect_policy.h"
 #include "base/url_options.h"
-#include "engines/redis/credentials.h"
+#include "engines/redis/config.h"
 #include "engines/redis/redis_quorum.h"
 
 /* Those without a reader are read with the URL of each server. */

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engines/redis/quorum_examine.h"
 #include "engines/redis/redis_link.h"
 #include "engines/redis/redis_quorum.h"
 

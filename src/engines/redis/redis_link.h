@@ -14,15 +14,41 @@
 #ifndef HF_ENGINES_REDIS_REDIS_LINK_H
 #define HF_ENGINES_REDIS_REDIS_LINK_H
 
+#include "engines/leased/leased_engine.h"
 #include "engines/redis/command.h"
+#include "engines/redis/config.h"
 #include "engines/redis/hash_slot.h"
-#include "engines/redis/link_shared.h"
 #include "engines/redis/redis_connection.h"
 #include "engines/redis/server_info.h"
-#include "engines/redis/tls_probe.h"
+#include "transport/resolver.h"
+#include "transport/tls.h"
 
 struct hf_redis_expected_reply;
 struct hf_redis_link;
+
+/* What all links of one store share: the engine, name lookups, TLS, and which
+ * warnings were logged already. */
+struct hf_redis_link_shared {
+    struct hf_engine *engine;
+    struct hf_resolver *resolver;
+    const struct hf_tls_ops *tls; /* NULL: no TLS */
+    /* NULL without TLS; freed here. */
+    struct hf_tls_context *context;
+    bool warned_info_denied; /* that we may not read INFO */
+    /* that a server loses tickets in a restart; set at once if that is
+     * handled */
+    bool warned_not_durable;
+};
+
+/* Fill in ${shared} for ${engine}; ${config} has the TLS files.  On failure
+ * there is nothing to free. */
+hf_status hf_redis_link_shared_init(struct hf_redis_link_shared *shared,
+                                    struct hf_engine *engine,
+                                    const struct hf_redis_config *config,
+                                    struct hf_error *error);
+
+/* Call it when every link was freed.  A struct of zeros is allowed. */
+void hf_redis_link_shared_free(struct hf_redis_link_shared *shared);
 
 /* The callbacks.  All are called with the client's lock held, between
  * hf_leased_engine_enter() and _leave(). */
@@ -167,7 +193,7 @@ void hf_redis_link_free(struct hf_redis_link *link);
 
 /* --------------------------------------------------- shared by its files -- */
 
-/* expected_reply.c: expect a reply of kind ${what} behind all others, for
+/* link_state.c: expect a reply of kind ${what} behind all others, for
  * ${call} if it is not NULL.  False if memory runs out; the link then goes
  * down. */
 bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply_kind what,
@@ -182,7 +208,7 @@ bool hf_redis_expected_take(struct hf_redis_link *link,
 /* Expect nothing any more, and free the answers of the calls that wait. */
 void hf_redis_expected_clear(struct hf_redis_link *link);
 
-/* link_down.c: end the link and call down().  The reason is ${what} followed by
+/* End the link and call down().  The reason is ${what} followed by
  * ${text}. */
 void hf_redis_link_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the store share.  redis_store.c has the functions for the
- * leased client, store_events.c what the links and the loop report,
- * routed_call.c the calls on their way, fan_out.c the answers to a call about
- * all queues, slot_map.c which server has which hash slot, cluster_node.c the
- * servers, successor.c the look for a server that was promoted, and
+ * What the files of the store share.  redis_store.c opens the engine and has
+ * the functions for the leased client, store_events.c what the links and the
+ * loop report, routed_call.c the calls on their way, fan_out.c the answers to a
+ * call about all queues, cluster_node.c the servers and which of them has which
+ * hash slot, successor.c the look for a server that was promoted, and
  * store_wakeup.c the clock and the next wake-up.  Each calls only those behind
  * it.
  *
@@ -17,7 +17,6 @@
 #include "core/finding_list.h"
 #include "engines/redis/hash_slot.h"
 #include "engines/redis/redis_link.h"
-#include "engines/redis/redis_store.h"
 
 #define HF_REDIS_NODES_MAX 256
 #define HF_REDIS_ROUTED_CALL_BUCKETS 256

@@ -9,9 +9,11 @@
 #ifndef HF_ENGINES_REDIS_REDIS_QUORUM_H
 #define HF_ENGINES_REDIS_REDIS_QUORUM_H
 
+#include "core/finding_list.h"
 #include "engines/leased/leased_engine.h"
 #include "engines/quorum/quorum.h"
 #include "engines/redis/config.h"
+#include "engines/redis/redis_link.h"
 
 #define HF_REDIS_REJOIN_MS UINT64_C(60000)
 
@@ -44,5 +46,11 @@ extern const struct hf_store_ops hf_redis_quorum_store_ops;
 struct hf_store *hf_redis_quorum_store_new(
     struct hf_engine *engine, const struct hf_redis_quorum_config *config,
     const struct hf_random *random, struct hf_error *error);
+
+/* quorum_examine.c: what is so with the servers together.  Add the findings of
+ * ${quorum}, whose ${count} servers have ${links}. */
+void hf_redis_quorum_examine(const struct hf_quorum *quorum,
+                             struct hf_redis_link *const *links, size_t count,
+                             struct hf_finding_list *list);
 
 #endif

@@ -50,8 +50,8 @@ unsigned hf_redis_scan_slot(const struct hf_store_call *call)
     return read_cursor(call).slot;
 }
 
-/* Write the pattern of the keys "queue" and "participants" of all queues whose names
- * begin with ${prefix}. */
+/* Write the pattern of the keys "queue" and "participants" of all queues whose
+ * names begin with ${prefix}. */
 static void format_pattern(const char *prefix, char pattern[PATTERN_BYTES])
 {
     char key[HF_REDIS_KEY_BYTES];
