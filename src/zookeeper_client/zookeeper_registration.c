@@ -5,11 +5,11 @@
  */
 #include "zookeeper_client/zookeeper_registration.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 
 /* ------------------------------------------------------------ what it is -- */
 
@@ -17,13 +17,12 @@
 static void unregister(struct hf_zookeeper_registration *r, hf_status status,
                        const char *text)
 {
-    r->is_made = false;
     r->written = 0;
     (void)hf_error_set(&r->why, status, "%.200s: %s", r->path, text);
-    if (!r->registered)
+    if (r->registered_czxid == HF_REGISTRATION_NO_NODE)
         return;
-    r->registered = false;
-    r->loss = r->why;
+    r->registered_czxid = HF_REGISTRATION_NO_NODE;
+    r->report.loss = r->why;
     hf_registration_notify(r);
 }
 
@@ -32,23 +31,23 @@ static void set_registered(struct hf_zookeeper_registration *r)
 {
     const struct hf_error registered = {.status = HF_OK};
 
-    r->registered = true;
-    r->at_rest = true;
+    hf_registration_move(r, HF_REGISTRATION_REGISTERED);
+    r->registered_czxid = r->stat.czxid;
     r->retry = (struct hf_retry_state){0};
     r->why = registered;
-    r->blocked.status = HF_OK;
-    r->blocked_pending = false;
+    r->report.blocked.status = HF_OK;
+    r->report.pending = HF_REGISTRATION_NOTHING_PENDING;
     hf_registration_waits_end(r, &registered);
     hf_registration_notify(r);
 }
 
-/* It cannot be made now, because of .why. */
+/* It cannot be created now, because of .why. */
 static void report_blocked(struct hf_zookeeper_registration *r)
 {
-    if (r->blocked.status == r->why.status)
+    if (r->report.blocked.status == r->why.status)
         return;
-    r->blocked = r->why;
-    r->blocked_pending = true;
+    r->report.blocked = r->why;
+    r->report.pending = HF_REGISTRATION_BLOCKED_PENDING;
     hf_registration_notify(r);
 }
 
@@ -56,10 +55,8 @@ static void report_blocked(struct hf_zookeeper_registration *r)
 static void fail(struct hf_zookeeper_registration *r,
                  const struct hf_error *why)
 {
-    r->failed = true;
-    r->failed_pending = true;
-    r->blocked_pending = false;
-    r->at_rest = true;
+    hf_registration_move(r, HF_REGISTRATION_FAILED);
+    r->report.pending = HF_REGISTRATION_FAILED_PENDING;
     r->why = *why;
     hf_log_write(&r->zookeeper->monitor->log, HF_LOG_WARNING,
                  "a registration has failed: %s", why->text);
@@ -99,21 +96,22 @@ static void fail_or_retry(struct hf_zookeeper_registration *r,
 
 /* ------------------------------------------------------- nodes above it -- */
 
-/* Make the first ${bytes} of the path. */
-static void make_parent(struct hf_zookeeper_registration *r, size_t bytes)
+/* Create the first ${bytes} of the path. */
+static void create_parent(struct hf_zookeeper_registration *r, size_t bytes)
 {
-    r->parent_bytes = bytes;
+    hf_registration_creating(r)->parent_bytes = bytes;
     memcpy(r->parent, r->path, bytes);
     r->parent[bytes] = '\0';
     hf_registration_begin(r, HF_REGISTRATION_PARENT);
 }
 
-/* Make the node above the first ${bytes} of the path.  The one above "/" is
+/* Create the node above the first ${bytes} of the path.  The one above "/" is
  * above the chroot. */
 static void ascend(struct hf_zookeeper_registration *r, size_t bytes)
 {
     struct hf_error why;
 
+    hf_registration_creating(r)->parents = HF_REGISTRATION_PARENTS_UP;
     if (bytes == 1) {
         (void)hf_error_set(
             &why, HF_EGONE,
@@ -126,36 +124,42 @@ static void ascend(struct hf_zookeeper_registration *r, size_t bytes)
     do
         bytes--;
     while (r->path[bytes] != '/');
-    make_parent(r, bytes > 0 ? bytes : 1);
+    create_parent(r, bytes > 0 ? bytes : 1);
 }
 
-/* The last one is there: make the next one below it, or the node. */
+/* The last one is there: create the next one below it, or the node. */
 static void descend(struct hf_zookeeper_registration *r)
 {
-    size_t from = r->parent_bytes + (r->parent_bytes > 1);
+    struct hf_registration_creating *creating = hf_registration_creating(r);
+    size_t from = creating->parent_bytes + (creating->parent_bytes > 1);
     const char *slash = strchr(r->path + from, '/');
 
-    r->parents_descend = true;
-    r->parents_made = slash == NULL;
-    if (slash != NULL)
-        make_parent(r, (size_t)(slash - r->path));
-    else
+    if (slash != NULL) {
+        creating->parents = HF_REGISTRATION_PARENTS_DOWN;
+        create_parent(r, (size_t)(slash - r->path));
+    } else {
+        creating->parents = HF_REGISTRATION_PARENTS_MADE;
         hf_registration_begin(r, HF_REGISTRATION_CREATE);
+    }
 }
 
 /* From the deepest one up, because the session may have no permission to create
  * nodes further above, even those that are there. */
 static void parent_ended(struct hf_zookeeper_registration *r)
 {
+    const struct hf_registration_creating *creating =
+        hf_registration_creating(r);
     const struct hf_error *why = &r->step.write;
 
     if (why->status == HF_OK || why->status == HF_EEXISTS) {
         descend(r);
-    } else if (why->status == HF_EGONE && !r->parents_descend) {
-        ascend(r, r->parent_bytes);
-    } else if (why->status == HF_EUNSUPPORTED && !r->no_containers) {
-        r->no_containers = true;
-        make_parent(r, r->parent_bytes);
+    } else if (why->status == HF_EGONE &&
+               creating->parents == HF_REGISTRATION_PARENTS_UP) {
+        ascend(r, creating->parent_bytes);
+    } else if (why->status == HF_EUNSUPPORTED &&
+               r->parent_mode == HF_ZOOKEEPER_CONTAINER) {
+        r->parent_mode = HF_ZOOKEEPER_PERSISTENT;
+        create_parent(r, creating->parent_bytes);
     } else {
         fail_or_retry(r, why);
     }
@@ -182,13 +186,14 @@ static void see_own(struct hf_zookeeper_registration *r)
     hf_status set =
         step->kind == HF_REGISTRATION_SET ? step->write.status : HF_OK;
 
-    if (r->is_made && r->stat.czxid != step->stat.czxid)
+    if (r->state == HF_REGISTRATION_CHECKING &&
+        r->stat.czxid != step->stat.czxid)
         unregister(r, HF_EGONE,
                    "it was deleted, and made again in the same "
                    "session");
-    r->is_made = true;
-    r->may_be_left = false;
-    r->made_in = step->stat.ephemeral_owner;
+    hf_registration_move(r, HF_REGISTRATION_CHECKING);
+    r->session = step->stat.ephemeral_owner;
+    r->created_in_session = 0;
     r->stat = step->stat;
     if (r->written == r->data_number)
         set_registered(r);
@@ -204,9 +209,10 @@ static void see_other(struct hf_zookeeper_registration *r)
     int64_t owner = r->step.stat.ephemeral_owner;
 
     unregister(r, HF_EGONE, "it was deleted, and made again by another");
+    hf_registration_move(r, HF_REGISTRATION_BLOCKED);
     r->stat = r->step.stat;
-    r->at_rest = true;
-    r->may_be_left &= owner == r->made_in;
+    if (owner != r->created_in_session)
+        r->created_in_session = 0;
     if (owner == 0)
         (void)hf_error_set(&r->why, HF_EEXISTS,
                            "%.200s: there is a node that is not ephemeral; "
@@ -217,24 +223,26 @@ static void see_other(struct hf_zookeeper_registration *r)
                            "%.200s: there is the node of %s session, 0x%" PRIx64
                            "; it goes at the latest when that session ends",
                            r->path,
-                           owner == r->made_in ? "our previous" : "another",
+                           owner == r->created_in_session ? "our previous"
+                                                          : "another",
                            (uint64_t)owner);
     report_blocked(r);
 }
 
-static void see_none(struct hf_zookeeper_registration *r)
+/* ${parents_made}: the CREATE came right after them. */
+static void see_none(struct hf_zookeeper_registration *r, bool parents_made)
 {
     const struct hf_error *write = &r->step.write;
     bool created = r->step.kind == HF_REGISTRATION_CREATE;
     struct hf_error why;
 
     r->written = 0;
-    if (r->is_made)
+    if (r->state == HF_REGISTRATION_CHECKING)
         unregister(r, HF_EGONE, "somebody has deleted it");
+    hf_registration_move(r, HF_REGISTRATION_CREATING);
     if (!created || write->status == HF_EEXISTS) {
         hf_registration_begin(r, HF_REGISTRATION_CREATE);
-    } else if (write->status == HF_EGONE && !r->parents_made) {
-        r->parents_descend = false;
+    } else if (write->status == HF_EGONE && !parents_made) {
         ascend(r, strlen(r->path));
     } else if (write->status == HF_OK) {
         (void)hf_error_set(&why, HF_EGONE,
@@ -247,35 +255,48 @@ static void see_none(struct hf_zookeeper_registration *r)
     }
 }
 
-static void look_ended(struct hf_zookeeper_registration *r)
+/* Were all nodes above it created right before the step that has ended?  The
+ * next attempt begins anew. */
+static bool take_parents(struct hf_zookeeper_registration *r)
 {
-    hf_status look = r->step.look.status;
+    struct hf_registration_creating *creating;
+    bool made;
+
+    if (r->state != HF_REGISTRATION_CREATING)
+        return false;
+    creating = hf_registration_creating(r);
+    made = creating->parents == HF_REGISTRATION_PARENTS_MADE;
+    creating->parents = HF_REGISTRATION_PARENTS_NONE;
+    return made;
+}
+
+static void exists_ended(struct hf_zookeeper_registration *r)
+{
+    hf_status exists = r->step.exists.status;
+    bool parents_made = take_parents(r);
 
     if (hf_registration_sees_own(r))
         see_own(r);
-    else if (look == HF_OK)
+    else if (exists == HF_OK)
         see_other(r);
-    else if (look == HF_EGONE)
-        see_none(r);
+    else if (exists == HF_EGONE)
+        see_none(r, parents_made);
     else
-        fail_or_retry(r, &r->step.look);
+        fail_or_retry(r, &r->step.exists);
 }
 
 static void step_ended(struct hf_zookeeper_registration *r)
 {
-    bool parents_made = r->parents_made;
-
-    if (r->finished || r->closed)
+    if (r->state == HF_REGISTRATION_CLOSED || r->state == HF_REGISTRATION_ENDED)
         return;
     note_write(r);
-    if (r->removing) {
+    if (r->state == HF_REGISTRATION_REMOVING)
         hf_registration_removal_step_ended(r);
-    } else if (r->step.kind == HF_REGISTRATION_PARENT) {
+    else if (r->step.kind == HF_REGISTRATION_PARENT)
         parent_ended(r);
-    } else {
-        look_ended(r);
-        r->parents_made &= !parents_made;
-    }
+    else
+        exists_ended(r);
+    hf_registration_check_invariants(r);
 }
 
 /* ---------------------------------------------------------------- events -- */
@@ -287,30 +308,48 @@ static void fired(void *arg, enum hf_zookeeper_event_kind kind,
                   const char *path, size_t bytes)
 {
     struct hf_zookeeper_registration *r = arg;
+    bool own;
 
     (void)path;
     (void)bytes;
-    if (kind == HF_ZOOKEEPER_RESYNC || r->step.under_way > 0 || r->failed ||
-        r->removing || r->closed)
+    if (kind == HF_ZOOKEEPER_RESYNC || r->step.under_way > 0 ||
+        r->state == HF_REGISTRATION_FAILED ||
+        r->state == HF_REGISTRATION_REMOVING ||
+        r->state == HF_REGISTRATION_CLOSED)
         return;
-    if (kind == HF_ZOOKEEPER_DELETED && r->is_made)
+    own = hf_registration_has_node(r);
+    if (kind != HF_ZOOKEEPER_DELETED) {
+        hf_registration_move(r, own ? HF_REGISTRATION_CHECKING
+                                    : HF_REGISTRATION_CREATING);
+        hf_registration_begin(r, HF_REGISTRATION_CHECK);
+        return;
+    }
+    if (own)
         unregister(r, HF_EGONE, "somebody has deleted it");
-    hf_registration_begin(r, kind == HF_ZOOKEEPER_DELETED
-                                 ? HF_REGISTRATION_CREATE
-                                 : HF_REGISTRATION_LOOK);
+    hf_registration_move(r, HF_REGISTRATION_CREATING);
+    hf_registration_begin(r, HF_REGISTRATION_CREATE);
 }
 
 /* A node that is known is looked at before anything else, behind a sync,
  * because the server of a new connection may not have the last changes yet. */
 void hf_registration_resume(struct hf_zookeeper_registration *r)
 {
-    if (r->step.under_way > 0 || r->closed || r->finished)
+    hf_registration_check_invariants(r);
+    if (r->step.under_way > 0)
         return;
-    if (r->removing)
+    switch (r->state) {
+    case HF_REGISTRATION_CREATING:
+        hf_registration_begin(r, HF_REGISTRATION_CREATE);
+        break;
+    case HF_REGISTRATION_CHECKING:
+        hf_registration_begin(r, HF_REGISTRATION_SYNC);
+        break;
+    case HF_REGISTRATION_REMOVING:
         hf_registration_removal_next(r);
-    else if (!r->at_rest)
-        hf_registration_begin(r, r->is_made ? HF_REGISTRATION_SYNC
-                                            : HF_REGISTRATION_CREATE);
+        break;
+    default: /* the watch goes on, or nothing does */
+        break;
+    }
 }
 
 /* The .fn of the timer.  Where nothing could be written, the next connection
@@ -334,8 +373,9 @@ void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
     for (r = zookeeper->registrations; r != NULL; r = next) {
         next = r->next;
         r->retry = (struct hf_retry_state){0};
-        r->may_exist = true;
-        r->at_rest &= !r->is_made || r->failed;
+        r->session = zookeeper->session->id;
+        if (r->state == HF_REGISTRATION_REGISTERED)
+            hf_registration_move(r, HF_REGISTRATION_CHECKING);
         hf_registration_resume(r);
     }
 }
@@ -345,21 +385,17 @@ void hf_zookeeper_registrations_up(struct hf_zookeeper *zookeeper)
  * unless that of another blocks it. */
 static void lose(struct hf_zookeeper_registration *r)
 {
-    bool blocked = r->at_rest && !r->is_made && !r->failed;
-
-    if (r->may_exist && !blocked) {
-        r->may_be_left = true;
-        r->made_in = r->zookeeper->retries.session;
-    }
-    r->may_exist = false;
-    if (r->removing) {
+    if (r->session != 0 && r->state != HF_REGISTRATION_BLOCKED)
+        r->created_in_session = r->session;
+    r->session = 0;
+    if (r->state == HF_REGISTRATION_REMOVING) {
         hf_registration_removal_next(r);
         return;
     }
-    if (r->failed)
+    if (r->state == HF_REGISTRATION_FAILED)
         return;
-    r->at_rest = false;
     unregister(r, HF_ELOST, "the session has ended");
+    hf_registration_move(r, HF_REGISTRATION_CREATING);
 }
 
 void hf_zookeeper_registrations_lost(struct hf_zookeeper *zookeeper)
@@ -378,16 +414,13 @@ static void close_one(struct hf_zookeeper_registration *r)
     static const struct hf_error closed = {.status = HF_ECLOSED,
                                            .text = "the handle was closed"};
 
-    r->closed = true;
-    if (r->removing) {
+    if (r->state == HF_REGISTRATION_REMOVING) {
         hf_registration_removal_end(r, HF_ECLOSED, closed.text);
         return;
     }
+    hf_registration_move(r, HF_REGISTRATION_CLOSED);
     hf_zookeeper_timer_stop(&r->retry_timer);
-    r->zookeeper->registrations = r->next;
-    if (r->next != NULL)
-        r->next->link = &r->zookeeper->registrations;
-    r->link = NULL;
+    hf_registration_unlink(r);
     hf_registration_waits_end(r, &closed);
 }
 
@@ -413,27 +446,20 @@ static void link_to_handle(struct hf_zookeeper_registration *r)
 struct hf_zookeeper_registration *
 hf_registration_new(struct hf_zookeeper *zookeeper, const char *path)
 {
-    size_t bytes = strlen(path) + 1;
-    struct hf_zookeeper_registration *r = hf_alloc(sizeof *r + 2 * bytes);
+    struct hf_zookeeper_registration *r =
+        hf_registration_alloc(zookeeper, path);
 
     if (r == NULL)
         return NULL;
     r->watch = hf_zookeeper_watch_new(zookeeper, path, HF_ZOOKEEPER_WATCH_DATA,
                                       (struct hf_zookeeper_on_fired){fired, r});
     if (r->watch == NULL) {
-        hf_free(r);
+        hf_registration_dereference(r);
         return NULL;
     }
-    hf_zookeeper_reference(zookeeper);
-    r->zookeeper = zookeeper;
-    r->references = 1;
-    memcpy(r->path, path, bytes);
-    r->parent = r->path + bytes;
     r->step_ended = step_ended;
     r->retry_timer.fn = try_again;
     r->retry_timer.arg = r;
-    r->may_exist = zookeeper->begun && zookeeper->session->id != 0;
-    hf_registration_events_init(r);
     link_to_handle(r);
     return r;
 }

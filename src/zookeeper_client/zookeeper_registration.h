@@ -9,22 +9,29 @@
  * What is done next depends on what the EXISTS shows and not on what was
  * intended.
  *
- *   there is no node                   create it
- *   a node of this session, old data   set the data
- *   a node of this session             registered: wait for the watch
- *   a node of anybody else             blocked: wait for the watch
- *   the step has failed                try again after a delay, once there is a
- *                                      connection; or fail for good
+ *   CREATING    no node of this session is known.  It, or a node above it, is
+ *               being created; or the next attempt waits for its time or a
+ *               connection
+ *   BLOCKED     there is a node of somebody else: wait for the watch
+ *   CHECKING    a node of this session was seen.  Its data are being set, or
+ *               it is being looked at again; or the next attempt waits
+ *   REGISTERED  a node of this session has the data: wait for the watch
+ *   FAILED      for good.  Nothing is known of the node any more, because
+ *               nobody looks at it
+ *   REMOVING    the user has freed it: a node of this session is to be deleted
+ *   CLOSED      the handle is closed, and the user has not freed it yet
+ *   ENDED       the removal has ended, or the open has failed
  *
  * A node is ours if its ephemeralOwner is the id of this session.  One that an
  * earlier session of this handle has made is waited for like any other,
- * although it could be deleted: between a look and a delete it may go, and
+ * although it could be deleted: between an EXISTS and a delete it may go, and
  * somebody else may make the node.  A delete would hit that, because a server
  * compares nothing but the version of the data.
  *
- * Four files have the rest: _events reports to the user and has the waits,
- * _step carries out steps, _removal deletes the node when the user has freed
- * the handle, and _calls has the public calls.
+ * Five files have the rest: zookeeper_registration.c decides what comes next,
+ * _state has the states and the memory, and reports to the user and to those
+ * who wait, _step carries out steps, _removal deletes the node when the user
+ * has freed the handle, and _calls has the public calls.
  *
  * A registration is kept alive by the user's handle, by its removal, by each
  * operation under way, and by its callback while that is queued.
@@ -38,14 +45,25 @@
 #include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
-/* What a step does before it looks. */
+enum hf_registration_state {
+    HF_REGISTRATION_CREATING,
+    HF_REGISTRATION_BLOCKED,
+    HF_REGISTRATION_CHECKING,
+    HF_REGISTRATION_REGISTERED,
+    HF_REGISTRATION_FAILED,
+    HF_REGISTRATION_REMOVING,
+    HF_REGISTRATION_CLOSED,
+    HF_REGISTRATION_ENDED
+};
+
+/* The write of a step, which comes before its EXISTS. */
 enum hf_registration_step_kind {
-    HF_REGISTRATION_LOOK,   /* nothing */
+    HF_REGISTRATION_CHECK,  /* nothing */
     HF_REGISTRATION_CREATE, /* the node */
     HF_REGISTRATION_SET,    /* its data */
     HF_REGISTRATION_SYNC,
-    HF_REGISTRATION_PARENT, /* create a node above it; does not look */
-    HF_REGISTRATION_DELETE, /* the node; does not look */
+    HF_REGISTRATION_PARENT, /* create a node above it; without an EXISTS */
+    HF_REGISTRATION_DELETE, /* the node; without an EXISTS */
 };
 
 /* The step under way, or the last one. */
@@ -53,11 +71,61 @@ struct hf_registration_step {
     enum hf_registration_step_kind kind;
     unsigned under_way; /* operations of it that have not ended */
     struct hf_zookeeper_operation *write_operation; /* NULL: ended, or none */
-    struct hf_zookeeper_operation *look_operation;
+    struct hf_zookeeper_operation *exists_operation;
     struct hf_error write; /* how these ended */
-    struct hf_error look;
-    struct hf_zookeeper_stat stat; /* that .look brought */
+    struct hf_error exists;
+    struct hf_zookeeper_stat stat; /* that the EXISTS brought */
     uint64_t data_number;          /* of the data that were sent */
+};
+
+/* How far the creation of the nodes above it has come. */
+enum hf_registration_parents {
+    HF_REGISTRATION_PARENTS_NONE, /* none was tried */
+    /* From the deepest one up, until one is there or is created. */
+    HF_REGISTRATION_PARENTS_UP,
+    /* One is there: those below it are created in turn. */
+    HF_REGISTRATION_PARENTS_DOWN,
+    HF_REGISTRATION_PARENTS_MADE, /* all of them, before this CREATE */
+};
+
+/* State-specific data.  Each struct is valid in its state only; the functions
+ * hf_registration_creating() and _removing() assert that. */
+struct hf_registration_creating {
+    enum hf_registration_parents parents;
+    size_t parent_bytes; /* of .path: the node that is created */
+};
+
+struct hf_registration_removing {
+    bool seen; /* the last EXISTS has shown the node of this session, .stat, and
+                  nothing has happened since */
+    struct hf_registration_wait *wait; /* of _close(); NULL: none */
+};
+
+/* An event that is reported even if its state is over. */
+enum hf_registration_pending {
+    HF_REGISTRATION_NOTHING_PENDING,
+    HF_REGISTRATION_BLOCKED_PENDING,
+    HF_REGISTRATION_FAILED_PENDING,
+};
+
+/* In place of the czxid of a node. */
+#define HF_REGISTRATION_NO_NODE (-1)
+
+/* What is reported.  The loss of a node, and the next node, need no queue: the
+ * callback compares the node that is registered with the one that was reported
+ * last. */
+struct hf_registration_report {
+    struct hf_zookeeper_on_registration on_event;
+    struct hf_callback callback; /* one for all events */
+    /* The node of the last REGISTERED, unless UNREGISTERED was reported since;
+     * HF_REGISTRATION_NO_NODE. */
+    int64_t reported_czxid;
+    struct hf_error loss;    /* why that is not there any more */
+    struct hf_error blocked; /* the last BLOCKED in a row; HF_OK: none */
+    enum hf_registration_pending pending;
+    bool notifying;                /* .on_event.fn runs */
+    bool freed;                    /* by the user */
+    struct hf_waiter *free_waiter; /* the free that waits until .fn returned */
 };
 
 /* A call that waits for a registration, on the stack of its caller, or one that
@@ -94,65 +162,74 @@ struct hf_zookeeper_registration {
     struct hf_zookeeper_acl *acls; /* one block of memory; NULL: of the URL */
     size_t acl_count;
 
-    /* Its node, as the last look behind a write or an event has shown it. */
-    struct hf_zookeeper_watch *watch;
-    bool is_made;    /* there is a node of this session, */
-    bool registered; /* which had the data, and the user may know it */
-    struct hf_zookeeper_stat stat; /* of that node; or of that which blocks */
-    uint64_t written; /* .data_number of the data that it has; 0: of
+    unsigned state; /* enum hf_registration_state, by hf_registration_move() */
+    union {
+        struct hf_registration_creating creating;
+        struct hf_registration_removing removing;
+    } in;
+    struct hf_error why; /* it is not registered; HF_OK: it is */
+
+    /* Its node, as the last EXISTS behind a write or an event has shown it. */
+    struct hf_zookeeper_watch *watch; /* NULL: ENDED */
+    struct hf_zookeeper_stat stat;    /* of our node; or of that which blocks */
+    /* .czxid of our node once it had the data, so that the user may know it;
+     * HF_REGISTRATION_NO_NODE. */
+    int64_t registered_czxid;
+    uint64_t written; /* .data_number of the data that our node has; 0: of
                          none */
-    int64_t made_in;  /* the session of the last node of ours */
-    /* A node of this session may be there or come yet.  This is so in each
-     * session from the beginning, because another registration of the path or
-     * the user may have made the node: only a look behind a sync says that
-     * there is none. */
-    bool may_exist;
-    /* The same of .made_in, which has ended: the servers may not have noticed
-     * yet. */
-    bool may_be_left;
-    bool at_rest;        /* nothing is to be done until the watch fires */
-    bool failed;         /* for good; .why has the reason */
-    bool removing;       /* freed: the node is to be deleted */
-    bool finished;       /* that is done, or cannot be any more */
-    bool closed;         /* the handle is */
-    struct hf_error why; /* it is not registered */
+    /* The session whose node may be there or come yet; 0: none.  It is this one
+     * from the beginning, because another registration of the path or the user
+     * may have made the node: only an EXISTS behind a sync says that there is
+     * none. */
+    int64_t session;
+    /* The same of an earlier session, which has ended: its node may be there
+     * until the servers notice. */
+    int64_t created_in_session;
 
     struct hf_registration_step step;
     struct hf_retry_state retry;
     struct hf_zookeeper_timer retry_timer;
     /* Called when a step has ended, from its last operation. */
     void (*step_ended)(struct hf_zookeeper_registration *registration);
-    /* Nodes above it: the one that is made is the first bytes of .path. */
-    size_t parent_bytes;
-    bool parents_descend; /* the one above was there, or was made */
-    bool parents_made;    /* all of them, before this CREATE */
-    bool no_containers;   /* the servers do not know them */
-    char *parent;         /* for that path, as long as .path */
+    enum hf_zookeeper_mode parent_mode; /* of nodes above it: CONTAINER, or
+                                           PERSISTENT for old servers */
+    char *parent;                       /* for their paths, as long as .path */
 
-    /* What is reported. */
-    struct hf_zookeeper_on_registration on_event;
-    struct hf_callback event_callback; /* one for all events */
-    bool reported;                     /* the last event was REGISTERED, */
-    int64_t reported_czxid;            /* of this node */
-    struct hf_error loss;              /* why that is not there any more */
-    struct hf_error blocked; /* the last BLOCKED in a row; HF_OK: none */
-    bool blocked_pending;    /* to be reported */
-    bool failed_pending;
-    bool notifying;                /* .on_event.fn runs */
-    bool freed;                    /* by the user */
-    struct hf_waiter *free_waiter; /* the free that waits until .fn returned */
+    struct hf_registration_report report;
     struct hf_registration_wait *waits;
-    struct hf_registration_wait *removal_wait; /* of _close(); NULL: none */
     char path[];
 };
 
-/* ------------------------------------------------ _events, with the lock -- */
+/* ------------------------------------------------- _state, with the lock -- */
+
+/* A registration of ${path} in CREATING, without its watch and in no list.
+ * NULL: no memory. */
+struct hf_zookeeper_registration *
+hf_registration_alloc(struct hf_zookeeper *zookeeper, const char *path);
 
 void hf_registration_reference(struct hf_zookeeper_registration *r);
 void hf_registration_dereference(struct hf_zookeeper_registration *r);
 
-/* Set up the callback. */
-void hf_registration_events_init(struct hf_zookeeper_registration *r);
+/* Change the state, as the table in zookeeper_registration_state.c allows. */
+void hf_registration_move(struct hf_zookeeper_registration *r,
+                          enum hf_registration_state state);
+
+/* The data of the state; ${r} must be in that state. */
+struct hf_registration_creating *
+hf_registration_creating(struct hf_zookeeper_registration *r);
+struct hf_registration_removing *
+hf_registration_removing(struct hf_zookeeper_registration *r);
+
+/* Was a node of this session seen that is not known to be gone?  Not in FAILED,
+ * which takes no notice of events. */
+bool hf_registration_has_node(const struct hf_zookeeper_registration *r);
+
+/* Take ${r} out of the list of its handle, unless it is in none. */
+void hf_registration_unlink(struct hf_zookeeper_registration *r);
+
+/* Assert the invariants of ${r}. */
+void hf_registration_check_invariants(
+    const struct hf_zookeeper_registration *r);
 
 /* Something has changed: have what the user does not know yet reported. */
 void hf_registration_notify(struct hf_zookeeper_registration *r);
@@ -195,8 +272,10 @@ bool hf_registration_sees_own(const struct hf_zookeeper_registration *r);
 
 /* ----------------------------------------------- _removal, with the lock -- */
 
-/* The user has freed it: delete the node. */
-void hf_registration_remove(struct hf_zookeeper_registration *r);
+/* The user has freed it: delete the node.  ${wait} (NULL: none) is ended when
+ * that is done. */
+void hf_registration_remove(struct hf_zookeeper_registration *r,
+                            struct hf_registration_wait *wait);
 
 /* No step is under way: begin the next one of the removal. */
 void hf_registration_removal_next(struct hf_zookeeper_registration *r);

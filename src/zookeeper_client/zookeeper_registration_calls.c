@@ -89,7 +89,7 @@ static hf_status take_path(struct hf_zookeeper *zookeeper, const char *path,
         r = r->next;
     if (r == NULL)
         return HF_OK;
-    if (!r->removing)
+    if (r->state != HF_REGISTRATION_REMOVING)
         return hf_error_set(error, HF_EEXISTS,
                             "%.200s is registered by this handle; expected one "
                             "registration for each path, free that one first",
@@ -133,7 +133,7 @@ static hf_status open_registration(
     r->bytes = bytes;
     r->data_number = 1;
     r->acl_count = opts->acl_count;
-    r->on_event = opts->on_event;
+    r->report.on_event = opts->on_event;
     *registration = r;
     hf_registration_resume(r);
     return HF_OK;
@@ -176,7 +176,7 @@ static hf_status set_data(struct hf_zookeeper_registration *r, const void *data,
     void *copy = NULL;
     hf_status status;
 
-    if (r->failed) {
+    if (r->state == HF_REGISTRATION_FAILED) {
         *error = r->why;
         return error->status;
     }
@@ -190,8 +190,10 @@ static hf_status set_data(struct hf_zookeeper_registration *r, const void *data,
     r->data = copy;
     r->bytes = bytes;
     r->data_number++;
-    if (r->is_made && r->at_rest)
+    if (r->state == HF_REGISTRATION_REGISTERED) {
+        hf_registration_move(r, HF_REGISTRATION_CHECKING);
         hf_registration_begin(r, HF_REGISTRATION_SET);
+    }
     return HF_OK;
 }
 
@@ -220,14 +222,18 @@ static hf_status state_of(const struct hf_zookeeper_registration *r,
                           struct hf_error *error)
 {
     *error = (struct hf_error){.status = HF_OK};
-    if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
+    if (r->state == HF_REGISTRATION_CLOSED ||
+        hf_zookeeper_is_closing(r->zookeeper))
         return hf_monitor_explain_closed(r->zookeeper->monitor, "handle",
                                          error);
-    if (r->failed) {
+    if (r->state == HF_REGISTRATION_FAILED) {
         *error = r->why;
         return error->status;
     }
-    return r->registered && r->written == r->data_number ? HF_OK : HF_ETIMEDOUT;
+    return r->registered_czxid != HF_REGISTRATION_NO_NODE &&
+                   r->written == r->data_number
+               ? HF_OK
+               : HF_ETIMEDOUT;
 }
 
 /* Have the client connect again, if it has given up. */
@@ -303,7 +309,8 @@ static hf_status start_wait(struct hf_zookeeper_registration *r,
 {
     struct hf_registration_wait *wait;
 
-    if (r->closed || hf_zookeeper_is_closing(r->zookeeper))
+    if (r->state == HF_REGISTRATION_CLOSED ||
+        hf_zookeeper_is_closing(r->zookeeper))
         return hf_monitor_explain_closed(r->zookeeper->monitor, "handle",
                                          error);
     if ((wait = hf_alloc(sizeof *wait)) == NULL)
@@ -338,15 +345,16 @@ hf_status hf_zookeeper_registration_wait_start(
 /* ----------------------------------------------------------------- free -- */
 
 /* The user does not use it any more: report nothing, end waits, and delete the
- * node.  With the lock. */
-static void end_use(struct hf_zookeeper_registration *r)
+ * node, which ${wait} (NULL: none) waits for.  With the lock. */
+static void end_use(struct hf_zookeeper_registration *r,
+                    struct hf_registration_wait *wait)
 {
     static const struct hf_error freed = {.status = HF_ECANCELLED,
                                           .text = "the registration was freed"};
 
     hf_registration_discard_events(r);
     hf_registration_waits_end(r, &freed);
-    hf_registration_remove(r);
+    hf_registration_remove(r, wait);
 }
 
 /* Wait for a callback that runs on another thread.  What is to be dropped here,
@@ -356,11 +364,12 @@ await_callback(struct hf_zookeeper_registration *r)
 {
     struct hf_zookeeper_on_registration dropped = {NULL, NULL, NULL};
 
-    if (r->notifying)
-        hf_monitor_await_callback(r->zookeeper->monitor, &r->free_waiter);
-    if (!r->notifying) {
-        dropped = r->on_event;
-        r->on_event.drop = NULL;
+    if (r->report.notifying)
+        hf_monitor_await_callback(r->zookeeper->monitor,
+                                  &r->report.free_waiter);
+    if (!r->report.notifying) {
+        dropped = r->report.on_event;
+        r->report.on_event.drop = NULL;
     }
     return dropped;
 }
@@ -391,7 +400,7 @@ void hf_zookeeper_registration_free(
     if (hf_monitor_enter(monitor) != HF_OK)
         return;
     hf_monitor_reference(monitor);
-    end_use(registration);
+    end_use(registration, NULL);
     leave(registration);
 }
 
@@ -404,12 +413,12 @@ static hf_status close_and_wait(struct hf_zookeeper_registration *r,
     hf_status status;
 
     hf_registration_wait_begin(r, &wait, wait_ms);
-    r->removal_wait = &wait;
-    end_use(r);
+    end_use(r, &wait);
     connect_again(r);
     status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
     hf_registration_wait_leave(&wait);
-    r->removal_wait = NULL;
+    if (r->state == HF_REGISTRATION_REMOVING)
+        hf_registration_removing(r)->wait = NULL; /* it goes on */
     if (wait.ended)
         *error = wait.outcome;
     if (status != HF_ETIMEDOUT)

@@ -23,22 +23,20 @@
 void hf_registration_removal_end(struct hf_zookeeper_registration *r,
                                  hf_status status, const char *text)
 {
+    struct hf_registration_wait *wait = NULL;
     struct hf_error why = {.status = HF_OK};
 
-    r->finished = true;
+    if (r->state == HF_REGISTRATION_REMOVING)
+        wait = hf_registration_removing(r)->wait;
+    hf_registration_move(r, HF_REGISTRATION_ENDED);
     hf_zookeeper_timer_stop(&r->retry_timer);
     hf_zookeeper_watch_delete(r->watch);
     r->watch = NULL;
-    if (r->link != NULL) {
-        *r->link = r->next;
-        if (r->next != NULL)
-            r->next->link = r->link;
-        r->link = NULL;
-    }
-    if (r->removal_wait != NULL) {
+    hf_registration_unlink(r);
+    if (wait != NULL) {
         if (status != HF_OK)
             (void)hf_error_set(&why, status, "%s", text);
-        hf_registration_wait_end(r->removal_wait, &why);
+        hf_registration_wait_end(wait, &why);
     } else if (status == HF_EDENIED) {
         hf_log_write(&r->zookeeper->monitor->log, HF_LOG_WARNING,
                      "the node of the registration of %.200s stays until the "
@@ -50,13 +48,15 @@ void hf_registration_removal_end(struct hf_zookeeper_registration *r,
 
 void hf_registration_removal_next(struct hf_zookeeper_registration *r)
 {
-    if (!r->may_exist && r->may_be_left)
+    bool seen = hf_registration_removing(r)->seen;
+
+    if (r->session == 0 && r->created_in_session != 0)
         hf_registration_removal_end(r, HF_ELOST,
                                     "the session has ended, and the node goes "
                                     "when the servers notice");
-    else if (!r->may_exist)
+    else if (r->session == 0)
         hf_registration_removal_end(r, HF_OK, "");
-    else if (r->is_made)
+    else if (seen)
         hf_registration_begin(r, HF_REGISTRATION_DELETE);
     else
         hf_registration_begin(r, HF_REGISTRATION_SYNC);
@@ -76,7 +76,7 @@ static void delete_ended(struct hf_zookeeper_registration *r)
 {
     hf_status status = r->step.write.status;
 
-    r->is_made = false; /* or it is to be looked at again */
+    hf_registration_removing(r)->seen = false;
     if (status == HF_OK || status == HF_EGONE)
         hf_registration_removal_end(r, HF_OK, "");
     else if (status == HF_EVERSION)
@@ -87,26 +87,28 @@ static void delete_ended(struct hf_zookeeper_registration *r)
 
 /* The step said nothing of the node, and what was known of it before may be
  * old. */
-static void look_first(struct hf_zookeeper_registration *r)
+static void check_first(struct hf_zookeeper_registration *r)
 {
-    r->is_made = false;
+    hf_registration_removing(r)->seen = false;
     hf_registration_removal_next(r);
 }
 
 /* The EXISTS of a step has ended, of the removal or of one before.  It may show
  * the node of the session before. */
-static void look_ended(struct hf_zookeeper_registration *r)
+static void exists_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
+    bool seen = hf_registration_sees_own(r);
 
-    r->is_made = hf_registration_sees_own(r);
-    if (r->is_made) {
+    hf_registration_removing(r)->seen = seen;
+    if (seen) {
         r->stat = step->stat;
     } else if (step->kind == HF_REGISTRATION_SYNC &&
                step->write.status == HF_OK) {
-        r->may_exist = false;
-        r->may_be_left &= step->look.status == HF_OK &&
-                          step->stat.ephemeral_owner == r->made_in;
+        r->session = 0;
+        if (step->exists.status != HF_OK ||
+            step->stat.ephemeral_owner != r->created_in_session)
+            r->created_in_session = 0;
     }
     hf_registration_removal_next(r);
 }
@@ -114,29 +116,35 @@ static void look_ended(struct hf_zookeeper_registration *r)
 void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
 {
     const struct hf_registration_step *step = &r->step;
-    hf_status look = step->look.status;
+    hf_status exists = step->exists.status;
 
-    if (!r->may_exist)
+    if (r->session == 0)
         hf_registration_removal_next(r);
     else if (step->kind == HF_REGISTRATION_DELETE)
         delete_ended(r);
-    else if (step->kind == HF_REGISTRATION_PARENT || look == HF_ECANCELLED)
-        look_first(r);
+    else if (step->kind == HF_REGISTRATION_PARENT || exists == HF_ECANCELLED)
+        check_first(r);
     else if (step->kind == HF_REGISTRATION_SYNC && step->write.status != HF_OK)
         try_later(r, &step->write);
-    else if (look == HF_OK || look == HF_EGONE)
-        look_ended(r);
+    else if (exists == HF_OK || exists == HF_EGONE)
+        exists_ended(r);
     else
-        try_later(r, &step->look);
+        try_later(r, &step->exists);
 }
 
 /* The reference is that of the removal. */
-void hf_registration_remove(struct hf_zookeeper_registration *r)
+void hf_registration_remove(struct hf_zookeeper_registration *r,
+                            struct hf_registration_wait *wait)
 {
+    bool closed = r->state == HF_REGISTRATION_CLOSED;
+    bool seen = hf_registration_has_node(r);
+
     hf_registration_reference(r);
-    r->removing = true;
     hf_zookeeper_timer_stop(&r->retry_timer);
-    if (r->closed)
+    hf_registration_move(r, HF_REGISTRATION_REMOVING);
+    *hf_registration_removing(r) =
+        (struct hf_registration_removing){.seen = seen, .wait = wait};
+    if (closed)
         hf_registration_removal_end(r, HF_ECLOSED, "the handle was closed");
     else if (r->step.under_way == 0)
         hf_registration_removal_next(r);

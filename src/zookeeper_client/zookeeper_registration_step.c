@@ -8,6 +8,8 @@
  * over the handle, and one that began now could end like that, too: so the next
  * one waits for a timer or a connection.
  */
+#include <assert.h>
+
 #include "base/error.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
@@ -20,13 +22,14 @@
 /* An operation has ended, or all of them have been begun. */
 static void one_ended(struct hf_zookeeper_registration *r)
 {
+    assert(r->step.under_way > 0);
     if (--r->step.under_way == 0)
         r->step_ended(r);
     hf_registration_dereference(r);
 }
 
-/* Keep how an operation ended. */
-static void keep_end(struct hf_error *end, hf_status status,
+/* Set ${end} to how an operation ended. */
+static void note_end(struct hf_error *end, hf_status status,
                      const struct hf_zookeeper_result *result)
 {
     *end = (struct hf_error){.status = HF_OK};
@@ -40,18 +43,18 @@ static void write_ended(void *arg, hf_status status,
     struct hf_zookeeper_registration *r = arg;
 
     r->step.write_operation = NULL;
-    keep_end(&r->step.write, status, result);
+    note_end(&r->step.write, status, result);
     hf_zookeeper_result_free(result);
     one_ended(r);
 }
 
-static void look_ended(void *arg, hf_status status,
-                       struct hf_zookeeper_result *result)
+static void exists_ended(void *arg, hf_status status,
+                         struct hf_zookeeper_result *result)
 {
     struct hf_zookeeper_registration *r = arg;
 
-    r->step.look_operation = NULL;
-    keep_end(&r->step.look, status, result);
+    r->step.exists_operation = NULL;
+    note_end(&r->step.exists, status, result);
     r->step.stat = result->stat;
     hf_zookeeper_result_free(result);
     one_ended(r);
@@ -75,8 +78,7 @@ write_of(const struct hf_zookeeper_registration *r,
         break;
     case HF_REGISTRATION_PARENT:
         op.kind = HF_ZOOKEEPER_CREATE;
-        op.mode =
-            r->no_containers ? HF_ZOOKEEPER_PERSISTENT : HF_ZOOKEEPER_CONTAINER;
+        op.mode = r->parent_mode;
         op.path = r->parent;
         return op;
     case HF_REGISTRATION_SET:
@@ -96,8 +98,8 @@ write_of(const struct hf_zookeeper_registration *r,
     return op;
 }
 
-/* How long ${op} may wait.  What changes or deletes the node rests on a look at
- * it, so it must not wait for another connection: until that comes, somebody
+/* How long ${op} may wait.  What changes or deletes the node rests on an EXISTS
+ * of it, so it must not wait for another connection: until that comes, somebody
  * else may make a node there that has the same version. */
 static uint64_t wait_ms_of(const struct hf_zookeeper_op *op)
 {
@@ -133,23 +135,26 @@ static void begin_operation(struct hf_zookeeper_registration *r,
 void hf_registration_begin(struct hf_zookeeper_registration *r,
                            enum hf_registration_step_kind kind)
 {
-    const struct hf_zookeeper_op look = {
+    const struct hf_zookeeper_op exists = {
         .kind = HF_ZOOKEEPER_EXISTS, .path = r->path, .watch = r->watch};
     struct hf_zookeeper_op write;
 
+    assert(r->step.under_way == 0);
+    assert(r->state == HF_REGISTRATION_CREATING ||
+           r->state == HF_REGISTRATION_CHECKING ||
+           r->state == HF_REGISTRATION_REMOVING);
     hf_zookeeper_timer_stop(&r->retry_timer);
-    r->at_rest = false;
     r->step = (struct hf_registration_step){
         .kind = kind, .under_way = 1, .data_number = r->data_number};
     hf_registration_reference(r);
-    if (kind != HF_REGISTRATION_LOOK) {
+    if (kind != HF_REGISTRATION_CHECK) {
         write = write_of(r, kind);
         begin_operation(r, &write, write_ended, &r->step.write_operation,
                         &r->step.write);
     }
     if (kind != HF_REGISTRATION_PARENT && kind != HF_REGISTRATION_DELETE)
-        begin_operation(r, &look, look_ended, &r->step.look_operation,
-                        &r->step.look);
+        begin_operation(r, &exists, exists_ended, &r->step.exists_operation,
+                        &r->step.exists);
     one_ended(r);
 }
 
@@ -163,7 +168,9 @@ void hf_registration_retry(struct hf_zookeeper_registration *r)
     uint64_t at_ms = hf_retry_next(&policy, &r->retry, hf_now_ms(),
                                    &z->session->config->random);
 
-    r->at_rest = false;
+    assert(r->state == HF_REGISTRATION_CREATING ||
+           r->state == HF_REGISTRATION_CHECKING ||
+           r->state == HF_REGISTRATION_REMOVING);
     if (!hf_zookeeper_is_closing(z))
         hf_zookeeper_timer_set(z, &r->retry_timer, at_ms);
 }
@@ -182,14 +189,14 @@ void hf_registration_cancel_unsent(struct hf_zookeeper_registration *r)
 
     if (is_unsent(step->write_operation))
         hf_zookeeper_operation_cancel(step->write_operation);
-    if (step->write_operation == NULL && is_unsent(step->look_operation))
-        hf_zookeeper_operation_cancel(step->look_operation);
+    if (step->write_operation == NULL && is_unsent(step->exists_operation))
+        hf_zookeeper_operation_cancel(step->exists_operation);
 }
 
 bool hf_registration_sees_own(const struct hf_zookeeper_registration *r)
 {
     int64_t id = r->zookeeper->session->id;
 
-    return r->step.look.status == HF_OK && id != 0 &&
+    return r->step.exists.status == HF_OK && id != 0 &&
            r->step.stat.ephemeral_owner == id;
 }

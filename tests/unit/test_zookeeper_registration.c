@@ -12,6 +12,7 @@
 #include "cmocka/runner.h"
 #include "heap/heap.h"
 #include "zookeeper/protocol.h"
+#include "zookeeper_client/zookeeper_registration.h"
 #include "zookeeper_fake_server.h"
 
 /* An end that a test that passes never reaches. */
@@ -474,6 +475,44 @@ static void a_delete_is_tried_again(void **state)
     wait_until(is_released, NULL);
 }
 
+/* Its state, whose invariants hold. */
+static unsigned state_of(struct hf_zookeeper_registration *r)
+{
+    struct hf_monitor *monitor = r->zookeeper->monitor;
+    unsigned state;
+
+    hf_monitor_lock(monitor);
+    hf_registration_check_invariants(r);
+    state = r->state;
+    hf_monitor_unlock(monitor);
+    return state;
+}
+
+static void it_is_in_the_state_that_its_events_say(void **state)
+{
+    struct hf_zookeeper *z = open_handle();
+    struct events events = {.dropped = 0};
+    struct hf_zookeeper_registration *r;
+
+    (void)state;
+    refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
+    r = open_registration(z, "/a", &events);
+    wait_until(is_blocked, &events);
+    assert_int_equal(state_of(r), HF_REGISTRATION_CREATING);
+    server.refusals = 0;
+    assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
+    assert_int_equal(state_of(r), HF_REGISTRATION_REGISTERED);
+    refuse(HF_ZK_SET_DATA, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
+    assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
+    assert_int_equal(state_of(r), HF_REGISTRATION_CHECKING);
+    server.refusal = HF_ZK_NO_AUTH;
+    wait_until(has_failed, &events);
+    assert_int_equal(state_of(r), HF_REGISTRATION_FAILED);
+    server.refusals = 0;
+    assert_int_equal(hf_zookeeper_registration_close(r, TIMEOUT_MS), HF_OK);
+    close_and_check(z, &events);
+}
+
 TEST_FILE(zookeeper_registration)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +531,7 @@ TEST_FILE(zookeeper_registration)
         cmocka_unit_test(a_sync_of_a_removal_is_tried_again),
         cmocka_unit_test(a_removal_makes_no_node),
         cmocka_unit_test(a_delete_is_tried_again),
+        cmocka_unit_test(it_is_in_the_state_that_its_events_say),
     };
     int failed;
 

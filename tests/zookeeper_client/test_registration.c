@@ -759,6 +759,42 @@ static void nothing_is_done_after_a_failure(void **state)
     }
 }
 
+/* It does not follow its node any more, so it does not know that the node there
+ * is that of another session, of the same version. */
+static void what_has_failed_deletes_no_node_of_another(void **state)
+{
+    static const struct hf_zookeeper_acl acl = {HF_ZOOKEEPER_PERM_READ, "world",
+                                                "anyone"};
+    struct zookeeper_fixture *f = *state;
+    struct log_name name = {&f->log, "r"};
+    struct hf_zookeeper_registration_opts opts = to_log(&name);
+    struct hf_zookeeper *other = open_other(f);
+    struct hf_zookeeper_registration *r;
+
+    opts.acls = &acl;
+    opts.acl_count = 1;
+    for (int loses = 0; loses < 2; loses++) {
+        f->log.count = 0;
+        assert_int_equal(hf_zookeeper_registration_open(f->zookeeper, "/r", "x",
+                                                        1, &opts, &r),
+                         HF_OK);
+        await_registered(r);
+        assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
+        (void)log_await_line(&f->log, 0, "r FAILED HF_EDENIED /r");
+        if (loses)
+            kill_session(f, f->zookeeper);
+        else
+            delete_node(f->zookeeper, "/r");
+        make_ephemeral(other, "/r");
+        (void)hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS); /* HF_ELOST */
+        assert_int_equal(hf_zookeeper_sync(f->zookeeper, "/", WAIT_MS), HF_OK);
+        close_registration(r);
+        assert_true(exists(other, "/r"));
+        delete_node(other, "/r");
+    }
+    close_handle(other);
+}
+
 static void a_session_may_not_delete_the_node(void **state)
 {
     struct zookeeper_fixture *f = *state;
@@ -1248,6 +1284,7 @@ TEST_FILE(registration)
         TEST(a_session_may_not_create_the_node),
         TEST(a_session_may_not_set_the_data),
         TEST(nothing_is_done_after_a_failure),
+        TEST(what_has_failed_deletes_no_node_of_another),
         TEST(a_session_may_not_delete_the_node),
         TEST(arguments_are_checked),
         TEST(nothing_is_left_of_a_registration),

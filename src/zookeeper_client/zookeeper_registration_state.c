@@ -1,20 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user of a registration is notified of, and the calls that wait.
+ * The states of a registration and its memory, what its user is notified of,
+ * and the calls that wait.
  *
  * One callback serves all events.  It reads the registration when it runs, and
  * reports what has changed since the last report, in an order that makes sense:
  * the loss of a node comes before the next one.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/state_machine.h"
 #include "base/time_math.h"
 #include "operation/done.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
+/* ---------------------------------------------------------------- states -- */
+
+#define STATE(name) HF_REGISTRATION_##name
+#define TO(name) (1u << HF_REGISTRATION_##name)
+#define END_OF_USE (TO(REMOVING) | TO(CLOSED))
+
+/* The legal moves.  What has failed or was freed never creates a node again. */
+static const struct hf_state_machine_state states[] = {
+    [STATE(CREATING)] = {"CREATING", TO(CREATING) | TO(BLOCKED) | TO(CHECKING) |
+                                         TO(REGISTERED) | TO(FAILED) |
+                                         END_OF_USE | TO(ENDED)},
+    [STATE(BLOCKED)] = {"BLOCKED", TO(CREATING) | END_OF_USE},
+    [STATE(CHECKING)] = {"CHECKING", TO(CREATING) | TO(BLOCKED) | TO(CHECKING) |
+                                         TO(REGISTERED) | TO(FAILED) |
+                                         END_OF_USE},
+    [STATE(REGISTERED)] = {"REGISTERED",
+                           TO(CREATING) | TO(CHECKING) | END_OF_USE},
+    [STATE(FAILED)] = {"FAILED", END_OF_USE},
+    [STATE(REMOVING)] = {"REMOVING", TO(ENDED)},
+    [STATE(CLOSED)] = {"CLOSED", TO(REMOVING)},
+    [STATE(ENDED)] = {"ENDED", 0},
+};
+
+static const struct hf_state_machine table = {"registration", states,
+                                              sizeof states / sizeof states[0]};
+
+/* The data of a state begin anew with it. */
+void hf_registration_move(struct hf_zookeeper_registration *r,
+                          enum hf_registration_state state)
+{
+    unsigned from = r->state;
+
+    hf_state_machine_move(&table, &r->state, state);
+    if (from != state)
+        memset(&r->in, 0, sizeof r->in);
+}
+
+struct hf_registration_creating *
+hf_registration_creating(struct hf_zookeeper_registration *r)
+{
+    assert(r->state == HF_REGISTRATION_CREATING);
+    return &r->in.creating;
+}
+
+struct hf_registration_removing *
+hf_registration_removing(struct hf_zookeeper_registration *r)
+{
+    assert(r->state == HF_REGISTRATION_REMOVING);
+    return &r->in.removing;
+}
+
+bool hf_registration_has_node(const struct hf_zookeeper_registration *r)
+{
+    return r->state == HF_REGISTRATION_CHECKING ||
+           r->state == HF_REGISTRATION_REGISTERED;
+}
+
+/* The invariants of a registration that waits for its watch. */
+static void check_at_rest(const struct hf_zookeeper_registration *r)
+{
+    bool registered = r->state == HF_REGISTRATION_REGISTERED;
+
+    assert(r->step.under_way == 0);
+    assert(r->link != NULL && r->watch != NULL);
+    assert(registered == (r->why.status == HF_OK));
+    if (registered) {
+        assert(r->registered_czxid == r->stat.czxid);
+        assert(r->written == r->data_number);
+        assert(r->session != 0 && r->created_in_session == 0);
+        assert(r->waits == NULL);
+    }
+}
+
+void hf_registration_check_invariants(const struct hf_zookeeper_registration *r)
+{
+    assert(r->references > 0);
+    assert(r->written <= r->data_number);
+    switch (r->state) {
+    case HF_REGISTRATION_BLOCKED:
+    case HF_REGISTRATION_REGISTERED:
+        check_at_rest(r);
+        break;
+    case HF_REGISTRATION_CREATING:
+        assert(r->registered_czxid == HF_REGISTRATION_NO_NODE);
+        break;
+    case HF_REGISTRATION_CHECKING:
+        assert(r->session != 0);
+        break;
+    case HF_REGISTRATION_FAILED:
+        assert(r->step.under_way == 0 && r->waits == NULL);
+        assert(r->why.status != HF_OK);
+        break;
+    case HF_REGISTRATION_REMOVING:
+        assert(r->report.freed && r->waits == NULL && r->link != NULL);
+        break;
+    default:
+        assert(r->link == NULL && r->waits == NULL);
+    }
+}
+
 /* -------------------------------------------------------------- lifetime -- */
+
+static void run_event(void *arg);
+
+struct hf_zookeeper_registration *
+hf_registration_alloc(struct hf_zookeeper *zookeeper, const char *path)
+{
+    size_t bytes = strlen(path) + 1;
+    struct hf_zookeeper_registration *r = hf_alloc(sizeof *r + 2 * bytes);
+
+    if (r == NULL)
+        return NULL;
+    hf_zookeeper_reference(zookeeper);
+    r->zookeeper = zookeeper;
+    r->references = 1;
+    memcpy(r->path, path, bytes);
+    r->parent = r->path + bytes;
+    r->parent_mode = HF_ZOOKEEPER_CONTAINER;
+    r->session = zookeeper->begun ? zookeeper->session->id : 0;
+    r->registered_czxid = HF_REGISTRATION_NO_NODE;
+    r->report.reported_czxid = HF_REGISTRATION_NO_NODE;
+    r->report.callback = (struct hf_callback){.run = run_event, .arg = r};
+    return r;
+}
 
 void hf_registration_reference(struct hf_zookeeper_registration *r)
 {
@@ -35,38 +161,53 @@ void hf_registration_dereference(struct hf_zookeeper_registration *r)
     hf_zookeeper_dereference(zookeeper);
 }
 
+void hf_registration_unlink(struct hf_zookeeper_registration *r)
+{
+    if (r->link == NULL)
+        return;
+    *r->link = r->next;
+    if (r->next != NULL)
+        r->next->link = r->link;
+    r->link = NULL;
+}
+
 /* ------------------------------------------------------------- reporting -- */
 
 /* Is a node gone that the user was notified of? */
 static bool is_loss_due(const struct hf_zookeeper_registration *r)
 {
-    return r->reported &&
-           (!r->registered || r->stat.czxid != r->reported_czxid);
+    int64_t reported_czxid = r->report.reported_czxid;
+
+    return reported_czxid != HF_REGISTRATION_NO_NODE &&
+           reported_czxid != r->registered_czxid;
 }
 
 static bool is_registered_due(const struct hf_zookeeper_registration *r)
 {
-    return !r->reported && r->registered;
+    return r->report.reported_czxid == HF_REGISTRATION_NO_NODE &&
+           r->registered_czxid != HF_REGISTRATION_NO_NODE;
 }
 
 void hf_registration_notify(struct hf_zookeeper_registration *r)
 {
-    if (r->freed || r->on_event.fn == NULL || r->event_callback.queued)
+    struct hf_registration_report *report = &r->report;
+
+    if (report->freed || report->on_event.fn == NULL || report->callback.queued)
         return;
-    if (!is_loss_due(r) && !is_registered_due(r) && !r->blocked_pending &&
-        !r->failed_pending)
+    if (!is_loss_due(r) && !is_registered_due(r) &&
+        report->pending == HF_REGISTRATION_NOTHING_PENDING)
         return;
     hf_registration_reference(r);
-    hf_monitor_queue(r->zookeeper->monitor, &r->event_callback);
+    hf_monitor_queue(r->zookeeper->monitor, &report->callback);
 }
 
 void hf_registration_discard_events(struct hf_zookeeper_registration *r)
 {
-    r->freed = true;
-    if (!r->event_callback.queued)
+    r->report.freed = true;
+    if (!r->report.callback.queued)
         return;
     hf_callback_queue_remove(&r->zookeeper->monitor->callback_queue,
-                             &r->event_callback);
+                             &r->report.callback);
     hf_registration_dereference(r);
 }
 
@@ -75,24 +216,25 @@ static bool take_event(struct hf_zookeeper_registration *r,
                        struct hf_zookeeper_registration_event *event,
                        struct hf_error *why)
 {
+    struct hf_registration_report *report = &r->report;
+
     *event = (struct hf_zookeeper_registration_event){.path = r->path};
     *why = r->why;
     if (is_loss_due(r)) {
         event->kind = HF_ZOOKEEPER_UNREGISTERED;
-        *why = r->loss;
-        r->reported = false;
+        *why = report->loss;
+        report->reported_czxid = HF_REGISTRATION_NO_NODE;
     } else if (is_registered_due(r)) {
         event->kind = HF_ZOOKEEPER_REGISTERED;
         *why = (struct hf_error){.status = HF_OK};
-        r->reported = true;
-        r->reported_czxid = r->stat.czxid;
-    } else if (r->blocked_pending) {
+        report->reported_czxid = r->registered_czxid;
+    } else if (report->pending == HF_REGISTRATION_BLOCKED_PENDING) {
         event->kind = HF_ZOOKEEPER_REGISTRATION_BLOCKED;
-        *why = r->blocked;
-        r->blocked_pending = false;
-    } else if (r->failed_pending) {
+        *why = report->blocked;
+        report->pending = HF_REGISTRATION_NOTHING_PENDING;
+    } else if (report->pending == HF_REGISTRATION_FAILED_PENDING) {
         event->kind = HF_ZOOKEEPER_REGISTRATION_FAILED;
-        r->failed_pending = false;
+        report->pending = HF_REGISTRATION_NOTHING_PENDING;
     } else {
         return false;
     }
@@ -109,10 +251,10 @@ static bool take_event(struct hf_zookeeper_registration *r,
  * too.  Releases the lock meanwhile. */
 static void drop_after_free(struct hf_zookeeper_registration *r)
 {
-    const struct hf_zookeeper_on_registration on_event = r->on_event;
+    const struct hf_zookeeper_on_registration on_event = r->report.on_event;
     struct hf_monitor *monitor = r->zookeeper->monitor;
 
-    r->on_event.drop = NULL;
+    r->report.on_event.drop = NULL;
     if (on_event.drop == NULL)
         return;
     hf_monitor_unlock(monitor);
@@ -126,29 +268,25 @@ static void run_event(void *arg)
 {
     struct hf_zookeeper_registration *r = arg;
     struct hf_monitor *monitor = r->zookeeper->monitor;
+    struct hf_registration_report *report = &r->report;
     struct hf_zookeeper_registration_event event;
     struct hf_error why;
 
     if (take_event(r, &event, &why)) {
-        r->notifying = true;
+        report->notifying = true;
         hf_monitor_unlock(monitor);
-        r->on_event.fn(r->on_event.arg, r, &event);
+        report->on_event.fn(report->on_event.arg, r, &event);
         hf_monitor_lock(monitor);
         if (hf_fork_is_child(&monitor->fork))
             return;
-        if (r->freed && r->free_waiter == NULL)
+        if (report->freed && report->free_waiter == NULL)
             drop_after_free(r);
-        r->notifying = false;
+        report->notifying = false;
     }
-    if (r->free_waiter != NULL)
-        hf_waiter_answer(monitor, r->free_waiter, HF_OK);
+    if (report->free_waiter != NULL)
+        hf_waiter_answer(monitor, report->free_waiter, HF_OK);
     hf_registration_notify(r);
     hf_registration_dereference(r);
-}
-
-void hf_registration_events_init(struct hf_zookeeper_registration *r)
-{
-    r->event_callback = (struct hf_callback){.run = run_event, .arg = r};
 }
 
 /* ----------------------------------------------------------------- waits -- */
