@@ -104,6 +104,15 @@ void hf_cache_report_free_and_leave(struct hf_zookeeper_cache *cache);
  * lock. */
 void hf_cache_destroy(struct hf_zookeeper_cache *cache);
 
+/* --------------------------------------------- queries: zookeeper_cache.c --
+ */
+
+/* Set ${list} to ${top}, which is known, and what is known up to ${depth}
+ * levels below it.  HF_ENOMEM. */
+hf_status hf_cache_query_list(const struct hf_cache_tree *tree,
+                              struct hf_cache_node *top, uint64_t depth,
+                              struct hf_zookeeper_cache_list **list);
+
 /* ----------------------------------------------------------------- waits -- */
 
 /* Has everything been read of which it is known that it has changed? */

@@ -2,9 +2,10 @@
 /*
  * What a cache has to read, and what it learns from answers.
  */
-#include "zookeeper_cache/cache_tree_private.h"
+#include "zookeeper_cache/cache_tree.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 /* ----------------------------------------------------------- to be read -- */
@@ -369,6 +370,14 @@ static unsigned next_part(const struct hf_cache_node *node)
     return HF_CACHE_CHILDREN | HF_CACHE_COMPARE;
 }
 
+/* The node whose .to_read ${link} is. */
+static struct hf_cache_node *of_link(struct hf_cache_link *link)
+{
+    size_t offset = offsetof(struct hf_cache_node, to_read);
+
+    return (struct hf_cache_node *)(void *)((char *)link - offset);
+}
+
 struct hf_cache_node *hf_cache_tree_begin(struct hf_cache_tree *tree,
                                           enum hf_zookeeper_op_kind *kind)
 {
@@ -377,7 +386,7 @@ struct hf_cache_node *hf_cache_tree_begin(struct hf_cache_tree *tree,
 
     if (first == &tree->to_read)
         return NULL;
-    node = hf_cache_node_to_read(first);
+    node = of_link(first);
     hf_cache_link_remove(first);
     node->asked = (uint8_t)(node->wanted & next_part(node));
     node->wanted &= (uint8_t)~node->asked;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nodes of a cache.  Each has its name only, and its children in a tree by
+ * The nodes of a cache, and which changes of them the user has not been
+ * notified of.  Each node has its name only, and its children in a tree by
  * name, so that paths are not stored.  No function calls itself, because a path
  * may have very many levels.
  */
-#include "zookeeper_cache/cache_tree_private.h"
+#include "zookeeper_cache/cache_tree.h"
 
 #include <assert.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 /* ----------------------------------------------------------------- lists -- */
 
-void hf_cache_link_init(struct hf_cache_link *list)
+static void link_init(struct hf_cache_link *list)
 {
     list->next = list->previous = list;
 }
@@ -34,20 +35,6 @@ void hf_cache_link_remove(struct hf_cache_link *link)
     link->previous->next = link->next;
     link->next->previous = link->previous;
     link->next = link->previous = NULL;
-}
-
-struct hf_cache_node *hf_cache_node_to_read(struct hf_cache_link *link)
-{
-    size_t offset = offsetof(struct hf_cache_node, to_read);
-
-    return (struct hf_cache_node *)(void *)((char *)link - offset);
-}
-
-struct hf_cache_node *hf_cache_node_to_report(struct hf_cache_link *link)
-{
-    size_t offset = offsetof(struct hf_cache_node, to_report);
-
-    return (struct hf_cache_node *)(void *)((char *)link - offset);
 }
 
 /* -------------------------------------------------------------- children -- */
@@ -215,8 +202,8 @@ bool hf_cache_tree_init(struct hf_cache_tree *tree, const char *path,
 {
     *tree = (struct hf_cache_tree){
         .depth = depth, .without_data = without_data, .reports = reports};
-    hf_cache_link_init(&tree->to_read);
-    hf_cache_link_init(&tree->to_report);
+    link_init(&tree->to_read);
+    link_init(&tree->to_report);
     tree->path = hf_strdup(path);
     tree->root = new_node(NULL, "", 0);
     if (tree->path != NULL && tree->root != NULL)
@@ -303,4 +290,83 @@ void hf_cache_tree_put_path(const struct hf_cache_tree *tree,
         *--end = '/';
     }
     memcpy(path, tree->path, prefix_bytes(tree));
+}
+
+/* -------------------------------------------------------- to be reported -- */
+
+/* A node that changes again keeps its position, so that it is reported before
+ * those that were found below it.  Only a removal moves to the end, behind the
+ * removals of what was below. */
+
+/* Does the user have to be notified that ${before} has become ${after}? */
+static bool differ(const struct hf_cache_content *before,
+                   const struct hf_cache_content *after)
+{
+    if (before == NULL || after == NULL)
+        return before != after;
+    return before->node.stat.czxid != after->node.stat.czxid ||
+           before->node.stat.mzxid != after->node.stat.mzxid;
+}
+
+/* There is nothing to report of ${node}, perhaps but for another Stat. */
+static void report_nothing(struct hf_cache_node *node)
+{
+    hf_cache_link_remove(&node->to_report);
+    if (node->reported == node->current)
+        return;
+    hf_cache_content_release(node->reported);
+    node->reported = hf_cache_content_reference(node->current);
+}
+
+void hf_cache_tree_changed(struct hf_cache_tree *tree,
+                           struct hf_cache_node *node)
+{
+    if (!tree->reports)
+        return;
+    if (!differ(node->reported, node->current)) {
+        report_nothing(node);
+        return;
+    }
+    if (node->current == NULL)
+        hf_cache_link_remove(&node->to_report);
+    if (node->to_report.next == NULL)
+        hf_cache_link_append(&tree->to_report, &node->to_report);
+}
+
+void hf_cache_tree_mark(struct hf_cache_tree *tree)
+{
+    if (tree->marker.next == NULL)
+        hf_cache_link_append(&tree->to_report, &tree->marker);
+}
+
+/* The node whose .to_report ${link} is. */
+static struct hf_cache_node *of_report(struct hf_cache_link *link)
+{
+    size_t offset = offsetof(struct hf_cache_node, to_report);
+
+    return (struct hf_cache_node *)(void *)((char *)link - offset);
+}
+
+struct hf_cache_node *hf_cache_tree_next_change(struct hf_cache_tree *tree,
+                                                bool *marked)
+{
+    struct hf_cache_link *first = tree->to_report.next;
+
+    *marked = first == &tree->marker;
+    if (*marked)
+        hf_cache_link_remove(first);
+    return *marked || first == &tree->to_report ? NULL : of_report(first);
+}
+
+void hf_cache_tree_take_change(struct hf_cache_tree *tree,
+                               struct hf_cache_node *node,
+                               struct hf_cache_content **before,
+                               struct hf_cache_content **after)
+{
+    assert(node->to_report.next != NULL);
+    *before = node->reported;
+    *after = hf_cache_content_reference(node->current);
+    node->reported = hf_cache_content_reference(node->current);
+    hf_cache_link_remove(&node->to_report);
+    hf_cache_tree_trim(tree, node);
 }

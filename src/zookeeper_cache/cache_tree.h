@@ -124,7 +124,8 @@ struct hf_cache_node *hf_cache_tree_first_leaf(struct hf_cache_node *top);
 struct hf_cache_node *hf_cache_tree_after(const struct hf_cache_node *top,
                                           const struct hf_cache_node *node);
 
-/* ---------------------------------------------------------- to be read -- */
+/* ---------------------------------------------- to be read: cache_reads.c --
+ */
 
 /* Have ${wanted} of ${node} be read. */
 void hf_cache_tree_want(struct hf_cache_tree *tree, struct hf_cache_node *node,
@@ -157,7 +158,8 @@ void hf_cache_tree_answered(struct hf_cache_tree *tree,
 void hf_cache_tree_unanswered(struct hf_cache_tree *tree,
                               struct hf_cache_node *node);
 
-/* ------------------------------------------------------ to be reported -- */
+/* -------------------------------------------- to be reported: cache_tree.c --
+ */
 
 /* Have .marker be reported behind the changes that wait now. */
 void hf_cache_tree_mark(struct hf_cache_tree *tree);
@@ -174,5 +176,32 @@ void hf_cache_tree_take_change(struct hf_cache_tree *tree,
                                struct hf_cache_node *node,
                                struct hf_cache_content **before,
                                struct hf_cache_content **after);
+
+/* ---------------------- what cache_reads.c needs of cache_tree.c besides -- */
+
+/* Put ${link} at the end of ${list}, a circular list; take it out, unless it is
+ * in none. */
+void hf_cache_link_append(struct hf_cache_link *list,
+                          struct hf_cache_link *link);
+void hf_cache_link_remove(struct hf_cache_link *link);
+
+/* The child of ${parent} with the ${bytes} of ${name}; NULL: none. */
+struct hf_cache_node *hf_cache_tree_named(const struct hf_cache_node *parent,
+                                          const char *name, size_t bytes);
+
+/* The same, added if it is not there.  NULL: no memory. */
+struct hf_cache_node *hf_cache_tree_add(struct hf_cache_node *parent,
+                                        const char *name, size_t bytes);
+
+/* Free ${node}, unless it is still needed.  True if it was freed. */
+bool hf_cache_tree_trim_one(struct hf_cache_tree *tree,
+                            struct hf_cache_node *node);
+
+/* The same, and then those above it that are not needed any more. */
+void hf_cache_tree_trim(struct hf_cache_tree *tree, struct hf_cache_node *node);
+
+/* .current of ${node} has changed: it is to be reported, or not any more. */
+void hf_cache_tree_changed(struct hf_cache_tree *tree,
+                           struct hf_cache_node *node);
 
 #endif

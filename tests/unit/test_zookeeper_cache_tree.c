@@ -13,7 +13,7 @@
 
 #include "cmocka/runner.h"
 #include "heap/heap.h"
-#include "zookeeper_cache/cache_query.h"
+#include "zookeeper_cache/cache.h"
 #include "zookeeper_cache/cache_tree.h"
 
 /* The nodes that may be there: a tree with three children of each node.  The
