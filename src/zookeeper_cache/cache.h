@@ -13,7 +13,6 @@
 #define HF_ZOOKEEPER_CACHE_CACHE_H
 
 #include "zookeeper_cache/cache_tree.h"
-#include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* Reads of one cache that are under way at most. */

@@ -11,6 +11,7 @@
 
 #include <holdfast/zookeeper.h>
 
+#include "base/heap.h"
 #include "client/client.h"
 #include "monitor/monitor.h"
 #include "operation/state_listener.h"
@@ -34,16 +35,26 @@ struct hf_zookeeper_shared {
     struct hf_callback closed_callback; /* the last one */
 };
 
+/* A timer of a part of a handle, such as the next attempt of a registration.
+ * It is embedded in the object that it is about, so that setting it needs no
+ * memory.  Set .fn and .arg; zeroed otherwise, it is not set.  Under the
+ * monitor's lock. */
+struct hf_zookeeper_timer {
+    void (*fn)(void *arg); /* with the lock, once for each time it was set */
+    void *arg;
+    struct hf_heap_node node; /* in .timers of the handle */
+};
+
 struct hf_zookeeper_retry;
 
 /* The retries of a handle (zookeeper_retry.h), and what these know of the
  * session. */
 struct hf_zookeeper_retries {
     struct hf_zookeeper_retry *first;
-    size_t kept;         /* that may go on although nobody waits for them */
-    int64_t session;     /* the id of the one that was connected last */
-    int64_t previous;    /* of the one before; 0: there was none */
-    uint64_t timeout_ms; /* of the former */
+    size_t background_count; /* that may go on although nobody waits for them */
+    int64_t session;         /* the id of the one that was connected last */
+    int64_t previous;        /* of the one before; 0: there was none */
+    uint64_t timeout_ms;     /* of the former */
 };
 struct hf_zookeeper_registration;
 
@@ -72,7 +83,7 @@ struct hf_zookeeper {
     struct hf_state_listeners listeners;
     struct hf_zk_op_context context;
     size_t unreadable;     /* watches whose .unreadable is set */
-    struct hf_heap timers; /* see zookeeper_timer.h */
+    struct hf_heap timers; /* by their instants */
     struct hf_zookeeper_registration *registrations;
     uint64_t connect_ms;
     struct hf_reconnect reconnect; /* the user's policy */
@@ -106,6 +117,22 @@ void hf_zookeeper_release(struct hf_zookeeper *zookeeper);
 /* The session was given something to send: have the loop send it.  With the
  * lock. */
 void hf_zookeeper_changed(struct hf_zookeeper *zookeeper);
+
+/* ------------------------------------------------- timers, with the lock -- */
+
+/* Have .fn of ${timer} called at ${at_ms} (HF_FOREVER: never), by hf_now_ms(),
+ * instead of when it was set to before. */
+void hf_zookeeper_timer_set(struct hf_zookeeper *zookeeper,
+                            struct hf_zookeeper_timer *timer, uint64_t at_ms);
+
+/* Have it not called.  Nothing happens if it is not set. */
+void hf_zookeeper_timer_stop(struct hf_zookeeper_timer *timer);
+
+bool hf_zookeeper_timer_is_set(const struct hf_zookeeper_timer *timer);
+
+/* When the first timer is due, or HF_FOREVER; call those that are due. */
+uint64_t hf_zookeeper_timers_due_at_ms(const struct hf_zookeeper *zookeeper);
+void hf_zookeeper_timers_run(struct hf_zookeeper *zookeeper);
 
 /* What the monitor calls. */
 extern const struct hf_monitor_ops hf_zookeeper_monitor_ops;

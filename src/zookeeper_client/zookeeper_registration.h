@@ -42,7 +42,6 @@
 #include <holdfast/zookeeper_registration.h>
 
 #include "base/retry.h"
-#include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 enum hf_registration_state {

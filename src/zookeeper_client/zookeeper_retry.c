@@ -65,18 +65,20 @@ static void unlink_from_handle(struct hf_zookeeper_retry *retry)
 }
 
 /* Count ${retry} as one that goes on. */
-static hf_status keep(struct hf_zookeeper_retry *retry, struct hf_error *error)
+static hf_status count_in_background(struct hf_zookeeper_retry *retry,
+                                     struct hf_error *error)
 {
-    size_t *kept = &retry->call.zookeeper->retries.kept;
+    size_t *count = &retry->call.zookeeper->retries.background_count;
 
-    if (*kept >= HF_ZOOKEEPER_KEPT_MAX)
+    assert(!retry->in_background);
+    if (*count >= HF_ZOOKEEPER_BACKGROUND_MAX)
         return hf_error_set(error, HF_ELIMIT,
                             "%d removals and guaranteed deletes go on; "
                             "expected fewer, wait until the servers are "
                             "reached again",
-                            HF_ZOOKEEPER_KEPT_MAX);
-    ++*kept;
-    retry->is_kept = true;
+                            HF_ZOOKEEPER_BACKGROUND_MAX);
+    ++*count;
+    retry->in_background = true;
     return HF_OK;
 }
 
@@ -88,10 +90,11 @@ static void retire(struct hf_zookeeper_retry *retry)
     if (retry->link != NULL)
         unlink_from_handle(retry);
     hf_zookeeper_timer_stop(&retry->timer);
-    retry->pausing = retry->asking = false;
-    if (retry->is_kept)
-        retry->call.zookeeper->retries.kept--;
-    retry->is_kept = false;
+    assert(retry->waits_for != HF_ZOOKEEPER_RETRY_ANSWER);
+    retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
+    if (retry->in_background)
+        retry->call.zookeeper->retries.background_count--;
+    retry->in_background = false;
     if (retry->machine != NULL)
         retry->ops->free(retry->machine);
     retry->machine = NULL;
@@ -152,7 +155,9 @@ static void finish(struct hf_zookeeper_retry *retry,
 /* Until when the user waits. */
 static uint64_t user_deadline_ms(const struct hf_zookeeper_retry *retry)
 {
-    return retry->has_user && (retry->goes_on || retry->operation == NULL)
+    bool answers = retry->waits_for == HF_ZOOKEEPER_RETRY_ANSWER;
+
+    return retry->has_user && (retry->goes_on || !answers)
                ? retry->deadline_at_ms
                : HF_FOREVER;
 }
@@ -162,14 +167,15 @@ static void arm(struct hf_zookeeper_retry *retry)
 {
     uint64_t at_ms = user_deadline_ms(retry);
 
-    if (retry->pausing)
+    if (retry->waits_for == HF_ZOOKEEPER_RETRY_PAUSE)
         at_ms = hf_min_ms(at_ms, retry->resume_at_ms);
     hf_zookeeper_timer_set(retry->call.zookeeper, &retry->timer, at_ms);
 }
 
 static void begin_pause(struct hf_zookeeper_retry *retry, uint64_t pause_ms)
 {
-    retry->pausing = true;
+    assert(retry->waits_for == HF_ZOOKEEPER_RETRY_NOTHING);
+    retry->waits_for = HF_ZOOKEEPER_RETRY_PAUSE;
     retry->resume_at_ms = hf_after_ms(hf_now_ms(), pause_ms);
     arm(retry);
     hf_zookeeper_changed(retry->call.zookeeper);
@@ -236,7 +242,7 @@ static hf_status reserve(struct hf_zookeeper_retry *retry, size_t path_bytes,
     removal->machine = hf_zk_retry_removal_new(path_bytes);
     if (removal->machine == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    return keep(removal, error);
+    return count_in_background(removal, error);
 }
 
 /* Begin the removal that is ready. */
@@ -263,6 +269,8 @@ static void operation_ended(void *arg, hf_status status,
     struct hf_zk_retry_event event = {
         .kind = HF_ZK_RETRY_ANSWERED, .status = status, .result = result};
 
+    assert(retry->waits_for == HF_ZOOKEEPER_RETRY_ANSWER);
+    retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
     retry->operation = NULL;
     advance(retry, &event);
 }
@@ -295,9 +303,13 @@ static hf_status begin_operation(struct hf_zookeeper_retry *retry,
     if (retry->goes_on)
         arm(retry); /* for the user, who does not wait as long */
     step->op.priority = retry->priority;
-    return hf_zookeeper_operation_begin(retry->call.zookeeper, &step->op,
-                                        wait_ms(retry), on_end,
-                                        &retry->operation, error);
+    retry->waits_for = HF_ZOOKEEPER_RETRY_ANSWER;
+    status = hf_zookeeper_operation_begin(retry->call.zookeeper, &step->op,
+                                          wait_ms(retry), on_end,
+                                          &retry->operation, error);
+    if (status != HF_OK)
+        retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
+    return status;
 }
 
 /* Complete ${event} by what the session is now, and whether anybody waits. */
@@ -335,7 +347,7 @@ static hf_status carry_out(struct hf_zookeeper_retry *retry,
         begin_pause(retry, step->pause_ms);
         return HF_OK;
     default:
-        retry->asking = true;
+        retry->waits_for = HF_ZOOKEEPER_RETRY_REPLY;
         arm(retry);
         hf_zookeeper_call_ask(&retry->call);
         return HF_OK;
@@ -374,7 +386,7 @@ static void stop(struct hf_zookeeper_retry *retry, hf_status status)
                                       .text = stop_text(status)};
 
     retry->stop = status;
-    retry->pausing = retry->asking = false;
+    retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
     advance(retry, &event);
 }
 
@@ -387,7 +399,7 @@ void hf_zookeeper_retry_cancel(struct hf_zookeeper_call *call)
 
     if (retry->machine == NULL)
         return;
-    if (retry->operation == NULL) {
+    if (retry->waits_for != HF_ZOOKEEPER_RETRY_ANSWER) {
         stop(retry, HF_ECANCELLED);
         return;
     }
@@ -406,9 +418,9 @@ void hf_zookeeper_retry_reply(struct hf_zookeeper_retry *retry,
     struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_REPLIED,
                                       .status = status};
 
-    if (!retry->asking)
+    if (retry->waits_for != HF_ZOOKEEPER_RETRY_REPLY)
         return;
-    retry->asking = false;
+    retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
     advance(retry, &event);
 }
 
@@ -422,7 +434,7 @@ static hf_status prepare(struct hf_zookeeper_retry *retry,
         return HF_OK;
     if ((retry->timed_out = hf_zk_op_reserve()) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    return keep(retry, error);
+    return count_in_background(retry, error);
 }
 
 /* The user's time is over: set the text of .timed_out. */
@@ -443,7 +455,8 @@ static void woken(void *arg)
     struct hf_zk_retry_event event = {.kind = HF_ZK_RETRY_RESUMED};
 
     if (user_deadline_ms(retry) > hf_now_ms()) {
-        retry->pausing = false;
+        assert(retry->waits_for == HF_ZOOKEEPER_RETRY_PAUSE);
+        retry->waits_for = HF_ZOOKEEPER_RETRY_NOTHING;
         advance(retry, &event);
     } else if (!retry->goes_on) {
         stop(retry, HF_ETIMEDOUT);
@@ -503,13 +516,14 @@ void hf_zookeeper_retries_up(struct hf_zookeeper *zookeeper)
     retries->session = session;
 }
 
-/* The next one that has no operation under way, which would end by itself. */
+/* The first retry without an operation in flight.  Those with one end when it
+ * is answered. */
 static struct hf_zookeeper_retry *
 next_idle(const struct hf_zookeeper_retries *retries)
 {
     struct hf_zookeeper_retry *retry = retries->first;
 
-    while (retry != NULL && retry->operation != NULL)
+    while (retry != NULL && retry->waits_for == HF_ZOOKEEPER_RETRY_ANSWER)
         retry = retry->next;
     return retry;
 }

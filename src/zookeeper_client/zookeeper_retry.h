@@ -13,11 +13,18 @@
 
 #include "zookeeper_client/zookeeper_call.h"
 #include "zookeeper_client/zookeeper_operation.h"
-#include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_retry/retry_step.h"
 
 /* Retries of one handle that may go on although nobody waits for them. */
-#define HF_ZOOKEEPER_KEPT_MAX 1024
+#define HF_ZOOKEEPER_BACKGROUND_MAX 1024
+
+/* What a retry waits for before its machine takes the next step. */
+enum hf_zookeeper_retry_waits_for {
+    HF_ZOOKEEPER_RETRY_NOTHING, /* it takes one, or was not begun, or ended */
+    HF_ZOOKEEPER_RETRY_ANSWER,  /* to .operation */
+    HF_ZOOKEEPER_RETRY_PAUSE,   /* until .resume_at_ms */
+    HF_ZOOKEEPER_RETRY_REPLY,   /* of the user, who was asked */
+};
 
 /* All fields under the monitor's lock. */
 struct hf_zookeeper_retry {
@@ -25,14 +32,13 @@ struct hf_zookeeper_retry {
     const struct hf_zk_retry_ops *ops;
     void *machine; /* NULL: it has ended */
     enum hf_zookeeper_priority priority;
-    bool goes_on;  /* only the machine, a cancel and the close end it */
-    bool is_kept;  /* counts as one that goes on */
-    bool has_user; /* who has not got the end yet */
-    bool only_try; /* nothing is waited for */
-    bool asking;   /* the user, who has not replied yet */
-    bool pausing;
+    bool goes_on;       /* only the machine, a cancel and the close end it */
+    bool in_background; /* counts in .background_count */
+    bool has_user;      /* who has not got the end yet */
+    bool only_try;      /* nothing is waited for */
+    enum hf_zookeeper_retry_waits_for waits_for;
     uint64_t deadline_at_ms;
-    uint64_t resume_at_ms; /* .pausing: when the pause is over */
+    uint64_t resume_at_ms; /* when the pause is over */
     hf_status stop;        /* why it goes no further; HF_OK: it does */
     struct hf_zookeeper_timer timer; /* for .resume_at_ms, or the deadline of
                                         the user */

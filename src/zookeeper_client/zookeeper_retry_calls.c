@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public calls that create and delete with retries.
+ * The public calls that create, delete and update with retries.
  */
 #include "zookeeper_client/zookeeper_retry.h"
 
@@ -9,6 +9,7 @@
 #include "zookeeper_client/zookeeper_watch.h"
 #include "zookeeper_retry/retry_create.h"
 #include "zookeeper_retry/retry_delete.h"
+#include "zookeeper_retry/retry_update.h"
 
 /* Begin a retry by ${plan}; as hf_zookeeper_begin. */
 static struct hf_zookeeper_call *
@@ -136,4 +137,157 @@ hf_status hf_zookeeper_delete_guaranteed_start(
     return hf_zookeeper_call_start(zookeeper,
                                    "hf_zookeeper_delete_guaranteed_start",
                                    begin_delete, &op, wait_ms, done, handle);
+}
+
+/* ---------------------------------------------------------------- update -- */
+
+/* An update is a retry that asks the user what to write.  The function of the
+ * user is called with no lock held: on the thread that waits for the update, or
+ * where callbacks run. */
+struct update {
+    struct hf_zookeeper_retry retry; /* first: it is freed with that */
+    struct hf_zookeeper_change change;
+    struct hf_zookeeper_done done; /* of the user, for one that was started */
+};
+
+struct update_request {
+    const char *path;
+    const struct hf_zookeeper_change *change;
+};
+
+static struct update *of_call(struct hf_zookeeper_call *call)
+{
+    return (struct update *)hf_zookeeper_retry_of(call);
+}
+
+/* The .ask of a call.  The caller that waited for this one may have left for
+ * lack of descriptors, and its function is not to be called any more. */
+static void ask(struct hf_zookeeper_call *call)
+{
+    struct hf_monitor *monitor = call->zookeeper->monitor;
+    struct update *update = of_call(call);
+    const struct hf_zookeeper_change change = update->change;
+    struct hf_zookeeper_new_data new_data = {.data = NULL};
+    struct hf_zookeeper_result *now;
+    hf_status status;
+
+    if (update->retry.waits_for != HF_ZOOKEEPER_RETRY_REPLY)
+        return;
+    if (call->waiter == NULL && call->done.fn == NULL) {
+        hf_zookeeper_retry_reply(&update->retry, HF_ECANCELLED);
+        return;
+    }
+    now = hf_zk_retry_update_take(update->retry.machine);
+    hf_monitor_unlock(monitor);
+    status = change.fn(change.arg, now, &new_data);
+    hf_monitor_lock(monitor);
+    if (hf_fork_is_child(&monitor->fork) ||
+        update->retry.waits_for != HF_ZOOKEEPER_RETRY_REPLY) {
+        /* The child of a fork, or it has ended meanwhile. */
+        hf_zookeeper_result_free(now);
+        return;
+    }
+    hf_zk_retry_update_set(update->retry.machine, now, &new_data);
+    hf_zookeeper_retry_reply(&update->retry, status);
+}
+
+static const struct hf_zookeeper_call_ops update_call_ops = {
+    .cancel = hf_zookeeper_retry_cancel,
+    .ask = ask,
+    .destroy = hf_zookeeper_retry_destroy,
+};
+
+/* The function of the user is not needed any more. */
+static void drop(const struct hf_zookeeper_change *change)
+{
+    if (change->drop != NULL)
+        change->drop(change->arg);
+}
+
+/* The .fn of an update that was started: its end, for the user. */
+static void report_end(void *arg, const struct hf_zookeeper_result *result)
+{
+    const struct update *update = arg;
+    const struct hf_zookeeper_done done = update->done;
+
+    drop(&update->change);
+    if (done.fn != NULL)
+        done.fn(done.arg, result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+}
+
+/* Can ${request} be carried out? */
+static hf_status check_update(const struct hf_zookeeper *zookeeper,
+                              const struct update_request *request,
+                              struct hf_error *error)
+{
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET,
+                                       .path = request->path};
+
+    if (request->change->fn == NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "the change has no function; expected one that "
+                            "makes new data");
+    return hf_zookeeper_operation_check(zookeeper, &op, error);
+}
+
+/* A hf_zookeeper_begin of an update. */
+static struct hf_zookeeper_call *
+begin_update(struct hf_zookeeper *zookeeper, const void *given,
+             uint64_t wait_ms, const struct hf_zookeeper_call_end *end,
+             struct hf_error *error)
+{
+    const struct update_request *request = given;
+    struct hf_zookeeper_retry_plan plan = {.call_ops = &update_call_ops,
+                                           .ops = &hf_zk_retry_update_ops};
+    struct hf_zookeeper_call_end to = *end;
+    struct hf_random random;
+    struct update *update;
+
+    if (check_update(zookeeper, request, error) != HF_OK ||
+        hf_zookeeper_retry_random(&random, error) != HF_OK)
+        return NULL;
+    if ((update = hf_alloc(sizeof *update)) == NULL) {
+        (void)hf_error_set(error, HF_ENOMEM, "out of memory");
+        return NULL;
+    }
+    update->change = *request->change;
+    update->done = end->done;
+    if (end->waiter == NULL)
+        to.done = (struct hf_zookeeper_done){report_end, update, NULL};
+    plan.machine = hf_zk_retry_update_new(request->path, &random);
+    return hf_zookeeper_retry_begin(zookeeper, &update->retry, &plan, wait_ms,
+                                    &to, error)
+               ? &update->retry.call
+               : NULL;
+}
+
+hf_status hf_zookeeper_update(struct hf_zookeeper *zookeeper, const char *path,
+                              struct hf_zookeeper_change change,
+                              uint64_t wait_ms,
+                              struct hf_zookeeper_result **result)
+{
+    const struct update_request request = {path, &change};
+    hf_status status =
+        hf_zookeeper_call_run(zookeeper, "hf_zookeeper_update", begin_update,
+                              &request, wait_ms, result);
+
+    drop(&change);
+    return status;
+}
+
+hf_status
+hf_zookeeper_update_start(struct hf_zookeeper *zookeeper, const char *path,
+                          struct hf_zookeeper_change change, uint64_t wait_ms,
+                          struct hf_zookeeper_done done, struct hf_op **handle)
+{
+    const struct update_request request = {path, &change};
+    hf_status status =
+        hf_zookeeper_call_start(zookeeper, "hf_zookeeper_update_start",
+                                begin_update, &request, wait_ms, done, handle);
+
+    if (status != HF_OK)
+        drop(&change);
+    return status;
 }

@@ -16,7 +16,6 @@
 #include "zookeeper/watch_resume.h"
 #include "zookeeper_client/zookeeper_registration.h"
 #include "zookeeper_client/zookeeper_retry.h"
-#include "zookeeper_client/zookeeper_timer.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* ------------------------------------------------- events of the session -- */

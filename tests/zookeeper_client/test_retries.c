@@ -130,7 +130,7 @@ static void any_number_of_deletes_may_end(void **state)
 {
     struct zookeeper_fixture *f = *state;
 
-    for (int i = 0; i <= HF_ZOOKEEPER_KEPT_MAX; i++)
+    for (int i = 0; i <= HF_ZOOKEEPER_BACKGROUND_MAX; i++)
         assert_int_equal(
             hf_zookeeper_delete_guaranteed(f->zookeeper, "/a", -1, WAIT_MS),
             HF_EGONE);
