@@ -8,6 +8,13 @@
  * or the watches of the nodes where servers have no recursive ones, mark what
  * has changed.  The report queues one callback, which takes changes from the
  * tree, so that nothing is allocated for an event.
+ *
+ *   UNWATCHED    nothing is read yet: the watch is being set, or is to be
+ *   FILLING      the watch is set, or each node has its own: everything is read
+ *                for the first time
+ *   CURRENT      everything was read once on this connection
+ *   CATCHING_UP  the connection was lost since
+ *   STOPPED      it was freed, or the handle was closed
  */
 #ifndef HF_ZOOKEEPER_CACHE_CACHE_H
 #define HF_ZOOKEEPER_CACHE_CACHE_H
@@ -17,6 +24,23 @@
 
 /* Reads of one cache that are under way at most. */
 #define HF_CACHE_READS_MAX 128
+
+enum hf_cache_state {
+    HF_CACHE_UNWATCHED,
+    HF_CACHE_FILLING,
+    HF_CACHE_CURRENT,
+    HF_CACHE_CATCHING_UP,
+    HF_CACHE_STOPPED
+};
+
+/* What the reader knows of the connection of the session. */
+enum hf_cache_connection {
+    HF_CACHE_NOT_CONNECTED, /* what is begun waits for one */
+    HF_CACHE_CONNECTED,
+    /* Something has ended without an answer: nothing is begun before the next
+     * connection. */
+    HF_CACHE_AWAITS_CONNECTION
+};
 
 /* A read under way, or in the list of those that are free. */
 struct hf_cache_read {
@@ -38,25 +62,20 @@ struct hf_zookeeper_cache {
     struct hf_cache_tree tree;
 
     /* The reader. */
-    struct hf_zk_listener listener; /* of the handle, while .listening */
-    bool listening;
+    unsigned state; /* enum hf_cache_state, by hf_cache_move() */
+    enum hf_cache_connection connection;
+    struct hf_zk_listener listener;   /* of the handle, until STOPPED */
     struct hf_zookeeper_watch *watch; /* NULL: none, or each node has its own */
     struct hf_zookeeper_operation *watch_op; /* that sets it; NULL: none */
     unsigned cut_watches; /* how often it was given up, see cache_reader.c */
-    bool follows;         /* the watch is set, or each node has its own */
     struct hf_zookeeper_operation *sync; /* after a new connection, or NULL */
     bool sync_due;
     struct hf_cache_read reads[HF_CACHE_READS_MAX];
     struct hf_cache_read *free_reads;
-    bool reading;           /* the reader begins reads just now */
-    bool connected;         /* the session is */
-    bool awaits_connection; /* nothing is begun before the next connection */
-    bool paused;            /* nothing is begun before .timer */
-    struct hf_zookeeper_timer timer;
-    uint64_t pause_ms; /* the last pause; 0: an answer came since */
-    bool stopped;      /* it was freed, or the handle was closed */
-    bool initialised;  /* everything was read once */
-    bool synchronised; /* the same, on this connection */
+    bool reading;                    /* the reader begins reads just now */
+    struct hf_zookeeper_timer pause; /* while set nothing is begun */
+    uint64_t pause_ms;               /* the last one; 0: an answer came since */
+    bool initialised;                /* it was CURRENT once */
     struct hf_cache_path read_path;
 
     /* Calls that wait until everything is read. */
@@ -81,6 +100,12 @@ const char *hf_cache_path_of(struct hf_cache_path *path,
                              const struct hf_cache_node *node);
 
 /* ---------------------------------------------------------------- reader -- */
+
+/* Change the state, as the table in cache_reader.c allows.  With the lock. */
+void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state);
+
+/* Assert the invariants of ${cache}.  With the lock. */
+void hf_cache_check(const struct hf_zookeeper_cache *cache);
 
 /* Begin to follow what the servers have; end that.  With the lock. */
 void hf_cache_reader_start(struct hf_zookeeper_cache *cache);

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/state_machine.h"
 #include "base/time_math.h"
 #include "zookeeper/zk_session.h"
 
@@ -37,27 +38,77 @@
 
 static void go_on(struct hf_zookeeper_cache *cache);
 
+/* ---------------------------------------------------------------- states -- */
+
+#define STATE(name) HF_CACHE_##name
+#define TO(name) (1u << HF_CACHE_##name)
+
+static const struct hf_state_machine_state states[] = {
+    [STATE(UNWATCHED)] = {"UNWATCHED", TO(FILLING) | TO(STOPPED)},
+    [STATE(FILLING)] = {"FILLING", TO(CURRENT) | TO(STOPPED)},
+    [STATE(CURRENT)] = {"CURRENT", TO(CATCHING_UP) | TO(STOPPED)},
+    [STATE(CATCHING_UP)] = {"CATCHING_UP", TO(CURRENT) | TO(STOPPED)},
+    [STATE(STOPPED)] = {"STOPPED", 0},
+};
+
+static const struct hf_state_machine table = {"cache", states,
+                                              sizeof states / sizeof states[0]};
+
+/* Is every change noticed, by the watch or those of the nodes? */
+static bool follows(const struct hf_zookeeper_cache *cache)
+{
+    return cache->state == HF_CACHE_FILLING ||
+           cache->state == HF_CACHE_CURRENT ||
+           cache->state == HF_CACHE_CATCHING_UP;
+}
+
+void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state)
+{
+    hf_state_machine_move(&table, &cache->state, state);
+}
+
+void hf_cache_check(const struct hf_zookeeper_cache *cache)
+{
+    assert(cache->references > 0);
+    switch (cache->state) {
+    case HF_CACHE_UNWATCHED:
+        assert(cache->tree.reading == 0 && !cache->initialised);
+        assert(cache->sync == NULL && !cache->sync_due);
+        break;
+    case HF_CACHE_FILLING:
+        assert(!cache->initialised);
+        break;
+    case HF_CACHE_CURRENT:
+        assert(cache->connection != HF_CACHE_NOT_CONNECTED);
+        assert(cache->initialised);
+        break;
+    case HF_CACHE_CATCHING_UP:
+        assert(cache->initialised);
+        break;
+    default:
+        assert(cache->waits == NULL);
+    }
+    if (follows(cache))
+        assert(cache->tree.recursive == (cache->watch != NULL));
+}
+
 /* -------------------------------------------------------------- failures -- */
 
 /* Begin nothing for a while. */
 static void pause_reads(struct hf_zookeeper_cache *cache)
 {
-    if (cache->paused)
+    if (hf_zookeeper_timer_is_set(&cache->pause))
         return;
-    cache->paused = true;
     cache->pause_ms = cache->pause_ms == 0 ? PAUSE_MIN_MS : 2 * cache->pause_ms;
     cache->pause_ms = hf_min_ms(cache->pause_ms, PAUSE_MAX_MS);
-    hf_zookeeper_timer_set(cache->zookeeper, &cache->timer,
+    hf_zookeeper_timer_set(cache->zookeeper, &cache->pause,
                            hf_after_ms(hf_now_ms(), cache->pause_ms));
 }
 
 /* The .fn of the timer. */
 static void end_pause(void *arg)
 {
-    struct hf_zookeeper_cache *cache = arg;
-
-    cache->paused = false;
-    go_on(cache);
+    go_on(arg);
 }
 
 /* Is the end of an operation with ${status} no answer, so that it has to be
@@ -88,7 +139,7 @@ static void unanswered(struct hf_zookeeper_cache *cache, hf_status status,
     if (status == HF_ENOMEM || status == HF_ELIMIT || answered_by_server)
         pause_reads(cache);
     else
-        cache->awaits_connection = true;
+        cache->connection = HF_CACHE_AWAITS_CONNECTION;
 }
 
 /* --------------------------------------------------- watches of one node -- */
@@ -247,7 +298,9 @@ static bool read_next(struct hf_zookeeper_cache *cache)
 /* May something be begun now? */
 static bool may_begin(const struct hf_zookeeper_cache *cache)
 {
-    return !cache->stopped && !cache->paused && !cache->awaits_connection;
+    return cache->state != HF_CACHE_STOPPED &&
+           cache->connection != HF_CACHE_AWAITS_CONNECTION &&
+           !hf_zookeeper_timer_is_set(&cache->pause);
 }
 
 /* Begin reads while there are some to begin.  The end of one may come from
@@ -257,7 +310,7 @@ static void read_all(struct hf_zookeeper_cache *cache)
     if (cache->reading)
         return;
     cache->reading = true;
-    while (cache->follows && may_begin(cache) && cache->free_reads != NULL) {
+    while (follows(cache) && may_begin(cache) && cache->free_reads != NULL) {
         if (cache->tree.starved) {
             cache->tree.starved = false;
             pause_reads(cache);
@@ -286,7 +339,7 @@ static void fired(void *arg, enum hf_zookeeper_event_kind kind,
 /* Nothing is missed from now on: begin with the root. */
 static void follow(struct hf_zookeeper_cache *cache, bool recursive)
 {
-    cache->follows = true;
+    hf_cache_move(cache, HF_CACHE_FILLING);
     cache->tree.recursive = recursive;
     hf_cache_tree_want(&cache->tree, cache->tree.root, HF_CACHE_DATA);
     if (recursive)
@@ -390,19 +443,22 @@ static void begin_sync(struct hf_zookeeper_cache *cache)
 /* Everything is read: the user is notified once for each connection. */
 static void be_current(struct hf_zookeeper_cache *cache)
 {
-    cache->initialised = true;
-    if (!cache->synchronised && cache->on_change.fn != NULL)
-        hf_cache_tree_mark(&cache->tree);
-    cache->synchronised = true;
+    if (cache->state != HF_CACHE_CURRENT) {
+        hf_cache_move(cache, HF_CACHE_CURRENT);
+        cache->initialised = true;
+        if (cache->on_change.fn != NULL)
+            hf_cache_tree_mark(&cache->tree);
+    }
     hf_cache_waits_end(cache, HF_OK, "");
 }
 
 /* Something has happened: begin what can be begun. */
 static void go_on(struct hf_zookeeper_cache *cache)
 {
-    if (cache->stopped)
+    if (cache->state == HF_CACHE_STOPPED)
         return;
-    if (may_begin(cache) && !cache->follows && cache->watch_op == NULL)
+    if (may_begin(cache) && cache->state == HF_CACHE_UNWATCHED &&
+        cache->watch_op == NULL)
         begin_watch(cache);
     if (may_begin(cache) && cache->sync_due && cache->sync == NULL)
         begin_sync(cache);
@@ -410,6 +466,7 @@ static void go_on(struct hf_zookeeper_cache *cache)
     if (!cache->reading && hf_cache_is_current(cache))
         be_current(cache);
     hf_cache_report(cache);
+    hf_cache_check(cache);
 }
 
 /* -------------------------------------------------- the session's events -- */
@@ -421,10 +478,9 @@ static void up(void *user, bool resumed)
     struct hf_zookeeper_cache *cache = user;
 
     (void)resumed;
-    cache->connected = true;
-    cache->awaits_connection = false;
-    cache->sync_due = cache->follows;
-    if (cache->follows && !cache->tree.recursive)
+    cache->connection = HF_CACHE_CONNECTED;
+    cache->sync_due = follows(cache);
+    if (follows(cache) && !cache->tree.recursive)
         hf_cache_tree_compare_all(&cache->tree);
     go_on(cache);
 }
@@ -433,23 +489,24 @@ static void suspended(void *user)
 {
     struct hf_zookeeper_cache *cache = user;
 
-    cache->connected = false;
-    cache->synchronised = false;
+    if (cache->connection == HF_CACHE_CONNECTED)
+        cache->connection = HF_CACHE_NOT_CONNECTED;
+    if (cache->state == HF_CACHE_CURRENT)
+        hf_cache_move(cache, HF_CACHE_CATCHING_UP);
 }
 
-static void leave_handle(struct hf_zookeeper_cache *cache)
+/* Begin nothing any more. */
+static void stop(struct hf_zookeeper_cache *cache)
 {
-    if (cache->listening)
-        hf_zk_listeners_remove(&cache->zookeeper->parts, &cache->listener);
-    cache->listening = false;
+    hf_cache_move(cache, HF_CACHE_STOPPED);
+    hf_zk_listeners_remove(&cache->zookeeper->parts, &cache->listener);
 }
 
 static void closed(void *user)
 {
     struct hf_zookeeper_cache *cache = user;
 
-    cache->stopped = true;
-    leave_handle(cache);
+    stop(cache);
     hf_cache_waits_end(cache, HF_ECLOSED, "the handle was closed");
 }
 
@@ -465,13 +522,13 @@ void hf_cache_reader_start(struct hf_zookeeper_cache *cache)
         cache->free_reads = &cache->reads[i];
     }
     cache->tree.release = delete_watches;
-    cache->timer.fn = end_pause;
-    cache->timer.arg = cache;
+    cache->pause.fn = end_pause;
+    cache->pause.arg = cache;
     cache->listener = (struct hf_zk_listener){
         .user = cache, .up = up, .suspended = suspended, .closed = closed};
     hf_zk_listeners_add(&cache->zookeeper->parts, &cache->listener);
-    cache->listening = true;
-    cache->connected = hf_zk_session_usable(session);
+    if (hf_zk_session_usable(session))
+        cache->connection = HF_CACHE_CONNECTED;
     go_on(cache);
 }
 
@@ -486,9 +543,9 @@ void hf_cache_reader_stop(struct hf_zookeeper_cache *cache)
 {
     struct hf_cache_node *node;
 
-    cache->stopped = true;
-    leave_handle(cache);
-    hf_zookeeper_timer_set(cache->zookeeper, &cache->timer, HF_FOREVER);
+    if (cache->state != HF_CACHE_STOPPED)
+        stop(cache);
+    hf_zookeeper_timer_stop(&cache->pause);
     cancel(cache->watch_op);
     cancel(cache->sync);
     for (size_t i = 0; i < HF_CACHE_READS_MAX; i++) {

@@ -29,10 +29,11 @@ bool hf_cache_is_current(const struct hf_zookeeper_cache *cache)
     const struct hf_zookeeper_watch *watch = cache->watch;
 
     /* In a new session the watch may not be set again yet. */
-    if (!cache->follows || (watch != NULL && !watch->watcher.armed))
+    if (cache->state == HF_CACHE_UNWATCHED ||
+        (watch != NULL && !watch->watcher.armed))
         return false;
-    return cache->connected && !cache->sync_due && cache->sync == NULL &&
-           hf_cache_tree_idle(&cache->tree);
+    return cache->connection == HF_CACHE_CONNECTED && !cache->sync_due &&
+           cache->sync == NULL && hf_cache_tree_idle(&cache->tree);
 }
 
 /* The .run of the callback: report the end. */
@@ -107,7 +108,7 @@ static void add(struct hf_zookeeper_cache *cache, struct hf_cache_wait *wait,
     if (wait->next != NULL)
         wait->next->link = &wait->next;
     cache->waits = wait;
-    if (cache->stopped)
+    if (cache->state == HF_CACHE_STOPPED)
         end(wait, HF_ECLOSED, "the handle was closed");
     else if (hf_cache_is_current(cache))
         end(wait, HF_OK, "");
