@@ -19,6 +19,7 @@
 #ifndef HF_ZOOKEEPER_CACHE_CACHE_H
 #define HF_ZOOKEEPER_CACHE_CACHE_H
 
+#include "operation/user_callback.h"
 #include "zookeeper_cache/cache_tree.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
@@ -87,9 +88,7 @@ struct hf_zookeeper_cache {
     struct hf_zookeeper_timer report_timer; /* after a lack of memory */
     struct hf_cache_path report_path;
     bool initialised_reported;
-    bool freed;                    /* by the user, perhaps while .notifying */
-    bool notifying;                /* .on_change.fn runs */
-    struct hf_waiter *free_waiter; /* the free that waits for its return */
+    struct hf_user_callback user; /* around .on_change.fn */
     unsigned references; /* the user's, and one of .callback while queued */
     struct hf_deferred_free deferred;
 };

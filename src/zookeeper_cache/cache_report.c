@@ -3,9 +3,6 @@
  * The callbacks of a cache.  One callback is queued while there are changes.
  * It reports some of them and queues itself again, so that callbacks of others
  * are not kept waiting.
- *
- * A cache may be freed while its function runs, on another thread or in that
- * function itself, as a watch (zookeeper_watch.c).
  */
 #include "zookeeper_cache/cache.h"
 
@@ -40,20 +37,11 @@ const char *hf_cache_path_of(struct hf_cache_path *path,
 
 /* -------------------------------------------------------------- lifetime -- */
 
-/* Call .drop of a cache.  Without the lock. */
-static void drop(const struct hf_zookeeper_on_change *on_change)
-{
-    hf_callback_enter();
-    if (on_change->drop != NULL)
-        on_change->drop(on_change->arg);
-    hf_callback_leave();
-}
-
 void hf_cache_destroy(struct hf_zookeeper_cache *cache)
 {
     struct hf_zookeeper *zookeeper = cache->zookeeper;
 
-    drop(&cache->on_change);
+    assert(cache->user.state == HF_USER_CALLBACK_RETIRED);
     hf_cache_tree_free(&cache->tree);
     hf_free(cache->read_path.text);
     hf_free(cache->report_path.text);
@@ -83,27 +71,20 @@ static void dereference_in_callback(struct hf_zookeeper_cache *cache)
     hf_monitor_dereference(monitor);
 }
 
-/* If .fn runs on another thread, wait until it has returned.  If it runs on
- * this one, the cache is destroyed when it has.  Otherwise .drop is called
- * here, because the caller may free what it is about, although a callback that
- * is queued may keep the cache itself for a while. */
+/* .drop is called here, because the caller may free what it is about, although
+ * a callback that is queued may keep the cache itself for a while. */
 void hf_cache_report_free_and_leave(struct hf_zookeeper_cache *cache)
 {
-    struct hf_zookeeper_on_change on_change = {NULL, NULL, NULL};
     struct hf_monitor *monitor = cache->zookeeper->monitor;
+    struct hf_user_drop drop;
     bool last;
 
-    cache->freed = true;
-    hf_zookeeper_timer_set(cache->zookeeper, &cache->report_timer, HF_FOREVER);
-    if (cache->notifying)
-        hf_monitor_await_callback(monitor, &cache->free_waiter);
-    if (!cache->notifying) {
-        on_change = cache->on_change;
-        cache->on_change.drop = NULL;
-    }
+    hf_user_callback_retire(&cache->user);
+    hf_zookeeper_timer_stop(&cache->report_timer);
+    drop = hf_user_callback_await(&cache->user, monitor);
     last = dereference(cache);
     hf_monitor_leave(monitor);
-    drop(&on_change);
+    hf_user_drop_call(&drop);
     if (last)
         hf_cache_destroy(cache);
 }
@@ -121,17 +102,10 @@ static void notify(struct hf_zookeeper_cache *cache,
         kind, path, before != NULL ? &before->node : NULL,
         after != NULL ? &after->node : NULL};
 
-    if (cache->freed)
+    if (!hf_user_callback_enter(&cache->user, monitor))
         return;
-    cache->notifying = true;
-    hf_monitor_unlock(monitor);
     cache->on_change.fn(cache->on_change.arg, &event);
-    hf_monitor_lock(monitor);
-    if (hf_fork_is_child(&monitor->fork))
-        return;
-    cache->notifying = false;
-    if (cache->free_waiter != NULL)
-        hf_waiter_answer(monitor, cache->free_waiter, HF_OK);
+    (void)hf_user_callback_leave(&cache->user, monitor);
 }
 
 /* Report that ${before} has become ${after}, either of which may be NULL. */
@@ -190,7 +164,8 @@ static bool report_next(struct hf_zookeeper_cache *cache)
     struct hf_cache_node *node;
     bool marked;
 
-    if (cache->freed || hf_zookeeper_is_closing(cache->zookeeper) ||
+    if (hf_user_callback_is_retired(&cache->user) ||
+        hf_zookeeper_is_closing(cache->zookeeper) ||
         hf_fork_is_child(&monitor->fork))
         return false;
     node = hf_cache_tree_next_change(&cache->tree, &marked);
@@ -227,6 +202,7 @@ void hf_cache_report_init(struct hf_zookeeper_cache *cache,
                           struct hf_zookeeper_on_change on_change)
 {
     cache->on_change = on_change;
+    cache->user.drop = (struct hf_user_drop){on_change.drop, on_change.arg};
     cache->callback = (struct hf_callback){.run = run_changes, .arg = cache};
     cache->report_timer.fn = report_again;
     cache->report_timer.arg = cache;
@@ -236,7 +212,8 @@ void hf_cache_report(struct hf_zookeeper_cache *cache)
 {
     const struct hf_cache_link *changes = &cache->tree.to_report;
 
-    if (changes->next == changes || cache->callback.queued || cache->freed)
+    if (changes->next == changes || cache->callback.queued ||
+        hf_user_callback_is_retired(&cache->user))
         return;
     cache->references++;
     hf_monitor_queue(cache->zookeeper->monitor, &cache->callback);

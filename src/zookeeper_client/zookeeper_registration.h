@@ -42,6 +42,7 @@
 #include <holdfast/zookeeper_registration.h>
 
 #include "base/retry.h"
+#include "operation/user_callback.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 enum hf_registration_state {
@@ -122,9 +123,7 @@ struct hf_registration_report {
     struct hf_error loss;    /* why that is not there any more */
     struct hf_error blocked; /* the last BLOCKED in a row; HF_OK: none */
     enum hf_registration_pending pending;
-    bool notifying;                /* .on_event.fn runs */
-    bool freed;                    /* by the user */
-    struct hf_waiter *free_waiter; /* the free that waits until .fn returned */
+    struct hf_user_callback user; /* around .on_event.fn */
 };
 
 /* A call that waits for a registration, on the stack of its caller, or one that
@@ -233,8 +232,7 @@ void hf_registration_check_invariants(
 /* Something has changed: have what the user does not know yet reported. */
 void hf_registration_notify(struct hf_zookeeper_registration *r);
 
-/* Report nothing any more.  A callback that runs now calls .drop when it has
- * returned; otherwise the caller does. */
+/* Report nothing any more. */
 void hf_registration_discard_events(struct hf_zookeeper_registration *r);
 
 /* Begin ${wait}, which is zeroed, until it is ended or ${wait_ms} are over:

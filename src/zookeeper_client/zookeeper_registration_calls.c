@@ -134,6 +134,8 @@ static hf_status open_registration(
     r->data_number = 1;
     r->acl_count = opts->acl_count;
     r->report.on_event = opts->on_event;
+    r->report.user.drop =
+        (struct hf_user_drop){opts->on_event.drop, opts->on_event.arg};
     *registration = r;
     hf_registration_resume(r);
     return HF_OK;
@@ -357,35 +359,17 @@ static void end_use(struct hf_zookeeper_registration *r,
     hf_registration_remove(r, wait);
 }
 
-/* Wait for a callback that runs on another thread.  What is to be dropped here,
- * because no callback does it.  With the lock. */
-static struct hf_zookeeper_on_registration
-await_callback(struct hf_zookeeper_registration *r)
-{
-    struct hf_zookeeper_on_registration dropped = {NULL, NULL, NULL};
-
-    if (r->report.notifying)
-        hf_monitor_await_callback(r->zookeeper->monitor,
-                                  &r->report.free_waiter);
-    if (!r->report.notifying) {
-        dropped = r->report.on_event;
-        r->report.on_event.drop = NULL;
-    }
-    return dropped;
-}
-
-/* Drop the user's reference, leave the monitor and call .drop. */
+/* Wait for a callback that runs on another thread, drop the user's reference,
+ * leave the monitor and call .drop. */
 static void leave(struct hf_zookeeper_registration *r)
 {
-    const struct hf_zookeeper_on_registration dropped = await_callback(r);
     struct hf_monitor *monitor = r->zookeeper->monitor;
+    const struct hf_user_drop drop =
+        hf_user_callback_await(&r->report.user, monitor);
 
     hf_registration_dereference(r);
     hf_monitor_leave(monitor);
-    hf_callback_enter();
-    if (dropped.drop != NULL)
-        dropped.drop(dropped.arg);
-    hf_callback_leave();
+    hf_user_drop_call(&drop);
     hf_monitor_release(monitor);
 }
 

@@ -110,7 +110,8 @@ void hf_registration_check_invariants(const struct hf_zookeeper_registration *r)
         assert(r->why.status != HF_OK);
         break;
     case HF_REGISTRATION_REMOVING:
-        assert(r->report.freed && r->waits == NULL && r->link != NULL);
+        assert(hf_user_callback_is_retired(&r->report.user));
+        assert(r->waits == NULL && r->link != NULL);
         break;
     default:
         assert(r->link == NULL && r->waits == NULL);
@@ -192,7 +193,8 @@ void hf_registration_notify(struct hf_zookeeper_registration *r)
 {
     struct hf_registration_report *report = &r->report;
 
-    if (report->freed || report->on_event.fn == NULL || report->callback.queued)
+    if (hf_user_callback_is_retired(&report->user) ||
+        report->on_event.fn == NULL || report->callback.queued)
         return;
     if (!is_loss_due(r) && !is_registered_due(r) &&
         report->pending == HF_REGISTRATION_NOTHING_PENDING)
@@ -203,7 +205,7 @@ void hf_registration_notify(struct hf_zookeeper_registration *r)
 
 void hf_registration_discard_events(struct hf_zookeeper_registration *r)
 {
-    r->report.freed = true;
+    hf_user_callback_retire(&r->report.user);
     if (!r->report.callback.queued)
         return;
     hf_callback_queue_remove(&r->zookeeper->monitor->callback_queue,
@@ -246,22 +248,6 @@ static bool take_event(struct hf_zookeeper_registration *r,
     return true;
 }
 
-/* Call .drop, which the free has left to the callback that runs.  It counts as
- * part of that, so that the free, which may wait for the removal, waits for it
- * too.  Releases the lock meanwhile. */
-static void drop_after_free(struct hf_zookeeper_registration *r)
-{
-    const struct hf_zookeeper_on_registration on_event = r->report.on_event;
-    struct hf_monitor *monitor = r->zookeeper->monitor;
-
-    r->report.on_event.drop = NULL;
-    if (on_event.drop == NULL)
-        return;
-    hf_monitor_unlock(monitor);
-    on_event.drop(on_event.arg);
-    hf_monitor_lock(monitor);
-}
-
 /* The .run of the callback: report one event, and queue it again if there is
  * another. */
 static void run_event(void *arg)
@@ -272,19 +258,12 @@ static void run_event(void *arg)
     struct hf_zookeeper_registration_event event;
     struct hf_error why;
 
-    if (take_event(r, &event, &why)) {
-        report->notifying = true;
-        hf_monitor_unlock(monitor);
+    if (take_event(r, &event, &why) &&
+        hf_user_callback_enter(&report->user, monitor)) {
         report->on_event.fn(report->on_event.arg, r, &event);
-        hf_monitor_lock(monitor);
-        if (hf_fork_is_child(&monitor->fork))
+        if (!hf_user_callback_leave(&report->user, monitor))
             return;
-        if (report->freed && report->free_waiter == NULL)
-            drop_after_free(r);
-        report->notifying = false;
     }
-    if (report->free_waiter != NULL)
-        hf_waiter_answer(monitor, report->free_waiter, HF_OK);
     hf_registration_notify(r);
     hf_registration_dereference(r);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches of a user: opening and freeing them, and reporting their events.
- *
- * A watch may be freed while its function runs, on another thread or in that
- * function itself.  The free then waits for the function, or leaves the rest to
- * the thread that runs it.
  */
 #include "zookeeper_client/zookeeper_watch.h"
 
@@ -33,22 +29,12 @@ static bool is_one_shot(enum hf_zookeeper_watch_kind kind)
 
 /* -------------------------------------------------------------- lifetime -- */
 
-/* Call .drop of a watch.  Without the lock. */
-static void drop(const struct hf_zookeeper_on_event *on_event)
-{
-    hf_callback_enter();
-    if (on_event->drop != NULL)
-        on_event->drop(on_event->arg);
-    hf_callback_leave();
-}
-
-/* Free ${watch}, and call .drop if that has not been done.  Without the lock.
- */
+/* Free ${watch}.  Without the lock. */
 static void destroy(struct hf_zookeeper_watch *watch)
 {
     struct hf_zookeeper *zookeeper = watch->zookeeper;
 
-    drop(&watch->on_event);
+    assert(watch->callback.state == HF_USER_CALLBACK_RETIRED);
     hf_jute_free(&watch->set_again.record);
     hf_free(watch);
     hf_zookeeper_release(zookeeper);
@@ -93,23 +79,17 @@ static void put_unreadable(struct hf_zookeeper_watch *watch, bool unreadable)
 /* ---------------------------------------------------------------- events -- */
 
 /* Call .fn of ${watch} with ${event}, unless it was freed.  Releases the lock
- * meanwhile. */
-static void notify(struct hf_zookeeper_watch *watch,
+ * meanwhile.  False in the child of a fork. */
+static bool notify(struct hf_zookeeper_watch *watch,
                    const struct hf_zookeeper_event *event)
 {
     struct hf_monitor *monitor = watch->zookeeper->monitor;
 
-    if (watch->freed || watch->on_event.fn == NULL)
-        return;
-    watch->notifying = true;
-    hf_monitor_unlock(monitor);
+    if (watch->on_event.fn == NULL ||
+        !hf_user_callback_enter(&watch->callback, monitor))
+        return true;
     watch->on_event.fn(watch->on_event.arg, event);
-    hf_monitor_lock(monitor);
-    if (hf_fork_is_child(&monitor->fork))
-        return;
-    watch->notifying = false;
-    if (watch->free_waiter != NULL)
-        hf_waiter_answer(monitor, watch->free_waiter, HF_OK);
+    return hf_user_callback_leave(&watch->callback, monitor);
 }
 
 /* The .run of an event. */
@@ -118,8 +98,7 @@ static void run_event(void *arg)
     struct watch_event *watch_event = arg;
     struct hf_zookeeper_watch *watch = watch_event->watch;
 
-    notify(watch, &watch_event->event);
-    if (hf_fork_is_child(&watch->zookeeper->monitor->fork))
+    if (!notify(watch, &watch_event->event))
         return;
     watch->events--;
     hf_free(watch_event);
@@ -133,8 +112,7 @@ static void run_resync(void *arg)
     const struct hf_zookeeper_event event = {HF_ZOOKEEPER_RESYNC,
                                              watch->user_path};
 
-    notify(watch, &event);
-    if (!hf_fork_is_child(&watch->zookeeper->monitor->fork))
+    if (notify(watch, &event))
         dereference_in_callback(watch);
 }
 
@@ -450,6 +428,7 @@ new_watch(struct hf_zookeeper *zookeeper, const char *path,
     watch->zookeeper = zookeeper;
     watch->kind = kind;
     watch->on_event = on_event;
+    watch->callback.drop = (struct hf_user_drop){on_event.drop, on_event.arg};
     watch->references = 1;
     watch->resync = (struct hf_callback){.run = run_resync, .arg = watch};
     watch->deferred.destroy = destroy_deferred;
@@ -646,19 +625,17 @@ void hf_zookeeper_watch_delete(struct hf_zookeeper_watch *watch)
     if (watch == NULL)
         return;
     leave_session(watch);
-    watch->freed = true;
+    hf_user_callback_retire(&watch->callback);
     if (dereference(watch))
         hf_monitor_defer_free(watch->zookeeper->monitor, &watch->deferred);
 }
 
-/* If .fn runs on another thread, wait until it has returned.  If it runs on
- * this one, the watch is destroyed when it has.  Otherwise .drop is called
- * here, because the caller may free what it is about, although events that
- * were queued may keep the watch itself for a while. */
+/* .drop is called here, because the caller may free what it is about, although
+ * events that were queued may keep the watch itself for a while. */
 void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
 {
-    struct hf_zookeeper_on_event on_event = {NULL, NULL, NULL};
     struct hf_monitor *monitor;
+    struct hf_user_drop drop;
     bool last;
 
     if (watch == NULL)
@@ -667,16 +644,11 @@ void hf_zookeeper_watch_free(struct hf_zookeeper_watch *watch)
     if (hf_monitor_enter(monitor) != HF_OK)
         return;
     leave_session(watch);
-    watch->freed = true;
-    if (watch->notifying)
-        hf_monitor_await_callback(monitor, &watch->free_waiter);
-    if (!watch->notifying) {
-        on_event = watch->on_event;
-        watch->on_event.drop = NULL;
-    }
+    hf_user_callback_retire(&watch->callback);
+    drop = hf_user_callback_await(&watch->callback, monitor);
     last = dereference(watch);
     hf_monitor_leave(monitor);
-    drop(&on_event);
+    hf_user_drop_call(&drop);
     if (last)
         destroy(watch);
 }

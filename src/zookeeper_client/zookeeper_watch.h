@@ -12,6 +12,7 @@
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_WATCH_H
 
+#include "operation/user_callback.h"
 #include "zookeeper_client/zookeeper_operation.h"
 
 /* Events of one watch that may wait to be reported. */
@@ -37,13 +38,11 @@ struct hf_zookeeper_watch {
     struct hf_callback resync;             /* the RESYNC for lack of memory */
     struct hf_zk_op set_again;             /* the AddWatch in a new session */
     bool setting_again;                    /* .set_again is under way */
-    unsigned references;           /* the user's, and one of each event */
-    size_t events;                 /* that wait to be reported */
-    bool freed;                    /* by the user, perhaps while .notifying */
-    bool notifying;                /* .on_event.fn runs */
-    bool unreadable;               /* it is set, and the handle was not allowed
-                                      to read its node when it last tried */
-    struct hf_waiter *free_waiter; /* the free that waits until .fn returned */
+    unsigned references;              /* the user's, and one of each event */
+    size_t events;                    /* that wait to be reported */
+    struct hf_user_callback callback; /* around .on_event.fn */
+    bool unreadable; /* it is set, and the handle was not allowed
+                        to read its node when it last tried */
     /* Operations under way that are to set it. */
     struct hf_zookeeper_operation *operations;
     struct hf_deferred_free deferred;
