@@ -321,6 +321,48 @@ static void an_outage_costs_no_data(void **state)
     end(&f);
 }
 
+/* Its state, whose invariants hold. */
+static unsigned state_of(const struct hf_zookeeper_cache *cache)
+{
+    struct hf_monitor *monitor = cache->zookeeper->monitor;
+    unsigned state;
+
+    hf_monitor_lock(monitor);
+    hf_cache_check(cache);
+    state = cache->state;
+    hf_monitor_unlock(monitor);
+    return state;
+}
+
+static bool is_catching_up(void *arg)
+{
+    return state_of(((struct cache_fixture *)arg)->cache) ==
+           HF_CACHE_CATCHING_UP;
+}
+
+/* Its handle is closed first. */
+static void it_is_in_the_state_that_its_events_say(void **state)
+{
+    struct cache_fixture f;
+
+    (void)state;
+    begin(&f);
+    wait_until(is_initialised, &f);
+    assert_int_equal(state_of(f.cache), HF_CACHE_CURRENT);
+    server.silent = true;
+    zookeeper_fake_cut(&server);
+    wait_until(is_catching_up, &f);
+    server.silent = false;
+    zookeeper_fake_cut(&server);
+    f.wanted = 1;
+    wait_until(is_resynced, &f);
+    assert_int_equal(state_of(f.cache), HF_CACHE_CURRENT);
+    assert_int_equal(hf_zookeeper_close(f.zookeeper), HF_OK);
+    assert_int_equal(f.cache->state, HF_CACHE_STOPPED);
+    hf_zookeeper_cache_free(f.cache);
+    wait_until(is_released, NULL);
+}
+
 /* The server of the next connection does not have the last change yet. */
 static void a_server_that_is_behind(void **state)
 {
@@ -458,6 +500,7 @@ TEST_FILE(zookeeper_cache)
         cmocka_unit_test(a_server_without_recursive_watches),
         cmocka_unit_test(a_network_that_cuts_the_watch),
         cmocka_unit_test(an_outage_costs_no_data),
+        cmocka_unit_test(it_is_in_the_state_that_its_events_say),
         cmocka_unit_test(a_server_that_is_behind),
         cmocka_unit_test(a_cache_is_freed_in_its_own_callback),
         cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
