@@ -21,6 +21,7 @@
 
 #include "operation/user_callback.h"
 #include "zookeeper_cache/cache_tree.h"
+#include "zookeeper_client/zookeeper_wait.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 /* Reads of one cache that are under way at most. */
@@ -80,7 +81,7 @@ struct hf_zookeeper_cache {
     struct hf_cache_path read_path;
 
     /* Calls that wait until everything is read. */
-    struct hf_cache_wait *waits;
+    struct hf_zookeeper_wait *waits;
 
     /* The report. */
     struct hf_zookeeper_on_change on_change;
@@ -98,13 +99,21 @@ const char *hf_cache_path_of(struct hf_cache_path *path,
                              const struct hf_cache_tree *tree,
                              const struct hf_cache_node *node);
 
-/* ---------------------------------------------------------------- reader -- */
+/* -------------------------------------------------- state, with the lock -- */
 
-/* Change the state, as the table in cache_reader.c allows.  With the lock. */
+/* Change the state, as the table in cache_state.c allows. */
 void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state);
 
-/* Assert the invariants of ${cache}.  With the lock. */
+/* Is every change noticed, by the watch or those of the nodes? */
+bool hf_cache_follows(const struct hf_zookeeper_cache *cache);
+
+/* Has everything been read of which it is known that it has changed? */
+bool hf_cache_is_current(const struct hf_zookeeper_cache *cache);
+
+/* Assert the invariants of ${cache}. */
 void hf_cache_check(const struct hf_zookeeper_cache *cache);
+
+/* ---------------------------------------------------------------- reader -- */
 
 /* Begin to follow what the servers have; end that.  With the lock. */
 void hf_cache_reader_start(struct hf_zookeeper_cache *cache);
@@ -135,14 +144,5 @@ void hf_cache_destroy(struct hf_zookeeper_cache *cache);
 hf_status hf_cache_query_list(const struct hf_cache_tree *tree,
                               struct hf_cache_node *top, uint64_t depth,
                               struct hf_zookeeper_cache_list **list);
-
-/* ----------------------------------------------------------------- waits -- */
-
-/* Has everything been read of which it is known that it has changed? */
-bool hf_cache_is_current(const struct hf_zookeeper_cache *cache);
-
-/* End all calls that wait, with ${status} and ${text}.  With the lock. */
-void hf_cache_waits_end(struct hf_zookeeper_cache *cache, hf_status status,
-                        const char *text);
 
 #endif

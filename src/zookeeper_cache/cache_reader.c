@@ -22,7 +22,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/state_machine.h"
 #include "base/time_math.h"
 #include "zookeeper/zk_session.h"
 
@@ -37,60 +36,6 @@
 #define CUT_WATCHES_MAX 4
 
 static void go_on(struct hf_zookeeper_cache *cache);
-
-/* ---------------------------------------------------------------- states -- */
-
-#define STATE(name) HF_CACHE_##name
-#define TO(name) (1u << HF_CACHE_##name)
-
-static const struct hf_state_machine_state states[] = {
-    [STATE(UNWATCHED)] = {"UNWATCHED", TO(FILLING) | TO(STOPPED)},
-    [STATE(FILLING)] = {"FILLING", TO(CURRENT) | TO(STOPPED)},
-    [STATE(CURRENT)] = {"CURRENT", TO(CATCHING_UP) | TO(STOPPED)},
-    [STATE(CATCHING_UP)] = {"CATCHING_UP", TO(CURRENT) | TO(STOPPED)},
-    [STATE(STOPPED)] = {"STOPPED", 0},
-};
-
-static const struct hf_state_machine table = {"cache", states,
-                                              sizeof states / sizeof states[0]};
-
-/* Is every change noticed, by the watch or those of the nodes? */
-static bool follows(const struct hf_zookeeper_cache *cache)
-{
-    return cache->state == HF_CACHE_FILLING ||
-           cache->state == HF_CACHE_CURRENT ||
-           cache->state == HF_CACHE_CATCHING_UP;
-}
-
-void hf_cache_move(struct hf_zookeeper_cache *cache, enum hf_cache_state state)
-{
-    hf_state_machine_move(&table, &cache->state, state);
-}
-
-void hf_cache_check(const struct hf_zookeeper_cache *cache)
-{
-    assert(cache->references > 0);
-    switch (cache->state) {
-    case HF_CACHE_UNWATCHED:
-        assert(cache->tree.reading == 0 && !cache->initialised);
-        assert(cache->sync == NULL && !cache->sync_due);
-        break;
-    case HF_CACHE_FILLING:
-        assert(!cache->initialised);
-        break;
-    case HF_CACHE_CURRENT:
-        assert(cache->connection != HF_CACHE_NOT_CONNECTED);
-        assert(cache->initialised);
-        break;
-    case HF_CACHE_CATCHING_UP:
-        assert(cache->initialised);
-        break;
-    default:
-        assert(cache->waits == NULL);
-    }
-    if (follows(cache))
-        assert(cache->tree.recursive == (cache->watch != NULL));
-}
 
 /* -------------------------------------------------------------- failures -- */
 
@@ -310,7 +255,8 @@ static void read_all(struct hf_zookeeper_cache *cache)
     if (cache->reading)
         return;
     cache->reading = true;
-    while (follows(cache) && may_begin(cache) && cache->free_reads != NULL) {
+    while (hf_cache_follows(cache) && may_begin(cache) &&
+           cache->free_reads != NULL) {
         if (cache->tree.starved) {
             cache->tree.starved = false;
             pause_reads(cache);
@@ -443,13 +389,15 @@ static void begin_sync(struct hf_zookeeper_cache *cache)
 /* Everything is read: the user is notified once for each connection. */
 static void be_current(struct hf_zookeeper_cache *cache)
 {
+    static const struct hf_error current = {.status = HF_OK};
+
     if (cache->state != HF_CACHE_CURRENT) {
         hf_cache_move(cache, HF_CACHE_CURRENT);
         cache->initialised = true;
         if (cache->on_change.fn != NULL)
             hf_cache_tree_mark(&cache->tree);
     }
-    hf_cache_waits_end(cache, HF_OK, "");
+    hf_zookeeper_waits_end(&cache->waits, &current);
 }
 
 /* Something has happened: begin what can be begun. */
@@ -479,8 +427,8 @@ static void up(void *user, bool resumed)
 
     (void)resumed;
     cache->connection = HF_CACHE_CONNECTED;
-    cache->sync_due = follows(cache);
-    if (follows(cache) && !cache->tree.recursive)
+    cache->sync_due = hf_cache_follows(cache);
+    if (hf_cache_follows(cache) && !cache->tree.recursive)
         hf_cache_tree_compare_all(&cache->tree);
     go_on(cache);
 }
@@ -504,10 +452,12 @@ static void stop(struct hf_zookeeper_cache *cache)
 
 static void closed(void *user)
 {
+    static const struct hf_error why = {.status = HF_ECLOSED,
+                                        .text = "the handle was closed"};
     struct hf_zookeeper_cache *cache = user;
 
     stop(cache);
-    hf_cache_waits_end(cache, HF_ECLOSED, "the handle was closed");
+    hf_zookeeper_waits_end(&cache->waits, &why);
 }
 
 /* ------------------------------------------------------- start and stop -- */

@@ -85,10 +85,13 @@ hf_status hf_zookeeper_cache_open(struct hf_zookeeper *zookeeper,
 
 void hf_zookeeper_cache_free(struct hf_zookeeper_cache *cache)
 {
+    static const struct hf_error freed = {.status = HF_ECANCELLED,
+                                          .text = "the cache was freed"};
+
     if (cache == NULL || hf_monitor_enter(cache->zookeeper->monitor) != HF_OK)
         return;
     hf_cache_reader_stop(cache);
-    hf_cache_waits_end(cache, HF_ECANCELLED, "the cache was freed");
+    hf_zookeeper_waits_end(&cache->waits, &freed);
     hf_cache_report_free_and_leave(cache);
 }
 

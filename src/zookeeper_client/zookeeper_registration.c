@@ -37,7 +37,7 @@ static void set_registered(struct hf_zookeeper_registration *r)
     r->why = registered;
     r->report.blocked.status = HF_OK;
     r->report.pending = HF_REGISTRATION_NOTHING_PENDING;
-    hf_registration_waits_end(r, &registered);
+    hf_zookeeper_waits_end(&r->waits, &registered);
     hf_registration_notify(r);
 }
 
@@ -60,7 +60,7 @@ static void fail(struct hf_zookeeper_registration *r,
     r->why = *why;
     hf_log_write(&r->zookeeper->monitor->log, HF_LOG_WARNING,
                  "a registration has failed: %s", why->text);
-    hf_registration_waits_end(r, why);
+    hf_zookeeper_waits_end(&r->waits, why);
     hf_registration_notify(r);
 }
 
@@ -90,7 +90,7 @@ static void fail_or_retry(struct hf_zookeeper_registration *r,
     if (is_reported(r, failure.status))
         report_blocked(r);
     if (r->zookeeper->queue.given_up)
-        hf_registration_waits_end(r, &failure);
+        hf_zookeeper_waits_end(&r->waits, &failure);
     hf_registration_retry(r);
 }
 
@@ -421,7 +421,7 @@ static void close_one(struct hf_zookeeper_registration *r)
     hf_registration_move(r, HF_REGISTRATION_CLOSED);
     hf_zookeeper_timer_stop(&r->retry_timer);
     hf_registration_unlink(r);
-    hf_registration_waits_end(r, &closed);
+    hf_zookeeper_waits_end(&r->waits, &closed);
 }
 
 void hf_zookeeper_registrations_closed(struct hf_zookeeper *zookeeper)

@@ -29,8 +29,8 @@
  * compares nothing but the version of the data.
  *
  * Five files have the rest: zookeeper_registration.c decides what comes next,
- * _state has the states and the memory, and reports to the user and to those
- * who wait, _step carries out steps, _removal deletes the node when the user
+ * _state has the states and the memory, and reports to the user, _step carries
+ * out steps, _removal deletes the node when the user
  * has freed the handle, and _calls has the public calls.
  *
  * A registration is kept alive by the user's handle, by its removal, by each
@@ -43,6 +43,7 @@
 
 #include "base/retry.h"
 #include "operation/user_callback.h"
+#include "zookeeper_client/zookeeper_wait.h"
 #include "zookeeper_client/zookeeper_watch.h"
 
 enum hf_registration_state {
@@ -98,7 +99,7 @@ struct hf_registration_creating {
 struct hf_registration_removing {
     bool seen; /* the last EXISTS has shown the node of this session, .stat, and
                   nothing has happened since */
-    struct hf_registration_wait *wait; /* of _close(); NULL: none */
+    struct hf_zookeeper_wait *wait; /* of _close(); NULL: none */
 };
 
 /* An event that is reported even if its state is over. */
@@ -124,24 +125,6 @@ struct hf_registration_report {
     struct hf_error blocked; /* the last BLOCKED in a row; HF_OK: none */
     enum hf_registration_pending pending;
     struct hf_user_callback user; /* around .on_event.fn */
-};
-
-/* A call that waits for a registration, on the stack of its caller, or one that
- * was started, in memory of its own. */
-struct hf_registration_wait {
-    struct hf_zookeeper *zookeeper; /* of a started one a reference, too */
-    struct hf_zookeeper_registration *registration; /* until it has ended */
-    uint64_t wait_ms;
-    struct hf_zookeeper_timer deadline;
-    bool ended;
-    struct hf_error outcome; /* then; HF_OK: it was registered */
-    struct hf_waiter waiter; /* of the caller */
-    bool started;            /* there is none, but these: */
-    struct hf_done done;
-    struct hf_callback callback;
-    /* In .waits; .link is NULL if it is not, or not any more. */
-    struct hf_registration_wait *next;
-    struct hf_registration_wait **link;
 };
 
 /* All fields under the monitor's lock. */
@@ -194,7 +177,7 @@ struct hf_zookeeper_registration {
     char *parent;                       /* for their paths, as long as .path */
 
     struct hf_registration_report report;
-    struct hf_registration_wait *waits;
+    struct hf_zookeeper_wait *waits;
     char path[];
 };
 
@@ -235,23 +218,6 @@ void hf_registration_notify(struct hf_zookeeper_registration *r);
 /* Report nothing any more. */
 void hf_registration_discard_events(struct hf_zookeeper_registration *r);
 
-/* Begin ${wait}, which is zeroed, until it is ended or ${wait_ms} are over:
- * then it ends with HF_ETIMEDOUT, and a text for those in .waits. */
-void hf_registration_wait_begin(struct hf_zookeeper_registration *r,
-                                struct hf_registration_wait *wait,
-                                uint64_t wait_ms);
-/* Put ${wait} into .waits. */
-void hf_registration_wait_add(struct hf_registration_wait *wait);
-/* The caller does not wait any more, whether ${wait} has ended or not. */
-void hf_registration_wait_leave(struct hf_registration_wait *wait);
-/* End ${wait} with ${why}, unless it has ended: answer its caller, or have
- * .done called. */
-void hf_registration_wait_end(struct hf_registration_wait *wait,
-                              const struct hf_error *why);
-/* End all in .waits. */
-void hf_registration_waits_end(struct hf_zookeeper_registration *r,
-                               const struct hf_error *why);
-
 /* -------------------------------------------------- _step, with the lock -- */
 
 /* Begin a step; none is under way.  It may end at once. */
@@ -272,7 +238,7 @@ bool hf_registration_sees_own(const struct hf_zookeeper_registration *r);
 /* The user has freed it: delete the node.  ${wait} (NULL: none) is ended when
  * that is done. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
-                            struct hf_registration_wait *wait);
+                            struct hf_zookeeper_wait *wait);
 
 /* No step is under way: begin the next one of the removal. */
 void hf_registration_removal_next(struct hf_zookeeper_registration *r);

@@ -219,129 +219,75 @@ hf_zookeeper_registration_set(struct hf_zookeeper_registration *registration,
 
 /* ----------------------------------------------------------------- wait -- */
 
-/* Is a wait over before it begins?  HF_ETIMEDOUT: it is not. */
-static hf_status state_of(const struct hf_zookeeper_registration *r,
-                          struct hf_error *error)
+/* As it is when a wait begins. */
+static bool is_over(const void *object, struct hf_error *why)
 {
-    *error = (struct hf_error){.status = HF_OK};
+    const struct hf_zookeeper_registration *r = object;
+
+    *why = (struct hf_error){.status = HF_OK};
     if (r->state == HF_REGISTRATION_CLOSED ||
-        hf_zookeeper_is_closing(r->zookeeper))
-        return hf_monitor_explain_closed(r->zookeeper->monitor, "handle",
-                                         error);
+        hf_zookeeper_is_closing(r->zookeeper)) {
+        (void)hf_monitor_explain_closed(r->zookeeper->monitor, "handle", why);
+        return true;
+    }
     if (r->state == HF_REGISTRATION_FAILED) {
-        *error = r->why;
-        return error->status;
+        *why = r->why;
+        return true;
     }
     return r->registered_czxid != HF_REGISTRATION_NO_NODE &&
-                   r->written == r->data_number
-               ? HF_OK
-               : HF_ETIMEDOUT;
+           r->written == r->data_number;
+}
+
+static struct hf_zookeeper_wait **list_of(void *object)
+{
+    struct hf_zookeeper_registration *r = object;
+
+    return &r->waits;
 }
 
 /* Have the client connect again, if it has given up. */
-static void connect_again(struct hf_zookeeper_registration *r)
+static void connect_again(void *object)
 {
+    struct hf_zookeeper_registration *r = object;
+
     if (r->zookeeper->queue.given_up)
         hf_registration_resume(r);
 }
 
-/* Begin ${wait}, which is zeroed but for how it ends.  It may end at once. */
-static void begin_wait(struct hf_zookeeper_registration *r,
-                       struct hf_registration_wait *wait, uint64_t wait_ms)
+static void time_out(const void *object, uint64_t wait_ms, struct hf_error *why)
 {
-    struct hf_error known;
-    hf_status status = state_of(r, &known);
+    const struct hf_zookeeper_registration *r = object;
+    const char *outage = hf_zookeeper_connection_error(r->zookeeper);
+    const char *error = r->why.text[0] != '\0' ? r->why.text : outage;
 
-    hf_registration_wait_begin(r, wait, wait_ms);
-    if (status != HF_ETIMEDOUT) {
-        hf_registration_wait_end(wait, &known);
-        return;
-    }
-    hf_registration_wait_add(wait);
-    if (wait_ms == 0)
-        wait->deadline.fn(wait);
-    else
-        connect_again(r);
+    (void)hf_error_set(why, HF_ETIMEDOUT,
+                       "%.200s was not registered within %llu ms%s%s", r->path,
+                       (unsigned long long)wait_ms,
+                       error[0] != '\0' ? ": " : "", error);
 }
 
-/* Wait for ${r}.  With the lock. */
-static hf_status wait_for(struct hf_zookeeper_registration *r, uint64_t wait_ms,
-                          struct hf_error *error)
-{
-    struct hf_registration_wait wait = {.started = false};
-    hf_status status;
-
-    begin_wait(r, &wait, wait_ms);
-    status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
-    hf_registration_wait_leave(&wait);
-    if (wait.ended)
-        *error = wait.outcome;
-    return status;
-}
+static const struct hf_zookeeper_wait_ops registered_ops = {
+    .is_over = is_over,
+    .list = list_of,
+    .waits = connect_again,
+    .time_out = time_out,
+};
 
 hf_status
 hf_zookeeper_registration_wait(struct hf_zookeeper_registration *registration,
                                uint64_t wait_ms)
 {
-    static const char call[] = "hf_zookeeper_registration_wait";
-    struct hf_zookeeper *zookeeper = registration->zookeeper;
-    struct hf_monitor *monitor = zookeeper->monitor;
-    struct hf_error error;
-    hf_status status;
-
-    if (hf_monitor_may_block(monitor, &error) != HF_OK)
-        return hf_zookeeper_fail_unlocked(zookeeper, call, &error);
-    if ((status = hf_monitor_enter(monitor)) != HF_OK)
-        return status;
-    hf_monitor_reference(monitor);
-    hf_registration_reference(registration); /* it may be freed meanwhile */
-    status = wait_for(registration, wait_ms, &error);
-    if (status != HF_OK)
-        (void)hf_zookeeper_fail(zookeeper, call, &error);
-    hf_registration_dereference(registration);
-    hf_monitor_leave(monitor);
-    hf_monitor_release(monitor);
-    return status;
-}
-
-/* Begin a wait that ${done} ends.  With the lock. */
-static hf_status start_wait(struct hf_zookeeper_registration *r,
-                            uint64_t wait_ms, struct hf_done done,
-                            struct hf_error *error)
-{
-    struct hf_registration_wait *wait;
-
-    if (r->state == HF_REGISTRATION_CLOSED ||
-        hf_zookeeper_is_closing(r->zookeeper))
-        return hf_monitor_explain_closed(r->zookeeper->monitor, "handle",
-                                         error);
-    if ((wait = hf_alloc(sizeof *wait)) == NULL)
-        return hf_error_set(error, HF_ENOMEM, "out of memory");
-    wait->started = true;
-    wait->done = done;
-    hf_zookeeper_reference(r->zookeeper);
-    begin_wait(r, wait, wait_ms);
-    return HF_OK;
+    return hf_zookeeper_wait_run(registration->zookeeper, __func__,
+                                 &registered_ops, registration, wait_ms);
 }
 
 hf_status hf_zookeeper_registration_wait_start(
     struct hf_zookeeper_registration *registration, uint64_t wait_ms,
     struct hf_done done)
 {
-    struct hf_zookeeper *zookeeper = registration->zookeeper;
-    hf_status status = hf_monitor_enter(zookeeper->monitor);
-    struct hf_error error;
-
-    if (status == HF_OK) {
-        status = start_wait(registration, wait_ms, done, &error);
-        if (status != HF_OK)
-            (void)hf_zookeeper_fail(
-                zookeeper, "hf_zookeeper_registration_wait_start", &error);
-        hf_monitor_leave(zookeeper->monitor);
-    }
-    if (status != HF_OK && done.drop != NULL)
-        done.drop(done.arg);
-    return status;
+    return hf_zookeeper_wait_start(registration->zookeeper, __func__,
+                                   &registered_ops, registration, wait_ms,
+                                   done);
 }
 
 /* ----------------------------------------------------------------- free -- */
@@ -349,13 +295,13 @@ hf_status hf_zookeeper_registration_wait_start(
 /* The user does not use it any more: report nothing, end waits, and delete the
  * node, which ${wait} (NULL: none) waits for.  With the lock. */
 static void end_use(struct hf_zookeeper_registration *r,
-                    struct hf_registration_wait *wait)
+                    struct hf_zookeeper_wait *wait)
 {
     static const struct hf_error freed = {.status = HF_ECANCELLED,
                                           .text = "the registration was freed"};
 
     hf_registration_discard_events(r);
-    hf_registration_waits_end(r, &freed);
+    hf_zookeeper_waits_end(&r->waits, &freed);
     hf_registration_remove(r, wait);
 }
 
@@ -388,33 +334,38 @@ void hf_zookeeper_registration_free(
     leave(registration);
 }
 
+static void removal_time_out(const void *object, uint64_t wait_ms,
+                             struct hf_error *why)
+{
+    const struct hf_zookeeper_registration *r = object;
+    const char *outage = hf_zookeeper_connection_error(r->zookeeper);
+
+    (void)hf_error_set(why, HF_ETIMEDOUT,
+                       "the node of %.200s is not known to be gone within "
+                       "%llu ms; its deletion goes on until the session "
+                       "ends%s%.150s",
+                       r->path, (unsigned long long)wait_ms,
+                       outage[0] != '\0' ? "; there is no connection: " : "",
+                       outage);
+}
+
+static const struct hf_zookeeper_wait_ops removal_ops = {.time_out =
+                                                             removal_time_out};
+
 /* End ${r} and wait until its node is deleted.  With the lock. */
 static hf_status close_and_wait(struct hf_zookeeper_registration *r,
                                 uint64_t wait_ms, struct hf_error *error)
 {
-    struct hf_registration_wait wait = {.started = false};
-    const char *outage;
+    struct hf_zookeeper_wait wait = {.ops = &removal_ops, .object = r};
     hf_status status;
 
-    hf_registration_wait_begin(r, &wait, wait_ms);
+    hf_zookeeper_wait_begin(&wait, r->zookeeper, wait_ms);
     end_use(r, &wait);
     connect_again(r);
-    status = hf_monitor_wait(r->zookeeper->monitor, &wait.waiter, error);
-    hf_registration_wait_leave(&wait);
+    status = hf_zookeeper_wait_await(&wait, error);
     if (r->state == HF_REGISTRATION_REMOVING)
         hf_registration_removing(r)->wait = NULL; /* it goes on */
-    if (wait.ended)
-        *error = wait.outcome;
-    if (status != HF_ETIMEDOUT)
-        return status;
-    outage = hf_zookeeper_connection_error(r->zookeeper);
-    return hf_error_set(error, status,
-                        "the node of %.200s is not known to be gone within "
-                        "%llu ms; its deletion goes on until the session "
-                        "ends%s%.150s",
-                        r->path, (unsigned long long)wait_ms,
-                        outage[0] != '\0' ? "; there is no connection: " : "",
-                        outage);
+    return status;
 }
 
 hf_status

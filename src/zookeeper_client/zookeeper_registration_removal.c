@@ -23,7 +23,7 @@
 void hf_registration_removal_end(struct hf_zookeeper_registration *r,
                                  hf_status status, const char *text)
 {
-    struct hf_registration_wait *wait = NULL;
+    struct hf_zookeeper_wait *wait = NULL;
     struct hf_error why = {.status = HF_OK};
 
     if (r->state == HF_REGISTRATION_REMOVING)
@@ -36,7 +36,7 @@ void hf_registration_removal_end(struct hf_zookeeper_registration *r,
     if (wait != NULL) {
         if (status != HF_OK)
             (void)hf_error_set(&why, status, "%s", text);
-        hf_registration_wait_end(wait, &why);
+        hf_zookeeper_wait_end(wait, &why);
     } else if (status == HF_EDENIED) {
         hf_log_write(&r->zookeeper->monitor->log, HF_LOG_WARNING,
                      "the node of the registration of %.200s stays until the "
@@ -134,7 +134,7 @@ void hf_registration_removal_step_ended(struct hf_zookeeper_registration *r)
 
 /* The reference is that of the removal. */
 void hf_registration_remove(struct hf_zookeeper_registration *r,
-                            struct hf_registration_wait *wait)
+                            struct hf_zookeeper_wait *wait)
 {
     bool closed = r->state == HF_REGISTRATION_CLOSED;
     bool seen = hf_registration_has_node(r);

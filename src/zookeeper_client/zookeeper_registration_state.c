@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a registration and its memory, what its user is notified of,
- * and the calls that wait.
+ * The states of a registration and its memory, and what its user is notified
+ * of.
  *
  * One callback serves all events.  It reads the registration when it runs, and
  * reports what has changed since the last report, in an order that makes sense:
@@ -13,8 +13,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/state_machine.h"
-#include "base/time_math.h"
-#include "operation/done.h"
 #include "zookeeper_client/zookeeper_registration.h"
 
 /* ---------------------------------------------------------------- states -- */
@@ -266,97 +264,4 @@ static void run_event(void *arg)
     }
     hf_registration_notify(r);
     hf_registration_dereference(r);
-}
-
-/* ----------------------------------------------------------------- waits -- */
-
-/* The .fn of a deadline. */
-static void expire(void *arg)
-{
-    struct hf_registration_wait *wait = arg;
-    const struct hf_zookeeper_registration *r = wait->registration;
-    const char *outage = hf_zookeeper_connection_error(r->zookeeper);
-    const char *error = r->why.text[0] != '\0' ? r->why.text : outage;
-    struct hf_error why;
-
-    (void)hf_error_set(&why, HF_ETIMEDOUT,
-                       "%.200s was not registered within %llu ms%s%s", r->path,
-                       (unsigned long long)wait->wait_ms,
-                       error[0] != '\0' ? ": " : "", error);
-    hf_registration_wait_end(wait, &why);
-}
-
-/* The .run of the callback of one that was started: report the end. */
-static void run_done(void *arg)
-{
-    struct hf_registration_wait *wait = arg;
-    struct hf_zookeeper *zookeeper = wait->zookeeper;
-    struct hf_monitor *monitor = zookeeper->monitor;
-    const struct hf_result result = {.status = wait->outcome.status,
-                                     .text = wait->outcome.text};
-
-    hf_done_call(monitor, &wait->done, &result);
-    if (hf_fork_is_child(&monitor->fork))
-        return;
-    hf_free(wait);
-    hf_zookeeper_dereference(zookeeper);
-}
-
-void hf_registration_wait_begin(struct hf_zookeeper_registration *r,
-                                struct hf_registration_wait *wait,
-                                uint64_t wait_ms)
-{
-    wait->zookeeper = r->zookeeper;
-    wait->registration = r;
-    wait->wait_ms = wait_ms;
-    wait->deadline.fn = expire;
-    wait->deadline.arg = wait;
-    wait->callback = (struct hf_callback){.run = run_done, .arg = wait};
-    hf_zookeeper_timer_set(r->zookeeper, &wait->deadline,
-                           hf_deadline_ms(hf_now_ms(), wait_ms));
-}
-
-void hf_registration_wait_add(struct hf_registration_wait *wait)
-{
-    struct hf_zookeeper_registration *r = wait->registration;
-
-    wait->link = &r->waits;
-    wait->next = r->waits;
-    if (wait->next != NULL)
-        wait->next->link = &wait->next;
-    r->waits = wait;
-}
-
-void hf_registration_wait_leave(struct hf_registration_wait *wait)
-{
-    hf_zookeeper_timer_stop(&wait->deadline);
-    if (wait->link == NULL)
-        return;
-    *wait->link = wait->next;
-    if (wait->next != NULL)
-        wait->next->link = wait->link;
-    wait->link = NULL;
-}
-
-void hf_registration_wait_end(struct hf_registration_wait *wait,
-                              const struct hf_error *why)
-{
-    struct hf_monitor *monitor = wait->zookeeper->monitor;
-
-    if (wait->ended)
-        return;
-    hf_registration_wait_leave(wait);
-    wait->ended = true;
-    wait->outcome = *why;
-    if (wait->started)
-        hf_monitor_queue(monitor, &wait->callback);
-    else
-        hf_waiter_answer(monitor, &wait->waiter, why->status);
-}
-
-void hf_registration_waits_end(struct hf_zookeeper_registration *r,
-                               const struct hf_error *why)
-{
-    while (r->waits != NULL)
-        hf_registration_wait_end(r->waits, why);
 }
