@@ -150,7 +150,9 @@ class NobodyFails(Waits):
     """The whole of it: somebody who looks is granted what the outer run
     releases."""
 
-    def granted(self, inner):
+    def granted(self, inner, known=lambda: True):
+        """The second one begins to wait when ${known} says that enough is known
+        of the first one's wait."""
         first = self.start("-q", "a", "--", "bash", "-c", inner,
                            stdin=subprocess.PIPE)
         second = self.start("-q", "b", "--", "bash", "-c",
@@ -160,6 +162,7 @@ class NobodyFails(Waits):
         first.stdin.write("go\n")
         first.stdin.flush()
         self.queued(3)
+        waiting.eventually("the first one's wait", known, of=[first])
         second.stdin.write("go\n")
         second.stdin.flush()
         self.queued(4)
@@ -176,9 +179,11 @@ class NobodyFails(Waits):
 
     def test_a_limit(self):
         """The waiter for "a" looks a second after it has begun to wait, well
-        before the limit."""
+        before the limit.  By then the first one's wait has said what it keeps
+        from going on."""
         first, second = self.granted(
-            "read line; %s run -q -t 8s b -- true; exit 0" % TOOL)
+            "read line; %s run -q -t 15s b -- true; exit 0" % TOOL,
+            lambda: self.age("b") > 2000)
         self.assertEqual(self.finish(second)[0], 0)
         self.assertEqual(first.wait(waiting.LIMIT_S), 0)
 
