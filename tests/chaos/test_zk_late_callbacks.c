@@ -118,13 +118,12 @@ static void change(struct hf_zookeeper *zookeeper)
 
 /* A change after a resync has an event of its own, and another reconnect a
  * resync of its own, although the first resync has not been reported yet. */
-static void what_follows_a_resync_is_reported_too(void **state)
+TEST(what_follows_a_resync_is_reported_too)
 {
     struct hf_zookeeper *late = open_handle(HF_DELIVER_DISPATCH);
     const struct hf_zookeeper_on_event on_event = {event_came, NULL, NULL};
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_WATCH};
 
-    (void)state;
     assert_int_equal(hf_zookeeper_create(late, NODE, "x", 1,
                                          HF_ZOOKEEPER_PERSISTENT, WAIT_MS,
                                          NULL),
@@ -149,13 +148,4 @@ static void what_follows_a_resync_is_reported_too(void **state)
         hf_zookeeper_delete(late, NODE, HF_ZOOKEEPER_ANY_VERSION, WAIT_MS),
         HF_OK);
     assert_int_equal(hf_zookeeper_close(late), HF_OK);
-}
-
-TEST_FILE(zk_late_callbacks)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_follows_a_resync_is_reported_too),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -22,15 +22,13 @@ void fail_each_allocation(
 /* The two tests of a scenario: each allocation fails alone, and all fail
  * from one on. */
 #define EACH_ALLOCATION_FAILS(each_fails, all_fail, scenario)                  \
-    static void each_fails(void **state)                                       \
+    TEST(each_fails)                                                           \
     {                                                                          \
-        (void)state;                                                           \
         fail_each_allocation(scenario, false);                                 \
     }                                                                          \
                                                                                \
-    static void all_fail(void **state)                                         \
+    TEST(all_fail)                                                             \
     {                                                                          \
-        (void)state;                                                           \
         fail_each_allocation(scenario, true);                                  \
     }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 /* A client with everything that a child could get at: a grant, a wait under
@@ -220,7 +221,7 @@ static int tries_everything(void *arg)
     return failed;
 }
 
-static void a_child_can_do_nothing(enum way way)
+TEST_IN_EACH_WAY(a_child_can_do_nothing)
 {
     struct fork_fixture f;
 
@@ -244,7 +245,7 @@ static int does_nothing(void *arg)
     return 0;
 }
 
-static void a_child_may_end_as_it_likes(enum way way)
+TEST_IN_EACH_WAY(a_child_may_end_as_it_likes)
 {
     struct fork_fixture f;
 
@@ -311,7 +312,7 @@ static pid_t orphan_make(struct orphan *orphan)
     return parent;
 }
 
-static void a_dead_parent_holds_nothing(void **state)
+TEST(a_dead_parent_holds_nothing)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct orphan orphan;
@@ -321,7 +322,6 @@ static void a_dead_parent_holds_nothing(void **state)
     pid_t parent = orphan_make(&orphan);
     struct pollfd word = {.fd = orphan.word[0], .events = POLLIN};
 
-    (void)state;
     client = open_client(orphan.directory.url);
     assert_int_equal(hf_lock_open(client, "held", NULL, &lock), HF_OK);
     assert_int_equal(hf_lock_try_acquire(lock, &grant), HF_EBUSY);
@@ -390,14 +390,13 @@ static int cannot_lock(void *arg)
     return 0;
 }
 
-static void forks_in_the_thick_of_it(void **state)
+TEST(forks_in_the_thick_of_it)
 {
     struct client_directory directory;
     struct busy_client busy_client = {.failures = 0};
     pthread_t threads[LOCKERS + 1];
     int i;
 
-    (void)state;
     client_directory_create(&directory);
     busy_client.directory = &directory;
     busy_client.client = open_client(directory.url);
@@ -507,35 +506,14 @@ static void fork_in_a_callback(enum way way, bool returns)
     client_directory_remove(&inside.directory);
 }
 
-static void a_callback_may_fork(enum way way)
+TEST_IN_EACH_WAY(a_callback_may_fork)
 {
     fork_in_a_callback(way, false);
 }
 
 /* Where callbacks run on the program's thread the child goes on with its work;
  * on the background thread it ends with that thread, its only one. */
-static void a_child_may_return_from_it(enum way way)
+TEST_IN_EACH_WAY(a_child_may_return_from_it)
 {
     fork_in_a_callback(way, true);
-}
-
-/* ---------------------------------------------------------------------- */
-
-#define CASES(X)                                                               \
-    X(a_child_can_do_nothing)                                                  \
-    X(a_child_may_end_as_it_likes)                                             \
-    X(a_callback_may_fork)                                                     \
-    X(a_child_may_return_from_it)
-
-#include "in_each_way.h"
-
-TEST_FILE(after_fork)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(a_dead_parent_holds_nothing),
-        cmocka_unit_test(forks_in_the_thick_of_it),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

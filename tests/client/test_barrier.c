@@ -8,6 +8,7 @@
 
 #include "client_operation.h"
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 
 #define WAIT_MS 10000
 
@@ -115,7 +116,7 @@ static hf_status run(struct client_fixture *fixture, struct hf_barrier *barrier,
 
 /* ----------------------------------------------------------------- cases -- */
 
-static void waiters_wait_until_it_is_cleared(enum way way)
+TEST_IN_EACH_WAY(waiters_wait_until_it_is_cleared)
 {
     struct client_operation waits[3];
     struct barrier_fixture f;
@@ -139,7 +140,7 @@ static void waiters_wait_until_it_is_cleared(enum way way)
     fixture_close(&f);
 }
 
-static void it_outlives_its_client(enum way way)
+TEST_IN_EACH_WAY(it_outlives_its_client)
 {
     struct barrier_fixture f;
 
@@ -154,7 +155,7 @@ static void it_outlives_its_client(enum way way)
     fixture_close(&f);
 }
 
-static void a_failure_has_a_text(enum way way)
+TEST_IN_EACH_WAY(a_failure_has_a_text)
 {
     struct hf_error error;
     struct barrier_fixture f;
@@ -171,7 +172,7 @@ static void a_failure_has_a_text(enum way way)
 }
 
 /* A wait that is cancelled does not end the other waits. */
-static void a_wait_can_be_cancelled(enum way way)
+TEST_IN_EACH_WAY(a_wait_can_be_cancelled)
 {
     struct client_operation first, second;
     struct barrier_fixture f;
@@ -193,7 +194,7 @@ static void a_wait_can_be_cancelled(enum way way)
     fixture_close(&f);
 }
 
-static void a_close_ends_waits(enum way way)
+TEST_IN_EACH_WAY(a_close_ends_waits)
 {
     struct client_operation wait;
     struct barrier_fixture f;
@@ -220,7 +221,7 @@ static void a_close_ends_waits(enum way way)
 }
 
 /* The caller passes no callback. */
-static void the_end_needs_no_callback(enum way way)
+TEST_IN_EACH_WAY(the_end_needs_no_callback)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
     struct barrier_fixture f;
@@ -234,16 +235,6 @@ static void the_end_needs_no_callback(enum way way)
     assert_int_equal(run(&f.a, f.mine, WAIT, 0), HF_OK);
     fixture_close(&f);
 }
-
-#define CASES(X)                                                               \
-    X(waiters_wait_until_it_is_cleared)                                        \
-    X(it_outlives_its_client)                                                  \
-    X(a_failure_has_a_text)                                                    \
-    X(a_wait_can_be_cancelled)                                                 \
-    X(a_close_ends_waits)                                                      \
-    X(the_end_needs_no_callback)
-
-#include "in_each_way.h"
 
 /* ------------------------------------------------------------- processes -- */
 
@@ -267,14 +258,13 @@ static void *run_child(void *arg)
     return NULL;
 }
 
-static void it_holds_between_processes(void **state)
+TEST(it_holds_between_processes)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
     struct client_directory directory;
     pthread_t thread;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     barrier = barrier_of(client);
@@ -305,13 +295,12 @@ static int use_parents(void *arg)
     return 0;
 }
 
-static void a_child_leaves_it_alone(void **state)
+TEST(a_child_leaves_it_alone)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
     struct client_directory directory;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     barrier = barrier_of(client);
@@ -324,14 +313,13 @@ static void a_child_leaves_it_alone(void **state)
     client_directory_remove(&directory);
 }
 
-static void wrong_calls_are_refused(void **state)
+TEST(wrong_calls_are_refused)
 {
     struct hf_barrier *barrier;
     struct hf_client *client;
     struct hf_error error;
     struct client_directory directory;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_barrier_open(client, "a//b", &barrier), HF_ENAME);
@@ -345,15 +333,4 @@ static void wrong_calls_are_refused(void **state)
     assert_int_equal(hf_barrier_wait(barrier, WAIT_MS), HF_ECLOSED);
     hf_barrier_free(barrier);
     client_directory_remove(&directory);
-}
-
-TEST_FILE(barrier)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) cmocka_unit_test(it_holds_between_processes),
-        cmocka_unit_test(a_child_leaves_it_alone),
-        cmocka_unit_test(wrong_calls_are_refused),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

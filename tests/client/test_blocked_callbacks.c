@@ -15,6 +15,7 @@
 
 #include "client_fixture.h"
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "scripted_engine.h"
 
 /* The callback that blocks. */
@@ -213,17 +214,17 @@ static void a_loss_is_shown(enum way way, enum blocking blocking)
     fixture_close(&f);
 }
 
-static void a_log_that_blocks_hides_no_loss(enum way way)
+TEST_IN_EACH_WAY(a_log_that_blocks_hides_no_loss)
 {
     a_loss_is_shown(way, BLOCKS_LOG);
 }
 
-static void an_event_that_blocks_hides_no_loss(enum way way)
+TEST_IN_EACH_WAY(an_event_that_blocks_hides_no_loss)
 {
     a_loss_is_shown(way, BLOCKS_EVENT);
 }
 
-static void a_listener_that_blocks_hides_no_loss(enum way way)
+TEST_IN_EACH_WAY(a_listener_that_blocks_hides_no_loss)
 {
     a_loss_is_shown(way, BLOCKS_STATE);
 }
@@ -249,7 +250,7 @@ static void *log_too_much(void *arg)
     return NULL;
 }
 
-static void lines_beyond_the_bound_are_counted(enum way way)
+TEST_IN_EACH_WAY(lines_beyond_the_bound_are_counted)
 {
     struct blocked_fixture f;
     int before;
@@ -265,19 +266,4 @@ static void lines_beyond_the_bound_are_counted(enum way way)
     fixture_close(&f);
     assert_true(atomic_load(&f.lines) - before < 300);
     assert_true(atomic_load(&f.counted));
-}
-
-#define CASES(X)                                                               \
-    X(a_log_that_blocks_hides_no_loss)                                         \
-    X(an_event_that_blocks_hides_no_loss)                                      \
-    X(a_listener_that_blocks_hides_no_loss)                                    \
-    X(lines_beyond_the_bound_are_counted)
-
-#include "in_each_way.h"
-
-TEST_FILE(blocked_callbacks)
-{
-    const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

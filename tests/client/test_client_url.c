@@ -17,13 +17,12 @@
 
 #define SECRET "zk://user:geheim@127.0.0.1:1"
 
-static void an_empty_variable_is_refused(void **state)
+TEST(an_empty_variable_is_refused)
 {
     struct hf_client *client;
     struct hf_error error;
     const char *url;
 
-    (void)state;
     assert_int_equal(setenv("HOLDFAST_URL", "", 1), 0);
     assert_int_equal(hf_client_url_of_environment(&url, &error), HF_EURL);
     assert_int_equal(hf_client_open(NULL, NULL, &client, &error), HF_EURL);
@@ -34,7 +33,7 @@ static void an_empty_variable_is_refused(void **state)
     assert_null(url);
 }
 
-static void a_reference_has_the_url(void **state)
+TEST(a_reference_has_the_url)
 {
     char reference[HF_URL_REFERENCE_BYTES];
     struct hf_client *client;
@@ -42,7 +41,6 @@ static void a_reference_has_the_url(void **state)
     char *url, text[200];
     int fd = hf_client_url_refer(SECRET, reference);
 
-    (void)state;
     assert_true(fd > 2);
     assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
     assert_false(hf_url_has_secret(reference));
@@ -88,14 +86,13 @@ static void refer_to(int fd, char reference[HF_URL_REFERENCE_BYTES])
                    (unsigned long long)status.st_ino);
 }
 
-static void another_descriptor_is_refused(void **state)
+TEST(another_descriptor_is_refused)
 {
     char reference[HF_URL_REFERENCE_BYTES], other[HF_URL_REFERENCE_BYTES];
     int fd = hf_client_url_refer(SECRET, reference);
     int second = hf_client_url_refer("file:/run/other", other);
     int plain;
 
-    (void)state;
     assert_true(fd > 2 && second > 2);
     assert_int_equal(dup2(second, fd), fd);
     assert_refused(reference);
@@ -111,7 +108,7 @@ static void another_descriptor_is_refused(void **state)
 }
 
 /* Whatever is no reference is taken for a URL, and read as one. */
-static void other_texts_are_copied(void **state)
+TEST(other_texts_are_copied)
 {
     static const char *const texts[] = {"",
                                         "file:",
@@ -124,7 +121,6 @@ static void other_texts_are_copied(void **state)
     struct hf_error error;
     char *url;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_int_equal(hf_client_url_take(texts[i], &url, &error), HF_OK);
         assert_string_equal(url, texts[i]);
@@ -132,13 +128,12 @@ static void other_texts_are_copied(void **state)
     }
 }
 
-static void a_low_limit_of_descriptors_is_kept(void **state)
+TEST(a_low_limit_of_descriptors_is_kept)
 {
     char reference[HF_URL_REFERENCE_BYTES];
     struct rlimit before, low;
     int fd;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     low = (struct rlimit){128, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
@@ -146,17 +141,4 @@ static void a_low_limit_of_descriptors_is_kept(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_true(fd >= 64 && fd < 128);
     assert_int_equal(close(fd), 0);
-}
-
-TEST_FILE(client_url)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_variable_is_refused),
-        cmocka_unit_test(a_reference_has_the_url),
-        cmocka_unit_test(another_descriptor_is_refused),
-        cmocka_unit_test(other_texts_are_copied),
-        cmocka_unit_test(a_low_limit_of_descriptors_is_kept),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 static const struct hf_done nobody = {NULL, NULL, NULL};
@@ -31,7 +32,7 @@ static void await_fds(int count)
 /* ------------------------------------------------------------ afterwards -- */
 
 /* Handles outlive their client, in whatever order they go. */
-static void handles_go_last(enum way way)
+TEST_IN_EACH_WAY(handles_go_last)
 {
     struct client_directory directory;
     struct client_fixture fixture;
@@ -103,11 +104,10 @@ static void *peer_close_main(void *arg)
 
 /* Each waits for a lock that the other holds, and both close at once: either
  * wait may still be granted. */
-static void two_that_wait_for_each_other(void **state)
+TEST(two_that_wait_for_each_other)
 {
     int attempt;
 
-    (void)state;
     for (attempt = 0; attempt < 20; attempt++) {
         struct client_directory directory;
         struct peer a, b;
@@ -166,7 +166,7 @@ static void *visit_main(void *arg)
     return NULL;
 }
 
-static void a_descriptor_of_a_loss_goes_with_its_grant(void **state)
+TEST(a_descriptor_of_a_loss_goes_with_its_grant)
 {
     struct client_directory directory;
     struct client_fixture fixture;
@@ -174,7 +174,6 @@ static void a_descriptor_of_a_loss_goes_with_its_grant(void **state)
     struct hf_grant *grant;
     int fd = -1, again;
 
-    (void)state;
     client_directory_create(&directory);
     client_open(&fixture, WAY_BLOCKING, directory.url, no_listener);
     lock = client_open_lock(&fixture, "nightly");
@@ -190,7 +189,7 @@ static void a_descriptor_of_a_loss_goes_with_its_grant(void **state)
     client_directory_remove(&directory);
 }
 
-static void many_come_and_go(void **state)
+TEST(many_come_and_go)
 {
     struct client_directory directory;
     pthread_t threads[VISITORS];
@@ -198,7 +197,6 @@ static void many_come_and_go(void **state)
     int before = count_threads();
     int i;
 
-    (void)state;
     client_directory_create(&directory);
     for (i = 0; i < VISITORS; i++)
         threads[i] = start_thread(visit_main, &directory);
@@ -212,10 +210,6 @@ static void many_come_and_go(void **state)
 
 /* ---------------------------------------------------------------------- */
 
-#define CASES(X) X(handles_go_last)
-
-#include "in_each_way.h"
-
 /* libuv keeps two descriptors for the process from its first loop on. */
 static int setup(void **state)
 {
@@ -227,12 +221,5 @@ static int setup(void **state)
 
 TEST_FILE(close)
 {
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(two_that_wait_for_each_other),
-        cmocka_unit_test(a_descriptor_of_a_loss_goes_with_its_grant),
-        cmocka_unit_test(many_come_and_go),
-    };
-
-    return RUN_TESTS(tests, setup, NULL);
+    return RUN_TESTS(setup, NULL);
 }

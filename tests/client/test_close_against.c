@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 struct slow_callback {
@@ -84,20 +85,18 @@ static void close_waits_for_a_callback(enum way way)
     client_directory_remove(&directory);
 }
 
-static void close_waits_for_a_callback_thread(void **state)
+TEST(close_waits_for_a_callback_thread)
 {
-    (void)state;
     close_waits_for_a_callback(WAY_THREAD);
 }
 
-static void close_waits_for_a_callback_in_dispatch(void **state)
+TEST(close_waits_for_a_callback_in_dispatch)
 {
-    (void)state;
     close_waits_for_a_callback(WAY_DISPATCH);
 }
 
 /* Closing needs no new descriptor. */
-static void close_needs_no_descriptors(enum way way)
+TEST_IN_EACH_WAY(close_needs_no_descriptors)
 {
     struct rlimit before, none;
     struct client_directory directory;
@@ -139,7 +138,7 @@ static void on_close_drop(void *arg)
 
 /* Without a thread to report the end, the starting call fails and changes
  * nothing. */
-static void a_close_may_fail_to_start(void **state)
+TEST(a_close_may_fail_to_start)
 {
     struct client_fixture fixture;
     struct close_record close_record = {.closed = 0};
@@ -148,7 +147,6 @@ static void a_close_may_fail_to_start(void **state)
     struct client_directory directory;
     hf_status status;
 
-    (void)state;
     client_directory_create(&directory);
     client_open(&fixture, WAY_DISPATCH, directory.url, no_listener);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -162,22 +160,4 @@ static void a_close_may_fail_to_start(void **state)
     client_close(&fixture);
     assert_int_equal(atomic_load(&close_record.closed), 0);
     client_directory_remove(&directory);
-}
-
-/* ---------------------------------------------------------------------- */
-
-#define CASES(X) X(close_needs_no_descriptors)
-
-#include "in_each_way.h"
-
-TEST_FILE(close_against)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* in four ways */
-        cmocka_unit_test(close_waits_for_a_callback_thread),
-        cmocka_unit_test(close_waits_for_a_callback_in_dispatch),
-        cmocka_unit_test(a_close_may_fail_to_start),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

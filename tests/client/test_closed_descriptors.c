@@ -426,42 +426,26 @@ static void run_in_child(child_main *run)
     assert_int_equal(ended, 0);
 }
 
-static void holders_and_waiters_are_notified(void **state)
+TEST(holders_and_waiters_are_notified)
 {
-    (void)state;
     run_in_child(is_notified);
 }
 
-static void each_call_has_a_status(void **state)
+TEST(each_call_has_a_status)
 {
-    (void)state;
     run_in_child(is_refused);
 }
 
-static void the_programs_descriptors_are_left_alone(void **state)
+TEST(the_programs_descriptors_are_left_alone)
 {
-    (void)state;
     run_in_child(does_not_touch_others);
     run_in_child(does_not_touch_others_without_thread);
 }
 
-static void handles_of_zookeeper_end_too(void **state)
+TEST(handles_of_zookeeper_end_too)
 {
-    (void)state;
     if (getenv("HF_ZK") == NULL)
         return; /* there is no such handle */
     run_in_child(closes_handle);
     run_in_child(closes_shared_handle);
-}
-
-TEST_FILE(closed_descriptors)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holders_and_waiters_are_notified),
-        cmocka_unit_test(each_call_has_a_status),
-        cmocka_unit_test(the_programs_descriptors_are_left_alone),
-        cmocka_unit_test(handles_of_zookeeper_end_too),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -109,25 +109,22 @@ static void check_opposite(bool ours_detects, bool theirs_detects)
     fixture_close(&f);
 }
 
-static void one_of_two_fails(void **state)
+TEST(one_of_two_fails)
 {
-    (void)state;
     check_opposite(true, true);
 }
 
-static void one_that_does_not_look_never_fails(void **state)
+TEST(one_that_does_not_look_never_fails)
 {
-    (void)state;
     check_opposite(true, false);
 }
 
-static void a_cancelled_wait_leaves_nothing(void **state)
+TEST(a_cancelled_wait_leaves_nothing)
 {
     struct hf_acquire_opts opts = opts_of(OURS, true);
     struct deadlock_fixture f;
     struct outcome outcome;
 
-    (void)state;
     fixture_open(&f);
     client_acquire(&f.ours, f.our_b, &opts, &outcome);
     await_tickets(&f.directory, 3);
@@ -139,13 +136,12 @@ static void a_cancelled_wait_leaves_nothing(void **state)
     fixture_close(&f);
 }
 
-static void an_owner_that_holds_nothing_does_not_look(void **state)
+TEST(an_owner_that_holds_nothing_does_not_look)
 {
     struct hf_acquire_opts opts = opts_of(OURS + 2, true);
     struct deadlock_fixture f;
     struct outcome outcome;
 
-    (void)state;
     fixture_open(&f);
     client_acquire(&f.ours, f.our_b, &opts, &outcome);
     await_tickets(&f.directory, 3);
@@ -159,7 +155,7 @@ static void an_owner_that_holds_nothing_does_not_look(void **state)
 }
 
 /* Without a request, so the grants of both are still there. */
-static void an_owner_does_not_wait_for_itself(void **state)
+TEST(an_owner_does_not_wait_for_itself)
 {
     struct hf_acquire_opts opts = opts_of(OURS, true);
     struct hf_lock_opts semaphore = HF_LOCK_OPTS_INIT;
@@ -168,7 +164,6 @@ static void an_owner_does_not_wait_for_itself(void **state)
     struct hf_error error;
     struct hf_lock *lock;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_lock_acquire(f.our_a, &opts, &grant), HF_EDEADLK);
     hf_lock_error(f.our_a, &error);
@@ -191,14 +186,13 @@ static void an_owner_does_not_wait_for_itself(void **state)
 }
 
 /* What it waits for is the second of the locks that it took at once. */
-static void an_owner_does_not_wait_for_one_of_several(void **state)
+TEST(an_owner_does_not_wait_for_one_of_several)
 {
     struct hf_acquire_opts opts = opts_of(OURS, true);
     struct deadlock_fixture f;
     struct hf_lock *locks[2];
     struct hf_grant *both, *grant;
 
-    (void)state;
     fixture_open(&f);
     locks[0] = client_open_lock(&f.ours, "c");
     locks[1] = client_open_lock(&f.ours, "d");
@@ -214,13 +208,12 @@ static void an_owner_does_not_wait_for_one_of_several(void **state)
     fixture_close(&f);
 }
 
-static void the_owner_has_to_be_known(void **state)
+TEST(the_owner_has_to_be_known)
 {
     struct hf_acquire_opts opts = opts_of(0, true);
     struct deadlock_fixture f;
     struct hf_grant *grant;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_lock_acquire(f.our_b, &opts, &grant), HF_EINVAL);
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
@@ -229,7 +222,7 @@ static void the_owner_has_to_be_known(void **state)
 }
 
 /* Theirs holds both permits of "s" and waits for "a". */
-static void permits_are_held_too(void **state)
+TEST(permits_are_held_too)
 {
     struct hf_lock_opts semaphore = HF_LOCK_OPTS_INIT;
     struct hf_acquire_opts opts = opts_of(THEIRS, false);
@@ -238,7 +231,6 @@ static void permits_are_held_too(void **state)
     struct hf_lock *ours, *theirs;
     struct outcome waits, fails;
 
-    (void)state;
     fixture_open(&f);
     semaphore.kind = HF_KIND_SEMAPHORE;
     semaphore.limit = semaphore.permits = 2;
@@ -266,7 +258,7 @@ static void permits_are_held_too(void **state)
 }
 
 /* A mutex whose owners usually share tickets. */
-static void owners_of_a_mutex_queue_by_themselves(void **state)
+TEST(owners_of_a_mutex_queue_by_themselves)
 {
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
     struct hf_acquire_opts opts = opts_of(THEIRS, false);
@@ -274,7 +266,6 @@ static void owners_of_a_mutex_queue_by_themselves(void **state)
     struct hf_mutex *mutex, *other;
     struct outcome waits;
 
-    (void)state;
     fixture_open(&f);
     mutex_opts.detect_deadlock = true;
     assert_int_equal(hf_mutex_open(f.ours.client, "m", &mutex_opts, &other),
@@ -295,21 +286,4 @@ static void owners_of_a_mutex_queue_by_themselves(void **state)
     assert_int_equal(client_give(&f.ours, f.a), HF_OK);
     assert_int_equal(client_give(&f.theirs, f.b), HF_OK);
     fixture_close(&f);
-}
-
-TEST_FILE(deadlock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_two_fails),
-        cmocka_unit_test(one_that_does_not_look_never_fails),
-        cmocka_unit_test(a_cancelled_wait_leaves_nothing),
-        cmocka_unit_test(an_owner_that_holds_nothing_does_not_look),
-        cmocka_unit_test(an_owner_does_not_wait_for_itself),
-        cmocka_unit_test(an_owner_does_not_wait_for_one_of_several),
-        cmocka_unit_test(the_owner_has_to_be_known),
-        cmocka_unit_test(permits_are_held_too),
-        cmocka_unit_test(owners_of_a_mutex_queue_by_themselves),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

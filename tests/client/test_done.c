@@ -281,7 +281,7 @@ static void one_call(struct done_fixture *f,
     assert_int_equal(atomic_load(&f->drops), drops);
 }
 
-static void every_call_without_a_function(void **state)
+TEST(every_call_without_a_function)
 {
     for (size_t i = 0; i < (size_t)2 * CALLS; i++) {
         assert_int_equal(setup(state), 0);
@@ -310,13 +310,12 @@ static bool takes_no_done(const char *name)
 }
 
 /* The names that the library exports, one a line. */
-static void the_table_is_complete(void **state)
+TEST(the_table_is_complete)
 {
     FILE *map = fopen(EXPORTED, "re");
     char line[128], name[128];
     size_t found = 0;
 
-    (void)state;
     assert_non_null(map);
     while (fgets(line, sizeof(line), map) != NULL) {
         if (sscanf(line, " %127[a-z_];", name) != 1 || strlen(name) < 6 ||
@@ -330,14 +329,4 @@ static void the_table_is_complete(void **state)
     }
     assert_int_equal(fclose(map), 0);
     assert_int_equal(found, CALLS);
-}
-
-TEST_FILE(done)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call_without_a_function),
-        cmocka_unit_test(the_table_is_complete),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

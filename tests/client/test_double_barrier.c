@@ -6,10 +6,11 @@
 
 #include "cmocka/runner.h"
 #include "double_barrier_fixture.h"
+#include "in_each_way.h"
 
 /* ------------------------------------------------------- enter and leave -- */
 
-static void all_enter_and_all_leave(enum way way)
+TEST_IN_EACH_WAY(all_enter_and_all_leave)
 {
     struct client_operation first;
     struct double_barrier_fixture f;
@@ -35,7 +36,7 @@ static void all_enter_and_all_leave(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void one_alone_is_enough_for_one(enum way way)
+TEST_IN_EACH_WAY(one_alone_is_enough_for_one)
 {
     struct hf_double_barrier *alone;
     struct double_barrier_fixture f;
@@ -52,7 +53,7 @@ static void one_alone_is_enough_for_one(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void the_largest_number_of_participants_is_accepted(enum way way)
+TEST_IN_EACH_WAY(the_largest_number_of_participants_is_accepted)
 {
     struct hf_double_barrier *all[HF_PARTIES_MAX];
     struct hf_done nobody = {NULL, NULL, NULL};
@@ -76,7 +77,7 @@ static void the_largest_number_of_participants_is_accepted(enum way way)
 
 /* A participant with a smaller number of parties lets in everybody who is
  * there. */
-static void the_smaller_number_is_enough(enum way way)
+TEST_IN_EACH_WAY(the_smaller_number_is_enough)
 {
     struct hf_double_barrier *three;
     struct client_operation first;
@@ -97,7 +98,7 @@ static void the_smaller_number_is_enough(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void a_wait_ends_at_its_deadline(enum way way)
+TEST_IN_EACH_WAY(a_wait_ends_at_its_deadline)
 {
     struct client_operation operation;
     struct double_barrier_fixture f;
@@ -128,7 +129,7 @@ static void a_wait_ends_at_its_deadline(enum way way)
 
 /* The participant with the lowest id keeps its ticket until it is alone, the
  * others remove theirs before they wait.  The caller sees no difference. */
-static void it_waits_with_its_ticket_or_without(enum way way)
+TEST_IN_EACH_WAY(it_waits_with_its_ticket_or_without)
 {
     static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
     static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
@@ -152,7 +153,7 @@ static void it_waits_with_its_ticket_or_without(enum way way)
 }
 
 /* What an earlier list showed is no failure. */
-static void a_leave_that_succeeds_clears_the_error_text(enum way way)
+TEST_IN_EACH_WAY(a_leave_that_succeeds_clears_the_error_text)
 {
     struct hf_error error;
     struct client_operation operation;
@@ -192,7 +193,7 @@ static void assert_seen(struct double_barrier_fixture *f, const char *expected)
     assert_string_equal(seen, expected);
 }
 
-static void participants_are_listed(enum way way)
+TEST_IN_EACH_WAY(participants_are_listed)
 {
     struct client_operation first;
     struct double_barrier_fixture f;
@@ -227,7 +228,7 @@ static bool leaves(void *arg)
 }
 
 /* A caller that passes no callback is not notified. */
-static void the_end_needs_no_callback(enum way way)
+TEST_IN_EACH_WAY(the_end_needs_no_callback)
 {
     struct hf_done nobody = {NULL, NULL, NULL};
     struct double_barrier_fixture f;
@@ -282,7 +283,7 @@ static bool has_left(void *arg)
 
 /* From the callback on it is inside and may leave in the callback; a call
  * that waits is refused there, because it would wait for itself. */
-static void it_can_be_left_in_its_callback(enum way way)
+TEST_WITH_CALLBACKS(it_can_be_left_in_its_callback)
 {
     struct double_barrier_fixture f;
     struct leave_chain leave_chain = {.f = &f, .in_callback = HF_OK};
@@ -303,21 +304,6 @@ static void it_can_be_left_in_its_callback(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-#define CASES(X)                                                               \
-    X(all_enter_and_all_leave)                                                 \
-    X(one_alone_is_enough_for_one)                                             \
-    X(the_largest_number_of_participants_is_accepted)                          \
-    X(the_smaller_number_is_enough)                                            \
-    X(a_wait_ends_at_its_deadline)                                             \
-    X(it_waits_with_its_ticket_or_without)                                     \
-    X(a_leave_that_succeeds_clears_the_error_text)                             \
-    X(participants_are_listed)                                                 \
-    X(the_end_needs_no_callback)
-
-#define CASES_WITH_CALLBACKS(X) X(it_can_be_left_in_its_callback)
-
-#include "in_each_way.h"
-
 /* ------------------------------------------------- threads and processes -- */
 
 static void *enter_and_leave(void *arg)
@@ -329,12 +315,11 @@ static void *enter_and_leave(void *arg)
     return NULL;
 }
 
-static void two_threads_enter_and_leave(void **state)
+TEST(two_threads_enter_and_leave)
 {
     pthread_t thread;
     struct double_barrier_fixture f;
 
-    (void)state;
     double_barrier_fixture_open(&f, WAY_BLOCKING);
     thread = start_thread(enter_and_leave, f.theirs);
     (void)enter_and_leave(f.mine);
@@ -359,7 +344,7 @@ static void *push_in(void *arg)
 }
 
 /* One handle is one participant, whichever thread calls. */
-static void two_threads_are_not_one_participant_twice(void **state)
+TEST(two_threads_are_not_one_participant_twice)
 {
     struct hf_double_barrier *alone;
     pthread_t thread;
@@ -367,7 +352,6 @@ static void two_threads_are_not_one_participant_twice(void **state)
     int *got_in[2];
     void *theirs;
 
-    (void)state;
     double_barrier_fixture_open(&f, WAY_BLOCKING);
     alone = open_participant(&f, 1);
     thread = start_thread(push_in, alone);
@@ -413,11 +397,10 @@ static int use_parents(void *arg)
     return 0;
 }
 
-static void a_child_leaves_it_alone(void **state)
+TEST(a_child_leaves_it_alone)
 {
     struct double_barrier_fixture f;
 
-    (void)state;
     double_barrier_fixture_open(&f, WAY_BLOCKING);
     send_command_first(&f, SCRIPTED_LAST_ENTERS);
     assert_int_equal(
@@ -447,12 +430,11 @@ static void refuse(struct double_barrier_fixture *f, const char *name,
     assert_non_null(strstr(error.text, "hf_double_barrier_open: "));
 }
 
-static void wrong_arguments_of_open_are_refused(void **state)
+TEST(wrong_arguments_of_open_are_refused)
 {
     struct hf_double_barrier *most;
     struct double_barrier_fixture f;
 
-    (void)state;
     double_barrier_fixture_open(&f, WAY_BLOCKING);
     refuse(&f, "round", 0, HF_EINVAL);
     refuse(&f, "round", HF_PARTIES_MAX + 1, HF_EINVAL);
@@ -472,13 +454,12 @@ static void expect_error(struct hf_double_barrier *barrier, const char *text)
     assert_string_equal(error.text, text);
 }
 
-static void calls_out_of_order_are_refused(void **state)
+TEST(calls_out_of_order_are_refused)
 {
     struct client_operation operation = {.ended = 0};
     struct hf_op *op;
     struct double_barrier_fixture f;
 
-    (void)state;
     double_barrier_fixture_open(&f, WAY_THREAD);
     assert_int_equal(hf_double_barrier_leave(f.mine, 0), HF_ESTATE);
     expect_error(f.mine, "hf_double_barrier_leave: it is not inside; enter "
@@ -511,13 +492,12 @@ static void calls_out_of_order_are_refused(void **state)
     double_barrier_fixture_close(&f);
 }
 
-static void calls_after_close_are_refused(void **state)
+TEST(calls_after_close_are_refused)
 {
     struct client_operation operation = {.ended = 0};
     struct hf_op *op;
     struct double_barrier_fixture f;
 
-    (void)state;
     double_barrier_fixture_open(&f, WAY_THREAD);
     both_participants(&f, PARTICIPANT_ENTERS);
     assert_int_equal(hf_double_barrier_leave(f.theirs, 0), HF_EBUSY);
@@ -537,19 +517,4 @@ static void calls_after_close_are_refused(void **state)
     hf_double_barrier_free(f.mine);
     hf_double_barrier_free(f.theirs);
     double_barrier_fixture_end(&f);
-}
-
-TEST_FILE(double_barrier)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(CASE_TESTS_WITH_CALLBACKS)
-            cmocka_unit_test(two_threads_enter_and_leave),
-        cmocka_unit_test(two_threads_are_not_one_participant_twice),
-        cmocka_unit_test(a_child_leaves_it_alone),
-        cmocka_unit_test(wrong_arguments_of_open_are_refused),
-        cmocka_unit_test(calls_out_of_order_are_refused),
-        cmocka_unit_test(calls_after_close_are_refused),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -6,10 +6,11 @@
 
 #include "cmocka/runner.h"
 #include "double_barrier_fixture.h"
+#include "in_each_way.h"
 
 /* ---------------------------------------------------------------- cancel -- */
 
-static void an_enter_can_be_cancelled(enum way way)
+TEST_WITH_CALLBACKS(an_enter_can_be_cancelled)
 {
     struct client_operation first, second;
     struct double_barrier_fixture f;
@@ -34,7 +35,7 @@ static void an_enter_can_be_cancelled(enum way way)
 /* The other one enters before the ticket of the cancelled one is removed: it
  * is inside with one that is not, and does not wait for that one when it
  * leaves. */
-static void a_cancel_may_cross_the_last_enter(enum way way)
+TEST_WITH_CALLBACKS(a_cancel_may_cross_the_last_enter)
 {
     struct client_operation first, second;
     struct double_barrier_fixture f;
@@ -55,7 +56,7 @@ static void a_cancel_may_cross_the_last_enter(enum way way)
 }
 
 /* With and without its callback having run. */
-static void a_cancel_after_the_enter_changes_nothing(enum way way)
+TEST_WITH_CALLBACKS(a_cancel_after_the_enter_changes_nothing)
 {
     struct client_operation first;
     struct double_barrier_fixture f;
@@ -74,7 +75,7 @@ static void a_cancel_after_the_enter_changes_nothing(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void a_leave_can_be_cancelled(enum way way)
+TEST_WITH_CALLBACKS(a_leave_can_be_cancelled)
 {
     static const char comes[] = {SCRIPTED_FIRST_ENTERS, SCRIPTED_LAST_ENTERS};
     static const char goes[] = {SCRIPTED_FIRST_LEAVES, SCRIPTED_LAST_LEAVES};
@@ -100,7 +101,7 @@ static void a_leave_can_be_cancelled(enum way way)
 
 /* ------------------------------------------------------------------ free -- */
 
-static void free_removes_a_participant_that_is_inside(enum way way)
+TEST_IN_EACH_WAY(free_removes_a_participant_that_is_inside)
 {
     struct double_barrier_fixture f;
 
@@ -114,7 +115,7 @@ static void free_removes_a_participant_that_is_inside(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void free_during_an_enter_removes_the_ticket(enum way way)
+TEST_WITH_CALLBACKS(free_during_an_enter_removes_the_ticket)
 {
     struct client_operation cancelled, let_in;
     struct double_barrier_fixture f;
@@ -138,7 +139,7 @@ static void free_during_an_enter_removes_the_ticket(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void free_during_a_leave_leaves(enum way way)
+TEST_WITH_CALLBACKS(free_during_a_leave_leaves)
 {
     struct client_operation operation;
     struct double_barrier_fixture f;
@@ -157,7 +158,7 @@ static void free_during_a_leave_leaves(enum way way)
 
 /* ------------------------------------------------------------------ loss -- */
 
-static void an_enter_starts_again_after_a_lost_session(enum way way)
+TEST_IN_EACH_WAY(an_enter_starts_again_after_a_lost_session)
 {
     struct client_operation operation;
     struct double_barrier_fixture f;
@@ -176,7 +177,7 @@ static void an_enter_starts_again_after_a_lost_session(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void a_loss_inside_is_reported_by_the_leave(enum way way)
+TEST_IN_EACH_WAY(a_loss_inside_is_reported_by_the_leave)
 {
     struct client_operation operation;
     struct double_barrier_fixture f;
@@ -195,7 +196,7 @@ static void a_loss_inside_is_reported_by_the_leave(enum way way)
     double_barrier_fixture_close(&f);
 }
 
-static void a_loss_during_a_leave_is_reported(enum way way)
+TEST_IN_EACH_WAY(a_loss_during_a_leave_is_reported)
 {
     struct client_operation operation;
     struct double_barrier_fixture f;
@@ -215,7 +216,7 @@ static void a_loss_during_a_leave_is_reported(enum way way)
 }
 
 /* Its ticket is removed already, so nothing can be lost. */
-static void a_leave_without_ticket_survives_a_lost_session(enum way way)
+TEST_IN_EACH_WAY(a_leave_without_ticket_survives_a_lost_session)
 {
     struct client_operation operation;
     struct double_barrier_fixture f;
@@ -234,29 +235,4 @@ static void a_leave_without_ticket_survives_a_lost_session(enum way way)
     connect_session(&f);
     assert_int_equal(client_operation_await(&operation), HF_OK);
     double_barrier_fixture_close(&f);
-}
-
-#define CASES(X)                                                               \
-    X(free_removes_a_participant_that_is_inside)                               \
-    X(an_enter_starts_again_after_a_lost_session)                              \
-    X(a_loss_inside_is_reported_by_the_leave)                                  \
-    X(a_loss_during_a_leave_is_reported)                                       \
-    X(a_leave_without_ticket_survives_a_lost_session)
-
-#define CASES_WITH_CALLBACKS(X)                                                \
-    X(an_enter_can_be_cancelled)                                               \
-    X(a_cancel_may_cross_the_last_enter)                                       \
-    X(a_cancel_after_the_enter_changes_nothing)                                \
-    X(a_leave_can_be_cancelled)                                                \
-    X(free_during_an_enter_removes_the_ticket)                                 \
-    X(free_during_a_leave_leaves)
-
-#include "in_each_way.h"
-
-TEST_FILE(double_barrier_ends)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(CASE_TESTS_WITH_CALLBACKS)};
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -176,13 +176,6 @@ EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,
 
 TEST_FILE(double_barrier_memory)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fails_while_waiting),
-        cmocka_unit_test(all_fail_while_waiting),
-        cmocka_unit_test(each_fails_with_callbacks),
-        cmocka_unit_test(all_fail_with_callbacks),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 #define NAME "ledger"
@@ -118,7 +119,7 @@ static hf_status downgrade(struct client_fixture *fixture,
 
 /* ---------------------------------------------------------------------- */
 
-static void readers_enter_and_writers_wait(enum way way)
+TEST_IN_EACH_WAY(readers_enter_and_writers_wait)
 {
     struct downgrade_fixture f;
     struct outcome reader, writer;
@@ -159,7 +160,7 @@ static bool is_notified_again(void *arg)
 
 /* A reader that waits for the write ticket is notified of its end, and finds
  * a read ticket. */
-static void a_writer_right_behind_goes_on_waiting(enum way way)
+TEST_IN_EACH_WAY(a_writer_right_behind_goes_on_waiting)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic int looks = 0;
@@ -184,7 +185,7 @@ static void a_writer_right_behind_goes_on_waiting(enum way way)
     fixture_close(&f);
 }
 
-static void only_a_writer_can_be_downgraded(enum way way)
+TEST_IN_EACH_WAY(only_a_writer_can_be_downgraded)
 {
     struct downgrade_fixture f;
     struct hf_error error;
@@ -211,7 +212,7 @@ static void only_a_writer_can_be_downgraded(enum way way)
 }
 
 /* A copy of the write ticket's descriptor would hold nothing. */
-static void not_after_its_descriptor_was_given_out(enum way way)
+TEST_IN_EACH_WAY(not_after_its_descriptor_was_given_out)
 {
     struct downgrade_fixture f;
     struct hf_grant *grant;
@@ -227,7 +228,7 @@ static void not_after_its_descriptor_was_given_out(enum way way)
     fixture_close(&f);
 }
 
-static void a_lost_grant_is_lost(enum way way)
+TEST_IN_EACH_WAY(a_lost_grant_is_lost)
 {
     struct downgrade_fixture f;
     struct hf_grant *grant;
@@ -251,7 +252,7 @@ static void a_lost_grant_is_lost(enum way way)
 }
 
 /* Somebody deletes the read ticket, and its owner is notified. */
-static void a_later_loss_is_notified(enum way way)
+TEST_IN_EACH_WAY(a_later_loss_is_notified)
 {
     struct downgrade_fixture f;
     struct hf_grant *grant;
@@ -263,21 +264,4 @@ static void a_later_loss_is_notified(enum way way)
     client_directory_remove_tickets(&f.directory);
     assert_int_equal(client_give(&f.a, grant), HF_ELOST);
     fixture_close(&f);
-}
-
-#define CASES(X)                                                               \
-    X(readers_enter_and_writers_wait)                                          \
-    X(a_writer_right_behind_goes_on_waiting)                                   \
-    X(only_a_writer_can_be_downgraded)                                         \
-    X(not_after_its_descriptor_was_given_out)                                  \
-    X(a_lost_grant_is_lost)                                                    \
-    X(a_later_loss_is_notified)
-
-#include "in_each_way.h"
-
-TEST_FILE(downgrade)
-{
-    const struct CMUnitTest tests[] = {CASES(CASE_TESTS)};
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

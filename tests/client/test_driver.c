@@ -57,14 +57,13 @@ static void fixture_close(struct driver_fixture *f)
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void an_immediate_answer_starts_no_thread(void **state)
+TEST(an_immediate_answer_starts_no_thread)
 {
     struct hf_acquire_opts try = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second;
     struct driver_fixture f;
     int threads;
 
-    (void)state;
     fixture_open(&f);
     threads = count_threads();
     no_threads = true;
@@ -80,14 +79,13 @@ static void an_immediate_answer_starts_no_thread(void **state)
     fixture_close(&f);
 }
 
-static void a_wait_starts_it(void **state)
+TEST(a_wait_starts_it)
 {
     struct hf_grant *grant;
     struct outcome waiter;
     struct driver_fixture f;
     int threads;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     threads = count_threads();
@@ -120,7 +118,7 @@ static void must_not_wait(void *arg, const struct hf_wait *wait)
 }
 
 /* It had a ticket in the queue by then. */
-static void a_wait_that_nobody_would_drive_is_undone(void **state)
+TEST(a_wait_that_nobody_would_drive_is_undone)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     int dropped = 0;
@@ -130,7 +128,6 @@ static void a_wait_that_nobody_would_drive_is_undone(void **state)
     struct hf_op *op;
     struct driver_fixture f;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_lock_acquire(f.lock, NULL, &grant), HF_OK);
     opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
@@ -160,7 +157,7 @@ static void must_not_end(void *arg, const struct hf_result *result)
 }
 
 /* The error is set on the handle, and nothing has started. */
-static void an_end_that_nobody_would_notify_does_not_begin(void **state)
+TEST(an_end_that_nobody_would_notify_does_not_begin)
 {
     int dropped = 0;
     struct hf_done done = {must_not_end, &dropped, count_drop};
@@ -168,7 +165,6 @@ static void an_end_that_nobody_would_notify_does_not_begin(void **state)
     struct hf_error error;
     struct driver_fixture f;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(
         hf_election_open(f.fixture.client, "nightly", NULL, &election), HF_OK);
@@ -185,16 +181,4 @@ static void an_end_that_nobody_would_notify_does_not_begin(void **state)
     no_threads = false;
     hf_election_free(election);
     fixture_close(&f);
-}
-
-TEST_FILE(driver)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_immediate_answer_starts_no_thread),
-        cmocka_unit_test(a_wait_starts_it),
-        cmocka_unit_test(a_wait_that_nobody_would_drive_is_undone),
-        cmocka_unit_test(an_end_that_nobody_would_notify_does_not_begin),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

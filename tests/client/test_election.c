@@ -7,6 +7,7 @@
 
 #include "cmocka/runner.h"
 #include "election_candidate.h"
+#include "in_each_way.h"
 #include "process.h"
 
 #define NAME "scheduler"
@@ -44,7 +45,7 @@ static void a_leads_b_waits(struct election_fixture *f)
 
 /* ---------------------------------------------------------------------- */
 
-static void one_leads_and_then_the_next(enum way way)
+TEST_IN_EACH_WAY(one_leads_and_then_the_next)
 {
     struct election_fixture f;
     uint64_t token;
@@ -84,7 +85,7 @@ static void expect_candidate(const struct hf_tickets *tickets, size_t position,
     assert_non_null(strstr(view->owner, "text=a%20word"));
 }
 
-static void candidates_are_listed_in_order(enum way way)
+TEST_IN_EACH_WAY(candidates_are_listed_in_order)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     char text[] = "a word";
@@ -111,7 +112,7 @@ static void candidates_are_listed_in_order(enum way way)
     fixture_close(&f);
 }
 
-static void an_id_is_shown_as_it_is(enum way way)
+TEST_IN_EACH_WAY(an_id_is_shown_as_it_is)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     char id[HF_ELECTION_ID_BYTES + 1];
@@ -141,7 +142,7 @@ static void an_id_is_shown_as_it_is(enum way way)
     fixture_close(&f);
 }
 
-static void a_waiting_candidate_resigns(enum way way)
+TEST_IN_EACH_WAY(a_waiting_candidate_resigns)
 {
     struct election_fixture f;
 
@@ -159,7 +160,7 @@ static void a_waiting_candidate_resigns(enum way way)
     fixture_close(&f);
 }
 
-static void an_evicted_leader_campaigns_again(enum way way)
+TEST_IN_EACH_WAY(an_evicted_leader_campaigns_again)
 {
     static const char *const received[] = {
         "elected ",
@@ -213,7 +214,7 @@ static void *ask_main(void *arg)
 }
 
 /* The leader, and the candidates behind it. */
-static void all_are_asked_to_let_go(enum way way)
+TEST_IN_EACH_WAY(all_are_asked_to_let_go)
 {
     struct client_fixture helper;
     struct election_fixture f;
@@ -237,7 +238,7 @@ static void all_are_asked_to_let_go(enum way way)
 
 /* --------------------------------------------------------------- endings -- */
 
-static void another_kind_of_lock_ends_it(enum way way)
+TEST_IN_EACH_WAY(another_kind_of_lock_ends_it)
 {
     struct election_fixture f;
     struct hf_lock *mutex;
@@ -263,7 +264,7 @@ static void another_kind_of_lock_ends_it(enum way way)
 }
 
 /* LeaderSelector and kazoo's Election use a lock of the other kind. */
-static void an_election_of_kind_mutex(enum way way)
+TEST_IN_EACH_WAY(an_election_of_kind_mutex)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct election_fixture f;
@@ -294,7 +295,7 @@ static void must_not_resign(void *arg, const struct hf_result *result)
     fail();
 }
 
-static void closing_ends_it(enum way way)
+TEST_IN_EACH_WAY(closing_ends_it)
 {
     const struct hf_done silent = {must_not_resign, NULL, NULL};
     struct hf_error error;
@@ -326,7 +327,7 @@ static void closing_ends_it(enum way way)
 }
 
 /* A leader is deposed in its process before another one is elected. */
-static void two_candidates_of_one_client(enum way way)
+TEST_IN_EACH_WAY(two_candidates_of_one_client)
 {
     struct election_fixture f;
     struct election_candidate c;
@@ -344,20 +345,6 @@ static void two_candidates_of_one_client(enum way way)
     candidate_free(&c);
     fixture_close(&f);
 }
-
-#define CASES(X)                                                               \
-    X(one_leads_and_then_the_next)                                             \
-    X(candidates_are_listed_in_order)                                          \
-    X(an_id_is_shown_as_it_is)                                                 \
-    X(a_waiting_candidate_resigns)                                             \
-    X(an_evicted_leader_campaigns_again)                                       \
-    X(all_are_asked_to_let_go)                                                 \
-    X(another_kind_of_lock_ends_it)                                            \
-    X(an_election_of_kind_mutex)                                               \
-    X(closing_ends_it)                                                         \
-    X(two_candidates_of_one_client)
-
-#include "in_each_way.h"
 
 /* --------------------------------------------------------- the callbacks -- */
 
@@ -381,12 +368,11 @@ static void *resign_main(void *arg)
 }
 
 /* A resignation ends when no callback runs. */
-static void resigning_waits_for_a_callback(void **state)
+TEST(resigning_waits_for_a_callback)
 {
     struct election_fixture f;
     pthread_t thread;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD, NULL);
     pthread_mutex_lock(&f.a.callback_lock);
     candidate_campaign(&f.a);
@@ -402,11 +388,10 @@ static void resigning_waits_for_a_callback(void **state)
 }
 
 /* Where nobody runs callbacks, everything else goes on. */
-static void nobody_has_to_listen(void **state)
+TEST(nobody_has_to_listen)
 {
     struct election_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     candidate_campaign(&f.b);
@@ -424,12 +409,11 @@ static void nobody_has_to_listen(void **state)
 }
 
 /* A loss that is over before its callback could run is not notified. */
-static void a_loss_that_is_over_is_not_notified(void **state)
+TEST(a_loss_that_is_over_is_not_notified)
 {
     struct election_fixture f;
     uint64_t token;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     wait_until(leads, f.a.election);
@@ -455,13 +439,12 @@ static bool has_event(void *arg)
     return poll(&readable, 1, 0) > 0;
 }
 
-static void it_can_run_again_from_its_end(void **state)
+TEST(it_can_run_again_from_its_end)
 {
     struct election_fixture f;
     struct hf_lock *mutex;
     struct hf_grant *grant;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH, NULL);
     mutex = lock_of_kind(f.b.fixture, HF_KIND_MUTEX);
     grant = client_take(f.b.fixture, mutex);
@@ -476,7 +459,7 @@ static void it_can_run_again_from_its_end(void **state)
 
 /* ---------------------------------------------------------------- misuse -- */
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct hf_election *election;
@@ -485,7 +468,6 @@ static void wrong_options_are_refused(void **state)
     struct election_candidate spare = {.drops = 0};
     char long_id[HF_ELECTION_ID_BYTES + 2] = "";
 
-    (void)state;
     fixture_open(&f, WAY_THREAD, NULL);
     candidate_set_callbacks(&spare, &opts);
     opts.kind = HF_KIND_READ;
@@ -534,12 +516,11 @@ static void wrong_options_are_refused(void **state)
     fixture_close(&f);
 }
 
-static void a_second_resignation_is_refused(void **state)
+TEST(a_second_resignation_is_refused)
 {
     struct hf_error error;
     struct election_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH, NULL);
     candidate_campaign(&f.a);
     candidate_expect(&f.a, "elected ");
@@ -570,31 +551,14 @@ static int in_child(void *arg)
     return 0;
 }
 
-static void a_child_leads_nothing(void **state)
+TEST(a_child_leads_nothing)
 {
     struct election_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD, NULL);
     a_leads_b_waits(&f);
     run_in_child(in_child, &f);
     assert_true(hf_election_is_leader(f.a.election));
     assert_int_equal(client_directory_count_tickets(&f.directory), 2);
     fixture_close(&f);
-}
-
-TEST_FILE(election)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(resigning_waits_for_a_callback),
-        cmocka_unit_test(nobody_has_to_listen),
-        cmocka_unit_test(a_loss_that_is_over_is_not_notified),
-        cmocka_unit_test(it_can_run_again_from_its_end),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(a_second_resignation_is_refused),
-        cmocka_unit_test(a_child_leads_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

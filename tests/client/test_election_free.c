@@ -4,6 +4,7 @@
 
 #include "cmocka/runner.h"
 #include "election_candidate.h"
+#include "in_each_way.h"
 #include "process.h"
 
 #define NAME "scheduler"
@@ -37,7 +38,7 @@ static void a_leads_b_waits(struct election_free_fixture *f)
     client_await_tickets(f->b.fixture, &f->directory, 2);
 }
 
-static void freeing_resigns(enum way way)
+TEST_IN_EACH_WAY(freeing_resigns)
 {
     struct election_free_fixture f;
 
@@ -63,7 +64,7 @@ static bool is_dropped(void *arg)
 }
 
 /* It cannot wait for itself: .drop comes after the callback has returned. */
-static void freeing_from_its_own_callback(enum way way)
+TEST_IN_EACH_WAY(freeing_from_its_own_callback)
 {
     struct election_free_fixture f;
 
@@ -77,12 +78,6 @@ static void freeing_from_its_own_callback(enum way way)
     candidate_open(&f.a, &f.hosts[0], NAME, NULL);
     fixture_close(&f);
 }
-
-#define CASES(X)                                                               \
-    X(freeing_resigns)                                                         \
-    X(freeing_from_its_own_callback)
-
-#include "in_each_way.h"
 
 /* -------------------------------------------------- a callback that runs -- */
 
@@ -106,12 +101,11 @@ static void *free_main(void *arg)
 }
 
 /* Now the memory that its callbacks use may go. */
-static void freeing_waits_for_a_callback(void **state)
+TEST(freeing_waits_for_a_callback)
 {
     struct election_free_fixture f;
     pthread_t thread;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     pthread_mutex_lock(&f.a.callback_lock);
     candidate_campaign(&f.a);
@@ -129,11 +123,10 @@ static void freeing_waits_for_a_callback(void **state)
 }
 
 /* Where nobody runs callbacks, those that wait are never run. */
-static void freeing_does_not_wait_for_a_dispatch(void **state)
+TEST(freeing_does_not_wait_for_a_dispatch)
 {
     struct election_free_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH);
     candidate_campaign(&f.a);
     wait_until(leads, f.a.election);
@@ -143,15 +136,4 @@ static void freeing_does_not_wait_for_a_dispatch(void **state)
     await_tickets(&f.directory, 0);
     candidate_open(&f.a, &f.hosts[0], NAME, NULL);
     fixture_close(&f);
-}
-
-TEST_FILE(election_free)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(freeing_waits_for_a_callback),
-        cmocka_unit_test(freeing_does_not_wait_for_a_dispatch),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "cmocka/runner.h"
 #include "election_candidate.h"
+#include "in_each_way.h"
 #include "process.h"
 #include "scripted_engine.h"
 
@@ -125,7 +126,7 @@ static void expect_empty_queue(struct election_session_fixture *f)
 
 /* The callback comes before the state, and the candidate campaigns again by
  * itself. */
-static void fn19_a_leader_without_session_is_deposed(enum way way)
+TEST_IN_EACH_WAY(fn19_a_leader_without_session_is_deposed)
 {
     struct election_session_fixture f;
     uint64_t token;
@@ -149,8 +150,7 @@ static void fn19_a_leader_without_session_is_deposed(enum way way)
 }
 
 /* As Curator's LeaderLatch does with its standard policy. */
-static void
-a_leader_without_a_link_is_deposed_where_that_is_wanted(enum way way)
+TEST_IN_EACH_WAY(a_leader_without_a_link_is_deposed_where_that_is_wanted)
 {
     struct election_session_fixture f;
     uint64_t token;
@@ -181,7 +181,7 @@ static bool is_safe_for_longer(void *arg)
            expected_safety->more_than_ms;
 }
 
-static void safe_until_moves_and_ends(enum way way)
+TEST_IN_EACH_WAY(safe_until_moves_and_ends)
 {
     struct election_session_fixture f;
     struct expected_safety expected_safety;
@@ -201,7 +201,7 @@ static void safe_until_moves_and_ends(enum way way)
     fixture_close(&f);
 }
 
-static void a_candidate_survives_lost_sessions(enum way way)
+TEST_IN_EACH_WAY(a_candidate_survives_lost_sessions)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct election_session_fixture f;
@@ -223,7 +223,7 @@ static void a_candidate_survives_lost_sessions(enum way way)
 
 /* Curator's LeaderLatch leaves its node for ever if it is closed while its
  * create is under way. */
-static void fn35_resigning_while_the_ticket_is_made_leaves_none(enum way way)
+TEST_IN_EACH_WAY(fn35_resigning_while_the_ticket_is_made_leaves_none)
 {
     struct election_session_fixture f;
 
@@ -246,7 +246,7 @@ static void fn35_resigning_while_the_ticket_is_made_leaves_none(enum way way)
 }
 
 /* The same, and the answer never comes. */
-static void fn35_nor_when_its_create_gets_no_answer(enum way way)
+TEST_IN_EACH_WAY(fn35_nor_when_its_create_gets_no_answer)
 {
     struct election_session_fixture f;
 
@@ -264,7 +264,7 @@ static void fn35_nor_when_its_create_gets_no_answer(enum way way)
     fixture_close(&f);
 }
 
-static void a_resignation_is_not_a_deposal(enum way way)
+TEST_IN_EACH_WAY(a_resignation_is_not_a_deposal)
 {
     struct election_session_fixture f;
 
@@ -280,7 +280,7 @@ static void a_resignation_is_not_a_deposal(enum way way)
     fixture_close(&f);
 }
 
-static void closing_without_a_connection_ends_it(enum way way)
+TEST_IN_EACH_WAY(closing_without_a_connection_ends_it)
 {
     struct election_session_fixture f;
 
@@ -294,24 +294,11 @@ static void closing_without_a_connection_ends_it(enum way way)
     close(f.pipe[1]);
 }
 
-#define CASES(X)                                                               \
-    X(fn19_a_leader_without_session_is_deposed)                                \
-    X(a_leader_without_a_link_is_deposed_where_that_is_wanted)                 \
-    X(safe_until_moves_and_ends)                                               \
-    X(a_candidate_survives_lost_sessions)                                      \
-    X(fn35_resigning_while_the_ticket_is_made_leaves_none)                     \
-    X(fn35_nor_when_its_create_gets_no_answer)                                 \
-    X(a_resignation_is_not_a_deposal)                                          \
-    X(closing_without_a_connection_ends_it)
-
-#include "in_each_way.h"
-
 /* Although the listener has not run for the states before. */
-static void a_lost_session_is_notified_after_its_losses(void **state)
+TEST(a_lost_session_is_notified_after_its_losses)
 {
     struct election_session_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH, 0);
     win(&f);
     send_command(&f, SCRIPTED_SUSPEND);
@@ -346,12 +333,11 @@ static void *read_on(void *arg)
 }
 
 /* Sessions connect and end while threads read. */
-static void a_thread_reads_safe_until_all_the_while(void **state)
+TEST(a_thread_reads_safe_until_all_the_while)
 {
     struct election_session_fixture f;
     struct reader reader = {.election = NULL};
 
-    (void)state;
     fixture_open(&f, WAY_THREAD, TIMEOUT_MS);
     reader.election = f.a.election;
     assert_int_equal(pthread_create(&reader.thread, NULL, read_on, &reader), 0);
@@ -373,13 +359,12 @@ static void a_thread_reads_safe_until_all_the_while(void **state)
  */
 
 /* Nothing runs the borrowed loop, so the clock alone ends the leadership. */
-static void a_leader_whose_time_is_over_leads_not(void **state)
+TEST(a_leader_whose_time_is_over_leads_not)
 {
     const struct timespec moment = {.tv_nsec = 5000000};
     struct election_session_fixture f;
     uint64_t until_ms;
 
-    (void)state;
     fixture_open(&f, WAY_UV, TIMEOUT_MS);
     win(&f);
     until_ms = hf_election_safe_until_ms(f.a.election);
@@ -427,13 +412,12 @@ static bool callback_has_begun(void *arg)
 }
 
 /* The engine has removed the ticket, and the callback still runs. */
-static void a_resignation_waits_for_a_callback(void **state)
+TEST(a_resignation_waits_for_a_callback)
 {
     struct election_session_fixture f;
     struct resigner resigner = {.status = HF_OK};
     pthread_t thread;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD, 0);
     resigner.election = f.a.election;
     assert_int_equal(sem_init(&resigner.returned, 0, 0), 0);
@@ -493,14 +477,13 @@ static bool has_quit(void *arg)
 }
 
 /* The callback that resigns has returned, and the engine does not answer. */
-static void a_resignation_waits_for_the_ticket(void **state)
+TEST(a_resignation_waits_for_the_ticket)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct election_session_fixture f;
     struct quitter quitter = {.begun = HF_EINVAL};
     struct hf_election *election;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH, 0);
     opts.on_elected = (struct hf_on_election){on_elected_quit, &quitter, NULL};
     assert_int_equal(
@@ -521,18 +504,4 @@ static void a_resignation_waits_for_the_ticket(void **state)
     client_wait_until(&f.fixture, has_quit, &quitter);
     hf_election_free(election);
     fixture_close(&f);
-}
-
-TEST_FILE(election_session)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(a_lost_session_is_notified_after_its_losses),
-        cmocka_unit_test(a_thread_reads_safe_until_all_the_while),
-        cmocka_unit_test(a_leader_whose_time_is_over_leads_not),
-        cmocka_unit_test(a_resignation_waits_for_a_callback),
-        cmocka_unit_test(a_resignation_waits_for_the_ticket),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

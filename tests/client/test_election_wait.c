@@ -8,6 +8,7 @@
 
 #include "cmocka/runner.h"
 #include "election_candidate.h"
+#include "in_each_way.h"
 #include "process.h"
 #include "scripted_engine.h"
 
@@ -175,7 +176,7 @@ static void expect_text(const struct leader_wait *wait, const char *part)
 
 /* ---------------------------------------------------------------------- */
 
-static void it_ends_when_the_candidate_leads(enum way way)
+TEST_IN_EACH_WAY(it_ends_when_the_candidate_leads)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -191,7 +192,7 @@ static void it_ends_when_the_candidate_leads(enum way way)
     fixture_close(&f);
 }
 
-static void it_ends_in_time(enum way way)
+TEST_IN_EACH_WAY(it_ends_in_time)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -211,7 +212,7 @@ static void it_ends_in_time(enum way way)
     fixture_close(&f);
 }
 
-static void a_try_waits_for_nobody_else(enum way way)
+TEST_IN_EACH_WAY(a_try_waits_for_nobody_else)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -228,7 +229,7 @@ static void a_try_waits_for_nobody_else(enum way way)
     fixture_close(&f);
 }
 
-static void a_wait_without_a_campaign_is_refused(enum way way)
+TEST_IN_EACH_WAY(a_wait_without_a_campaign_is_refused)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -244,7 +245,7 @@ static void a_wait_without_a_campaign_is_refused(enum way way)
     fixture_close(&f);
 }
 
-static void resigning_ends_it(enum way way)
+TEST_IN_EACH_WAY(resigning_ends_it)
 {
     struct election_wait_fixture f;
     struct leader_wait waits[2];
@@ -267,7 +268,7 @@ static void resigning_ends_it(enum way way)
     fixture_close(&f);
 }
 
-static void the_end_of_the_candidacy_is_its_own(enum way way)
+TEST_IN_EACH_WAY(the_end_of_the_candidacy_is_its_own)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct election_wait_fixture f;
@@ -293,7 +294,7 @@ static void the_end_of_the_candidacy_is_its_own(enum way way)
     fixture_close(&f);
 }
 
-static void closing_ends_it(enum way way)
+TEST_IN_EACH_WAY(closing_ends_it)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -316,7 +317,7 @@ static void closing_ends_it(enum way way)
     client_directory_remove(&f.directory);
 }
 
-static void a_wait_can_be_cancelled(enum way way)
+TEST_WITH_CALLBACKS(a_wait_can_be_cancelled)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -333,7 +334,7 @@ static void a_wait_can_be_cancelled(enum way way)
     fixture_close(&f);
 }
 
-static void freeing_ends_it(enum way way)
+TEST_WITH_CALLBACKS(freeing_ends_it)
 {
     struct election_wait_fixture f;
     struct leader_wait wait;
@@ -380,7 +381,7 @@ static void send_command(struct scripted_fixture *s, char command)
     assert_int_equal(write(s->pipe[1], &command, 1), 1);
 }
 
-static void it_survives_a_lost_session(enum way way)
+TEST_IN_EACH_WAY(it_survives_a_lost_session)
 {
     struct scripted_fixture s;
     struct leader_wait wait;
@@ -404,7 +405,7 @@ static void it_survives_a_lost_session(enum way way)
     scripted_close(&s);
 }
 
-static void without_a_connection_it_says_so(enum way way)
+TEST_IN_EACH_WAY(without_a_connection_it_says_so)
 {
     struct scripted_fixture s;
     struct leader_wait wait;
@@ -416,23 +417,6 @@ static void without_a_connection_it_says_so(enum way way)
     expect_text(&wait, "no connection to ");
     scripted_close(&s);
 }
-
-#define CASES(X)                                                               \
-    X(it_ends_when_the_candidate_leads)                                        \
-    X(it_ends_in_time)                                                         \
-    X(a_try_waits_for_nobody_else)                                             \
-    X(a_wait_without_a_campaign_is_refused)                                    \
-    X(resigning_ends_it)                                                       \
-    X(the_end_of_the_candidacy_is_its_own)                                     \
-    X(closing_ends_it)                                                         \
-    X(it_survives_a_lost_session)                                              \
-    X(without_a_connection_it_says_so)
-
-#define CASES_WITH_CALLBACKS(X)                                                \
-    X(a_wait_can_be_cancelled)                                                 \
-    X(freeing_ends_it)
-
-#include "in_each_way.h"
 
 /* ---------------------------------------------------------------- misuse -- */
 
@@ -446,24 +430,12 @@ static int in_child(void *arg)
     return 0;
 }
 
-static void not_in_a_child(void **state)
+TEST(not_in_a_child)
 {
     struct election_wait_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     candidate_campaign(&f.a);
     run_in_child(in_child, f.a.election);
     fixture_close(&f);
-}
-
-TEST_FILE(election_wait)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(
-            CASE_TESTS_WITH_CALLBACKS) /* each in four ways */
-        cmocka_unit_test(not_in_a_child),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 
 #include "cmocka/runner.h"
 #include "core/acquisition.h"
+#include "in_each_way.h"
 #include "process.h"
 
 /* ----------------------------------------------------------- descriptors -- */
@@ -63,7 +64,7 @@ static bool is_held_long(uint64_t began_ms)
 /* A ticket that is held for longer than HF_OWN_WATCH_AFTER_MS is watched,
  * which takes a loop and a thread.  What is open then is what the following
  * acquires are compared with. */
-static void an_uncontended_lock_costs_nothing_else(void **state)
+TEST(an_uncontended_lock_costs_nothing_else)
 {
     struct client_directory directory;
     struct hf_client *client;
@@ -73,7 +74,6 @@ static void an_uncontended_lock_costs_nothing_else(void **state)
     bool held_long = true;
     int i;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
@@ -194,7 +194,7 @@ static void audit_fd(int fd, void *arg)
         audit_timer(fd, fd_audit);
 }
 
-static void descriptors_are_close_on_exec(enum way way)
+TEST_IN_EACH_WAY(descriptors_are_close_on_exec)
 {
     struct fd_audit fd_audit = {.fresh = 0};
     struct busy_host busy_host;
@@ -207,7 +207,7 @@ static void descriptors_are_close_on_exec(enum way way)
     busy_host_stop(&busy_host);
 }
 
-static void deadlines_count_suspended_time(enum way way)
+TEST_IN_EACH_WAY(deadlines_count_suspended_time)
 {
     struct fd_audit fd_audit = {.fresh = 0};
     struct busy_host busy_host;
@@ -288,7 +288,7 @@ static unsigned long long every_signal(void)
     return mask;
 }
 
-static void its_threads_take_no_signals(enum way way)
+TEST_IN_EACH_WAY(its_threads_take_no_signals)
 {
     static const char status[] = "/proc/self/status";
     unsigned long long ignored = mask_of(status, "SigIgn");
@@ -398,7 +398,7 @@ static void waits_under_signals(const struct client_directory *directory)
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-static void signals_change_nothing(void **state)
+TEST(signals_change_nothing)
 {
     const struct itimerval timer_on = {{0, 500}, {0, 500}};
     const struct itimerval timer_off = {{0, 0}, {0, 0}};
@@ -407,7 +407,6 @@ static void signals_change_nothing(void **state)
     struct client_directory directory;
     int none = 0;
 
-    (void)state;
     client_directory_create(&directory);
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &timer_on, NULL), 0);
@@ -484,7 +483,7 @@ static int threads_of_others(void)
     return thread_list;
 }
 
-static void unloading_leaves_its_threads_alone(void **state)
+TEST(unloading_leaves_its_threads_alone)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client *client;
@@ -493,7 +492,6 @@ static void unloading_leaves_its_threads_alone(void **state)
     _Atomic int notified = 0;
     int thread_list = threads_of_others();
 
-    (void)state;
     client_directory_create(&directory);
     opts.on_state = (struct hf_on_state){on_state, &notified, NULL};
     load(&loaded_library);
@@ -510,26 +508,4 @@ static void unloading_leaves_its_threads_alone(void **state)
     wait_until(has_threads, &thread_list);
     assert_int_equal(dlclose(loaded_library.handle), 0);
     client_directory_remove(&directory);
-}
-
-/* ---------------------------------------------------------------------- */
-
-#define CASES(X)                                                               \
-    X(descriptors_are_close_on_exec)                                           \
-    X(deadlines_count_suspended_time)                                          \
-    X(its_threads_take_no_signals)
-
-#include "in_each_way.h"
-
-TEST_FILE(embedding)
-{
-    const struct CMUnitTest tests[] = {
-        /* First, while no other test has started a thread. */
-        cmocka_unit_test(unloading_leaves_its_threads_alone),
-        cmocka_unit_test(an_uncontended_lock_costs_nothing_else),
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(signals_change_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

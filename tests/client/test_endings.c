@@ -61,13 +61,12 @@ static int exit_with_work_under_way(void *arg)
     exit(0);
 }
 
-static void exit_with_everything_alive(void **state)
+TEST(exit_with_everything_alive)
 {
     int repeats = getenv("HF_LONG") != NULL ? 1000 : 200;
     struct client_directory directory;
     int i;
 
-    (void)state;
     client_directory_create(&directory);
     for (i = 0; i < repeats; i++)
         run_in_child(exit_with_work_under_way, &directory);
@@ -97,7 +96,7 @@ static void *wait_main(void *arg)
     return NULL;
 }
 
-static void fn38_a_waiting_thread_is_cancelled(void **state)
+TEST(fn38_a_waiting_thread_is_cancelled)
 {
     struct client_directory directory;
     struct hf_client *client;
@@ -106,7 +105,6 @@ static void fn38_a_waiting_thread_is_cancelled(void **state)
     pthread_t thread;
     void *end;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
@@ -150,7 +148,7 @@ static bool has_cycled(void *arg)
 }
 
 /* A thread may be cancelled at any point: no call may end with a lock held. */
-static void threads_are_cancelled_anywhere(void **state)
+TEST(threads_are_cancelled_anywhere)
 {
     struct client_directory directory;
     struct hf_client *client;
@@ -159,7 +157,6 @@ static void threads_are_cancelled_anywhere(void **state)
     void *end;
     int i;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock_cycle.lock),
@@ -176,15 +173,4 @@ static void threads_are_cancelled_anywhere(void **state)
     assert_int_equal(hf_client_close(client), HF_OK);
     assert_int_equal(client_directory_count_tickets(&directory), 0);
     client_directory_remove(&directory);
-}
-
-TEST_FILE(endings)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exit_with_everything_alive),
-        cmocka_unit_test(fn38_a_waiting_thread_is_cancelled),
-        cmocka_unit_test(threads_are_cancelled_anywhere),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

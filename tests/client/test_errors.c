@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 #include "scripted_engine.h"
 
@@ -156,7 +157,7 @@ static void evict_holder(struct hf_client *client, const char *name,
     hf_lock_free(lock);
 }
 
-static void somebody_evicts_the_holder(enum way way)
+TEST_IN_EACH_WAY(somebody_evicts_the_holder)
 {
     struct errors_fixture f;
 
@@ -167,7 +168,7 @@ static void somebody_evicts_the_holder(enum way way)
     close_all(&f);
 }
 
-static void alice_evicts_the_holder(enum way way)
+TEST_IN_EACH_WAY(alice_evicts_the_holder)
 {
     struct errors_fixture f;
 
@@ -178,7 +179,7 @@ static void alice_evicts_the_holder(enum way way)
     close_all(&f);
 }
 
-static void the_lock_directory_is_moved_away(enum way way)
+TEST_IN_EACH_WAY(the_lock_directory_is_moved_away)
 {
     struct errors_fixture f;
     char here[sizeof(f.directory.path) + 8];
@@ -194,7 +195,7 @@ static void the_lock_directory_is_moved_away(enum way way)
     close_all(&f);
 }
 
-static void the_session_ends(enum way way)
+TEST_IN_EACH_WAY(the_session_ends)
 {
     struct errors_fixture f;
 
@@ -205,7 +206,7 @@ static void the_session_ends(enum way way)
     close_all(&f);
 }
 
-static void the_lease_is_not_renewed(enum way way)
+TEST_IN_EACH_WAY(the_lease_is_not_renewed)
 {
     static const char why[] = "the lease of 400 ms was not renewed in time";
     struct errors_fixture f;
@@ -219,15 +220,7 @@ static void the_lease_is_not_renewed(enum way way)
     close_all(&f);
 }
 
-#define CASES(X)                                                               \
-    X(somebody_evicts_the_holder)                                              \
-    X(alice_evicts_the_holder)                                                 \
-    X(the_lock_directory_is_moved_away)                                        \
-    X(the_session_ends)                                                        \
-    X(the_lease_is_not_renewed)
-#include "in_each_way.h"
-
-static void the_client_is_closed(void **state)
+TEST(the_client_is_closed)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct loss loss = {.calls = 0};
@@ -237,7 +230,6 @@ static void the_client_is_closed(void **state)
     struct hf_error error;
     struct client_directory directory;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "a", NULL, &lock), HF_OK);
@@ -256,7 +248,7 @@ static void the_client_is_closed(void **state)
     client_directory_remove(&directory);
 }
 
-static void of_several_locks_the_lost_one_is_named(void **state)
+TEST(of_several_locks_the_lost_one_is_named)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct loss loss = {.calls = 0};
@@ -266,7 +258,6 @@ static void of_several_locks_the_lost_one_is_named(void **state)
     struct hf_grant *grant;
     struct client_directory directory;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     other = open_client(directory.url);
@@ -343,7 +334,7 @@ static void says_rwlock(struct handles *h, hf_status status, const char *call,
     assert_says(&error, status, call, why);
 }
 
-static void a_mutex_has_its_error(void **state)
+TEST_WITH(a_mutex_has_its_error, setup, teardown)
 {
     struct handles *h = *state;
     struct hf_mutex *other;
@@ -368,7 +359,7 @@ static bool is_mutex_lost(void *arg)
     return hf_mutex_lock(h->mutex) == HF_ELOST;
 }
 
-static void a_mutex_says_why_it_was_lost(void **state)
+TEST_WITH(a_mutex_says_why_it_was_lost, setup, teardown)
 {
     static const char why[] = "\"mutex\" was lost: its ticket was taken out";
     struct handles *h = *state;
@@ -391,7 +382,7 @@ static bool is_rwlock_lost(void *arg)
     return hf_rwlock_rdlock(h->rwlock) == HF_ELOST;
 }
 
-static void a_read_write_lock_has_its_error(void **state)
+TEST_WITH(a_read_write_lock_has_its_error, setup, teardown)
 {
     static const char why[] = "\"rwlock\" was lost: its ticket was taken out";
     struct handles *h = *state;
@@ -447,7 +438,7 @@ static bool has_called(void *arg)
     return atomic_load(&in->calls) > 0;
 }
 
-static void calls_that_wait_are_refused_in_a_callback(void **state)
+TEST_WITH(calls_that_wait_are_refused_in_a_callback, setup, teardown)
 {
     static const char why[] = "it waits, and was called in a callback";
     struct handles *h = *state;
@@ -497,7 +488,7 @@ static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
     atomic_fetch_add(&loss->calls, 1);
 }
 
-static void a_leader_learns_why_it_is_deposed(void **state)
+TEST_WITH(a_leader_learns_why_it_is_deposed, setup, teardown)
 {
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct loss elected = {.calls = 0};
@@ -527,23 +518,4 @@ static void a_leader_learns_why_it_is_deposed(void **state)
                 "the leadership of \"e\" was lost: ", "somebody evicted it");
     assert_int_equal(hf_election_resign(election), HF_OK);
     hf_election_free(election);
-}
-
-TEST_FILE(errors)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) cmocka_unit_test(the_client_is_closed),
-        cmocka_unit_test(of_several_locks_the_lost_one_is_named),
-        cmocka_unit_test_setup_teardown(a_mutex_has_its_error, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_mutex_says_why_it_was_lost, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_read_write_lock_has_its_error, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            calls_that_wait_are_refused_in_a_callback, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_leader_learns_why_it_is_deposed,
-                                        setup, teardown),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "client_fixture.h"
 #include "cmocka/runner.h"
 #include "heap/heap.h"
+#include "in_each_way.h"
 
 #define WAIT_MS 10000
 
@@ -74,7 +75,7 @@ static const struct hf_finding *find(const struct hf_findings *findings,
     return found;
 }
 
-static void the_root_is_well(enum way way)
+TEST_IN_EACH_WAY(the_root_is_well)
 {
     struct client_directory directory;
     struct client_fixture fixture;
@@ -94,13 +95,12 @@ static void the_root_is_well(enum way way)
 }
 
 /* The service cannot be reached: that is what is found. */
-static void no_service(void **state)
+TEST(no_service)
 {
     struct hf_findings *findings;
     struct hf_client *client;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_client_open("zk://127.0.0.1:1", NULL, &client, &error),
                      HF_OK);
     assert_int_equal(hf_client_examine(client, WAIT_MS, &findings), HF_OK);
@@ -128,7 +128,7 @@ static int silent_port(unsigned *port)
 
 /* A wait that is over, and a client that is closed, while the server is
  * asked. */
-static void ended_meanwhile(void **state)
+TEST(ended_meanwhile)
 {
     struct examined examined = {.status = HF_OK};
     const struct hf_done done = {on_examined, &examined, on_drop};
@@ -139,7 +139,6 @@ static void ended_meanwhile(void **state)
     char url[64];
     int fd = silent_port(&port);
 
-    (void)state;
     (void)snprintf(url, sizeof url, "zk://127.0.0.1:%u", port);
     assert_int_equal(hf_client_open(url, NULL, &client, &error), HF_OK);
     assert_int_equal(hf_client_examine(client, 50, &findings), HF_EUNREACHABLE);
@@ -174,19 +173,10 @@ static void examining(const struct client_directory *directory)
 EACH_ALLOCATION_FAILS(each_fails_while_examining, all_fail_while_examining,
                       examining)
 
-#define CASES(X) X(the_root_is_well)
 #define CASES_WITH_CALLBACKS(X)
-#include "in_each_way.h"
 
 TEST_FILE(examination)
 {
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) cmocka_unit_test(no_service),
-        cmocka_unit_test(ended_meanwhile),
-        cmocka_unit_test(each_fails_while_examining),
-        cmocka_unit_test(all_fail_while_examining),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

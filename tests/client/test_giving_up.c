@@ -55,65 +55,49 @@ static void assert_gives_up(struct hf_client *client, const char *part)
     hf_lock_free(lock);
 }
 
-static void an_acquire_ends_when_the_policy_gives_up(void **state)
+TEST(an_acquire_ends_when_the_policy_gives_up)
 {
     const struct hf_reconnect policy = {
         .pause_ms = 10, .retries = 3, .elapsed_ms = HF_FOREVER};
     struct hf_client *client = open_with(NOBODY, &policy);
 
-    (void)state;
     assert_gives_up(client, "gave up after 3 retries");
     assert_gives_up(client, "gave up after 3 retries"); /* and begins again */
     assert_int_equal(hf_client_state(client), HF_STATE_CONNECTING);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-static void a_callback_is_asked_before_each_retry(void **state)
+TEST(a_callback_is_asked_before_each_retry)
 {
     struct asked asked = {0};
     const struct hf_reconnect policy = {
         .elapsed_ms = HF_FOREVER, .fn = twice, .arg = &asked};
     struct hf_client *client = open_with(NOBODY, &policy);
 
-    (void)state;
     assert_gives_up(client, "gave up after 2 retries");
     assert_true(atomic_load(&asked.times) >= 3);
     assert_int_equal(atomic_load(&asked.retries), 2);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-static void the_url_overrides_the_options(void **state)
+TEST(the_url_overrides_the_options)
 {
     const struct hf_reconnect policy = {.pause_ms = 10,
                                         .retries = HF_RECONNECT_UNLIMITED,
                                         .elapsed_ms = HF_FOREVER};
     struct hf_client *client = open_with(NOBODY "?retry=1x10ms", &policy);
 
-    (void)state;
     assert_gives_up(client, "gave up after 1 retry");
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
 /* A client that gave up is closed like any other, with and without an
  * acquire under way. */
-static void a_client_that_gave_up_is_closed(void **state)
+TEST(a_client_that_gave_up_is_closed)
 {
     const struct hf_reconnect policy = {.elapsed_ms = HF_FOREVER};
     struct hf_client *client = open_with(NOBODY, &policy);
 
-    (void)state;
     assert_gives_up(client, "gave up after 0 retries");
     assert_int_equal(hf_client_close(client), HF_OK);
-}
-
-TEST_FILE(giving_up)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_acquire_ends_when_the_policy_gives_up),
-        cmocka_unit_test(a_callback_is_asked_before_each_retry),
-        cmocka_unit_test(the_url_overrides_the_options),
-        cmocka_unit_test(a_client_that_gave_up_is_closed),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -105,13 +105,12 @@ static void assert_says(struct holdings_fixture *f,
     await_tickets(&f->directory, tickets - (int)count);
 }
 
-static void a_waiter_says_what_its_owner_holds(void **state)
+TEST(a_waiter_says_what_its_owner_holds)
 {
     struct holdings_fixture f;
     struct hf_grant *a, *b;
     char expected[HF_OWNER_VALUE_MAX] = "", only_a[HF_OWNER_VALUE_MAX] = "";
 
-    (void)state;
     fixture_open(&f);
     assert_says(&f, &f.wanted, 1, OWNER, 2, "");
     a = take(f.a, OWNER);
@@ -149,12 +148,11 @@ static bool is_lost(void *arg)
     return hf_grant_check(arg) == HF_ELOST;
 }
 
-static void a_lost_lock_is_not_held(void **state)
+TEST(a_lost_lock_is_not_held)
 {
     struct holdings_fixture f;
     struct hf_grant *a;
 
-    (void)state;
     fixture_open(&f);
     a = take(f.a, OWNER);
     evict_holder(f.a);
@@ -166,7 +164,7 @@ static void a_lost_lock_is_not_held(void **state)
 }
 
 /* The locks of one acquire that it has already count as held. */
-static void of_several_locks_the_first_are_held(void **state)
+TEST(of_several_locks_the_first_are_held)
 {
     struct holdings_fixture f;
     struct hf_lock *both[2];
@@ -175,7 +173,6 @@ static void of_several_locks_the_first_are_held(void **state)
     char holds[HF_OWNER_VALUE_MAX];
     struct outcome outcome;
 
-    (void)state;
     fixture_open(&f);
     both[0] = f.wanted;
     both[1] = f.a;
@@ -241,15 +238,13 @@ static void a_thread_that_waits_says_it(uint32_t handoffs, bool says)
     fixture_close(&f);
 }
 
-static void a_thread_with_its_own_ticket_says_it(void **state)
+TEST(a_thread_with_its_own_ticket_says_it)
 {
-    (void)state;
     a_thread_that_waits_says_it(0, true);
 }
 
-static void a_shared_ticket_does_not_say_it(void **state)
+TEST(a_shared_ticket_does_not_say_it)
 {
-    (void)state;
     a_thread_that_waits_says_it(HF_MUTEX_HANDOFFS, false);
 }
 
@@ -294,7 +289,7 @@ static struct hf_client *open_logging(const struct client_directory *directory,
 
 /* Two of two permits are wanted, and one is held through a handle with a
  * limit of one. */
-static void handles_with_two_limits_are_notified(void **state)
+TEST(handles_with_two_limits_are_notified)
 {
     _Atomic int warnings = 0;
     struct holdings_fixture f;
@@ -304,7 +299,6 @@ static void handles_with_two_limits_are_notified(void **state)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_error error;
 
-    (void)state;
     fixture_open(&f);
     client = open_logging(&f.directory, &warnings);
     theirs = pool(f.theirs.client, 1, 1);
@@ -334,7 +328,7 @@ static void handles_with_two_limits_are_notified(void **state)
 
 /* The handle with the higher limit gets its permits at once, although the
  * other one expects to be alone. */
-static void a_handle_that_need_not_wait_is_notified(void **state)
+TEST(a_handle_that_need_not_wait_is_notified)
 {
     _Atomic int warnings = 0;
     struct holdings_fixture f;
@@ -342,7 +336,6 @@ static void a_handle_that_need_not_wait_is_notified(void **state)
     struct hf_lock *theirs, *ours;
     struct hf_grant *held, *grant;
 
-    (void)state;
     fixture_open(&f);
     client = open_logging(&f.directory, &warnings);
     theirs = pool(f.theirs.client, 1, 1);
@@ -359,7 +352,7 @@ static void a_handle_that_need_not_wait_is_notified(void **state)
     fixture_close(&f);
 }
 
-static void those_at_the_entry_mutex_are_notified_too(void **state)
+TEST(those_at_the_entry_mutex_are_notified_too)
 {
     struct holdings_fixture f;
     struct hf_lock *full, *first, *second;
@@ -368,7 +361,6 @@ static void those_at_the_entry_mutex_are_notified_too(void **state)
     struct hf_error error;
     struct outcome outcome;
 
-    (void)state;
     fixture_open(&f);
     full = pool(f.theirs.client, 1, 1);
     first = pool(f.theirs.client, 1, 1);
@@ -424,7 +416,7 @@ static bool is_said(void *arg)
 
 /* It has the entry mutex, and waits for permits.  Its text is written again
  * because somebody asks for a release. */
-static void what_waits_for_permits_goes_on_saying_it(void **state)
+TEST(what_waits_for_permits_goes_on_saying_it)
 {
     struct holdings_fixture f;
     struct hf_lock *full, *ours;
@@ -434,7 +426,6 @@ static void what_waits_for_permits_goes_on_saying_it(void **state)
     struct outcome outcome;
     struct expected_text expected = {0};
 
-    (void)state;
     fixture_open(&f);
     full = pool(f.theirs.client, 1, 1);
     ours = pool(f.ours.client, 1, 1);
@@ -460,21 +451,4 @@ static void what_waits_for_permits_goes_on_saying_it(void **state)
     hf_lock_free(ours);
     assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
     fixture_close(&f);
-}
-
-TEST_FILE(holdings)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waiter_says_what_its_owner_holds),
-        cmocka_unit_test(a_lost_lock_is_not_held),
-        cmocka_unit_test(of_several_locks_the_first_are_held),
-        cmocka_unit_test(a_thread_with_its_own_ticket_says_it),
-        cmocka_unit_test(a_shared_ticket_does_not_say_it),
-        cmocka_unit_test(handles_with_two_limits_are_notified),
-        cmocka_unit_test(a_handle_that_need_not_wait_is_notified),
-        cmocka_unit_test(those_at_the_entry_mutex_are_notified_too),
-        cmocka_unit_test(what_waits_for_permits_goes_on_saying_it),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

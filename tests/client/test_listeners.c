@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 #include "scripted_engine.h"
 
@@ -145,7 +146,7 @@ static void expect(struct listeners_fixture *f, int i, const char *received)
 
 /* ---------------------------------------------------------------------- */
 
-static void each_is_called_in_the_order_of_adding(enum way way)
+TEST_IN_EACH_WAY(each_is_called_in_the_order_of_adding)
 {
     struct listeners_fixture f;
 
@@ -165,7 +166,7 @@ static void each_is_called_in_the_order_of_adding(enum way way)
 }
 
 /* A listener does not get the state that it finds. */
-static void one_added_later_gets_later_states(enum way way)
+TEST_IN_EACH_WAY(one_added_later_gets_later_states)
 {
     struct listeners_fixture f;
 
@@ -180,7 +181,7 @@ static void one_added_later_gets_later_states(enum way way)
     fixture_close(&f);
 }
 
-static void one_removed_is_not_called(enum way way)
+TEST_IN_EACH_WAY(one_removed_is_not_called)
 {
     struct listeners_fixture f;
 
@@ -207,7 +208,7 @@ static bool is_dropped(void *arg)
     return atomic_load(&((struct client_listener *)arg)->drops) > 0;
 }
 
-static void one_removes_itself(enum way way)
+TEST_IN_EACH_WAY(one_removes_itself)
 {
     struct listeners_fixture f;
 
@@ -223,7 +224,7 @@ static void one_removes_itself(enum way way)
 }
 
 /* The one that would be called next. */
-static void one_removes_another(enum way way)
+TEST_IN_EACH_WAY(one_removes_another)
 {
     struct listeners_fixture f;
 
@@ -240,7 +241,7 @@ static void one_removes_another(enum way way)
 }
 
 /* In the last call of all. */
-static void one_removes_itself_at_the_end(enum way way)
+TEST_IN_EACH_WAY(one_removes_itself_at_the_end)
 {
     struct listeners_fixture f;
 
@@ -252,16 +253,6 @@ static void one_removes_itself_at_the_end(enum way way)
     assert_string_equal(f.listeners[1].received, "X");
     assert_string_equal(f.listeners[2].received, "X");
 }
-
-#define CASES(X)                                                               \
-    X(each_is_called_in_the_order_of_adding)                                   \
-    X(one_added_later_gets_later_states)                                       \
-    X(one_removed_is_not_called)                                               \
-    X(one_removes_itself)                                                      \
-    X(one_removes_another)                                                     \
-    X(one_removes_itself_at_the_end)
-
-#include "in_each_way.h"
 
 /* -------------------------------------------------------- slow callbacks -- */
 
@@ -288,12 +279,11 @@ static bool is_suspended(void *arg)
     return hf_client_state(f->fixture.client) == HF_STATE_SUSPENDED;
 }
 
-static void removing_waits_for_a_call(void **state)
+TEST(removing_waits_for_a_call)
 {
     struct listeners_fixture f;
     pthread_t thread;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     add(&f, 1);
     pthread_mutex_lock(&f.listeners[1].callback_lock);
@@ -327,11 +317,10 @@ static bool ends_connected(void *arg)
 }
 
 /* A hundred suspensions and one loss while the first listener is stuck. */
-static void every_slow_one_gets_what_counts(void **state)
+TEST(every_slow_one_gets_what_counts)
 {
     struct listeners_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     add(&f, 1);
     add(&f, 2);
@@ -392,14 +381,13 @@ static bool is_connected(void *arg)
 
 /* Callbacks that are added during a dispatch wait for the next one, even if
  * the last of the old ones is gone. */
-static void a_dispatch_ends_with_what_there_was(void **state)
+TEST(a_dispatch_ends_with_what_there_was)
 {
     struct listeners_fixture f;
     struct callback_chain callback_chain = {.f = &f};
     struct hf_on_state first = {on_first, &callback_chain, NULL};
     struct hf_listener *listener;
 
-    (void)state;
     fixture_open(&f, WAY_DISPATCH);
     assert_int_equal(hf_election_open(f.fixture.client, "crown", NULL,
                                       &callback_chain.election),
@@ -420,7 +408,7 @@ static void a_dispatch_ends_with_what_there_was(void **state)
 
 /* ---------------------------------------------------------------- misuse -- */
 
-static void one_without_a_function_is_refused(void **state)
+TEST(one_without_a_function_is_refused)
 {
     struct hf_on_state on_state = {NULL, NULL, on_drop};
     struct hf_listener *listener;
@@ -428,7 +416,6 @@ static void one_without_a_function_is_refused(void **state)
     struct listeners_fixture f;
     struct client_listener spare = {.drops = 0};
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     on_state.arg = &spare;
     assert_int_equal(
@@ -459,11 +446,10 @@ static int in_child(void *arg)
     return 0;
 }
 
-static void not_in_a_child(void **state)
+TEST(not_in_a_child)
 {
     struct listeners_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     add(&f, 1);
     run_in_child(in_child, &f);
@@ -473,13 +459,12 @@ static void not_in_a_child(void **state)
 }
 
 /* The engine executes one command in each turn of its loop. */
-static void a_callback_does_not_wait_until_no_more_comes(void **state)
+TEST(a_callback_does_not_wait_until_no_more_comes)
 {
     static const char commands[] = "scscscscscscscscscscscscscscscscscscscsc";
     const int count = (int)sizeof(commands) - 1;
     struct listeners_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     add(&f, 1);
     send_command(&f, SCRIPTED_CONNECT);
@@ -489,19 +474,4 @@ static void a_callback_does_not_wait_until_no_more_comes(void **state)
                       &(struct listener_expectation){&f.listeners[1], 2});
     assert_in_range(atomic_load(&f.listeners[1].unread), count - 4, count);
     fixture_close(&f);
-}
-
-TEST_FILE(listeners)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) /* each in four ways */
-        cmocka_unit_test(removing_waits_for_a_call),
-        cmocka_unit_test(every_slow_one_gets_what_counts),
-        cmocka_unit_test(a_dispatch_ends_with_what_there_was),
-        cmocka_unit_test(one_without_a_function_is_refused),
-        cmocka_unit_test(not_in_a_child),
-        cmocka_unit_test(a_callback_does_not_wait_until_no_more_comes),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -122,14 +122,13 @@ static _Noreturn void run_without_low_descriptors(const char *url, int report)
     _exit(0);
 }
 
-static void none_of_the_library_is_low(void **state)
+TEST(none_of_the_library_is_low)
 {
     char url[512], directory[] = "/tmp/holdfast-low-XXXXXX", text[512];
     int ends[2], ended;
     ssize_t bytes;
     pid_t child;
 
-    (void)state;
     choose_url(url, sizeof url);
     assert_non_null(mkdtemp(directory));
     assert_int_equal(setenv("HOLDFAST_DIR", directory, 1), 0);
@@ -164,12 +163,11 @@ static _Noreturn void make_loop_with_few(int count)
 
 /* Each child makes its first loop, because this process makes none: libuv ends
  * the process if that takes the last descriptor. */
-static void without_enough_of_them_there_is_no_loop(void **state)
+TEST(without_enough_of_them_there_is_no_loop)
 {
     int refused = 0, ended = -1;
     pid_t child;
 
-    (void)state;
     for (int count = 0; ended != 0; count++) {
         assert_true(count < FEW_MAX);
         child = test_fork();
@@ -180,14 +178,4 @@ static void without_enough_of_them_there_is_no_loop(void **state)
         refused += WEXITSTATUS(ended);
     }
     assert_true(refused > 0);
-}
-
-TEST_FILE(low_descriptors)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_enough_of_them_there_is_no_loop),
-        cmocka_unit_test(none_of_the_library_is_low),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -359,9 +359,8 @@ static void blocking_barrier(const struct client_directory *directory)
 EACH_ALLOCATION_FAILS(each_fails_while_waiting, all_fail_while_waiting, waiting)
 EACH_ALLOCATION_FAILS(each_fails_with_callbacks, all_fail_with_callbacks,
                       starting)
-static void each_fails_with_events(void **state)
+TEST(each_fails_with_events)
 {
-    (void)state;
     fail_each_allocation(reporting, false);
 }
 
@@ -372,31 +371,15 @@ EACH_ALLOCATION_FAILS(each_fails_while_campaigning, all_fail_while_campaigning,
 EACH_ALLOCATION_FAILS(each_fails_at_a_barrier, all_fail_at_a_barrier,
                       blocking_barrier)
 
-static void it_is_too_late_for_another(void **state)
+TEST(it_is_too_late_for_another)
 {
     struct hf_allocator another = *hf_allocator_in_use();
 
-    (void)state;
     assert_int_equal(hf_set_allocator(&another), HF_ESTATE);
 }
 
 TEST_FILE(memory)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fails_while_waiting),
-        cmocka_unit_test(all_fail_while_waiting),
-        cmocka_unit_test(each_fails_with_callbacks),
-        cmocka_unit_test(all_fail_with_callbacks),
-        cmocka_unit_test(each_fails_with_events),
-        cmocka_unit_test(each_fails_while_counting),
-        cmocka_unit_test(all_fail_while_counting),
-        cmocka_unit_test(each_fails_while_campaigning),
-        cmocka_unit_test(all_fail_while_campaigning),
-        cmocka_unit_test(each_fails_at_a_barrier),
-        cmocka_unit_test(all_fail_at_a_barrier),
-        cmocka_unit_test(it_is_too_late_for_another),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -66,12 +66,11 @@ static void check_bytes(const char *what, long before, long most)
     assert_true(each <= most);
 }
 
-static void an_idle_lock(void **state)
+TEST(an_idle_lock)
 {
     struct memory_use_fixture f;
     long before;
 
-    (void)state;
     fixture_open(&f);
     before = heap_bytes();
     open_locks(&f, false);
@@ -79,12 +78,11 @@ static void an_idle_lock(void **state)
     fixture_close(&f);
 }
 
-static void an_idle_lock_that_shares_its_tickets(void **state)
+TEST(an_idle_lock_that_shares_its_tickets)
 {
     struct memory_use_fixture f;
     long before;
 
-    (void)state;
     fixture_open(&f);
     before = heap_bytes();
     open_locks(&f, false);
@@ -98,13 +96,12 @@ static void an_idle_lock_that_shares_its_tickets(void **state)
     fixture_close(&f);
 }
 
-static void a_held_lock(void **state)
+TEST(a_held_lock)
 {
     struct hf_grant *grants[MANY];
     struct memory_use_fixture f;
     long before;
 
-    (void)state;
     fixture_open(&f);
     open_locks(&f, false);
     assert_int_equal(
@@ -157,11 +154,10 @@ static void check_waiters(struct memory_use_fixture *f, const char *what,
     hf_lock_free(before_them);
 }
 
-static void one_that_waits(void **state)
+TEST(one_that_waits)
 {
     struct memory_use_fixture f;
 
-    (void)state;
     fixture_open(&f);
     open_locks(&f, true);
     f.wanted = MANY;
@@ -170,28 +166,14 @@ static void one_that_waits(void **state)
 }
 
 /* They share one ticket, and only the first is notified of its position. */
-static void a_waiter_of_a_cohort(void **state)
+TEST(a_waiter_of_a_cohort)
 {
     struct memory_use_fixture f;
 
-    (void)state;
     fixture_open(&f);
     open_locks(&f, true);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(hf_lock_join_cohort(f.locks[i], "test", MANY), HF_OK);
     check_waiters(&f, "waiter of a cohort", COHORT_WAITER_MOST);
     fixture_close(&f);
-}
-
-TEST_FILE(memory_use)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idle_lock),
-        cmocka_unit_test(an_idle_lock_that_shares_its_tickets),
-        cmocka_unit_test(a_held_lock),
-        cmocka_unit_test(one_that_waits),
-        cmocka_unit_test(a_waiter_of_a_cohort),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static void pass_after_wait(struct metrics_fixture *f, struct hf_lock *ours,
     assert_int_equal(client_give(&f->ours, outcome.grant), HF_OK);
 }
 
-static void acquires_are_counted_by_how_they_end(void **state)
+TEST(acquires_are_counted_by_how_they_end)
 {
     struct metrics_fixture f;
     struct hf_lock *ours, *theirs;
@@ -123,7 +123,6 @@ static void acquires_are_counted_by_how_they_end(void **state)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_client_stats *stats;
 
-    (void)state;
     fixture_open(&f);
     ours = client_open_lock(&f.ours, "a");
     theirs = client_open_lock(&f.theirs, "a");
@@ -180,7 +179,7 @@ static void nothing(void *arg, struct hf_grant *grant)
 }
 
 /* A lost grant is held until its loss, and its release counts nothing more. */
-static void losses_and_requests_to_release_are_counted(void **state)
+TEST(losses_and_requests_to_release_are_counted)
 {
     struct metrics_fixture f;
     struct hf_lock *ours, *theirs;
@@ -188,7 +187,6 @@ static void losses_and_requests_to_release_are_counted(void **state)
     struct hf_client_stats *stats;
     struct outcome outcome;
 
-    (void)state;
     fixture_open(&f);
     ours = client_open_lock(&f.ours, "a");
     theirs = client_open_lock(&f.theirs, "a");
@@ -211,14 +209,13 @@ static void losses_and_requests_to_release_are_counted(void **state)
 }
 
 /* Once in all, and once for each name. */
-static void several_locks_count_for_each_name(void **state)
+TEST(several_locks_count_for_each_name)
 {
     struct metrics_fixture f;
     struct hf_lock *locks[2];
     struct hf_grant *grant;
     struct hf_client_stats *stats;
 
-    (void)state;
     fixture_open(&f);
     locks[0] = client_open_lock(&f.ours, "a");
     locks[1] = client_open_lock(&f.ours, "b");
@@ -238,13 +235,12 @@ static void several_locks_count_for_each_name(void **state)
 
 /* Each lock and unlock that is no recursive one is an acquire, also where
  * threads share a ticket. */
-static void a_mutex_counts_as_its_lock(void **state)
+TEST(a_mutex_counts_as_its_lock)
 {
     struct metrics_fixture f;
     struct hf_client_stats *stats;
     struct hf_mutex *mutex;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_open(f.ours.client, "m", NULL, &mutex), HF_OK);
     for (int i = 0; i < 3; i++) {
@@ -287,13 +283,12 @@ static uint64_t sum_of_names(const struct hf_client_stats *stats)
 
 /* Names get numbers of their own as they come; when there are too many, only
  * waits make room for another one.  The sum stays the same. */
-static void the_most_contended_names_have_numbers(void **state)
+TEST(the_most_contended_names_have_numbers)
 {
     struct metrics_fixture f;
     struct hf_lock *ours, *theirs;
     struct hf_client_stats *stats;
 
-    (void)state;
     fixture_open(&f);
     use_more_names_than_entries(&f);
     stats = stats_of(&f.ours);
@@ -320,13 +315,12 @@ static void the_most_contended_names_have_numbers(void **state)
 }
 
 /* A name of up to 1024 bytes is cut, and two of them stay two. */
-static void long_names_are_cut(void **state)
+TEST(long_names_are_cut)
 {
     struct metrics_fixture f;
     struct hf_client_stats *stats;
     char name[512];
 
-    (void)state;
     fixture_open(&f);
     for (int i = 0; i < 2; i++) {
         struct hf_lock *lock;
@@ -357,14 +351,13 @@ static const char *fold_users(void *arg, const char *name)
     return strcmp(name, "secret") == 0 ? NULL : name;
 }
 
-static void a_program_says_what_a_lock_is_called(void **state)
+TEST(a_program_says_what_a_lock_is_called)
 {
     static const char *const names[] = {"user/1", "user/2", "a", "secret"};
     struct metrics_fixture f;
     struct hf_client_stats *stats;
     int calls = 0;
 
-    (void)state;
     fixture_open_with(&f, (struct hf_metrics_name){fold_users, &calls});
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         struct hf_lock *lock = client_open_lock(&f.ours, names[i]);
@@ -527,21 +520,19 @@ static void check_events(uint64_t metrics)
     assert_int_equal(atomic_load(&events.count), 9);
 }
 
-static void each_event_is_reported(void **state)
+TEST(each_event_is_reported)
 {
-    (void)state;
     check_events(HF_METRICS_NONE);
     check_events(HF_METRICS_COUNT);
 }
 
-static void several_locks_have_an_event_each(void **state)
+TEST(several_locks_have_an_event_each)
 {
     struct metrics_fixture f;
     struct events events;
     struct hf_lock *locks[2];
     struct hf_grant *grant;
 
-    (void)state;
     open_with_events(&f, &events, HF_METRICS_NONE);
     locks[0] = client_open_lock(&f.ours, "a");
     locks[1] = client_open_lock(&f.ours, "b");
@@ -564,7 +555,7 @@ static void several_locks_have_an_event_each(void **state)
 }
 
 /* A client that is closed loses what it holds. */
-static void elections_and_the_end_of_a_client_have_events(void **state)
+TEST(elections_and_the_end_of_a_client_have_events)
 {
     struct metrics_fixture f;
     struct events events;
@@ -573,7 +564,6 @@ static void elections_and_the_end_of_a_client_have_events(void **state)
     struct hf_grant *grant;
     uint64_t token;
 
-    (void)state;
     open_with_events(&f, &events, HF_METRICS_NONE);
     assert_int_equal(hf_election_open(f.ours.client, "a", NULL, &election),
                      HF_OK);
@@ -621,14 +611,13 @@ static void send_commands(struct scripted_fixture *f, const char *commands)
 }
 
 /* c connects, s suspends, l loses the session. */
-static void connections_and_sessions_are_counted(void **state)
+TEST(connections_and_sessions_are_counted)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_client_stats *stats;
     struct scripted_fixture f = {.pipe = {-1, -1}};
     char url[64];
 
-    (void)state;
     assert_int_equal(pipe2(f.pipe, O_CLOEXEC | O_NONBLOCK), 0);
     (void)snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=10000",
                    f.pipe[0]);
@@ -670,7 +659,7 @@ static void count_warning(void *arg, enum hf_log_level level, const char *line)
 
 /* C: an owner that looks for a deadlock would have to read too much.  Each look
  * counts, and the first one is logged. */
-static void looks_for_deadlocks_that_are_cut_are_counted(void **state)
+TEST(looks_for_deadlocks_that_are_cut_are_counted)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct hf_acquire_opts acquire = HF_ACQUIRE_OPTS_INIT;
@@ -682,7 +671,6 @@ static void looks_for_deadlocks_that_are_cut_are_counted(void **state)
     char url[64], line[80];
     static struct text text;
 
-    (void)state;
     assert_int_equal(pipe2(f.pipe, O_CLOEXEC | O_NONBLOCK), 0);
     (void)snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=60000",
                    f.pipe[0]);
@@ -721,13 +709,12 @@ static void looks_for_deadlocks_that_are_cut_are_counted(void **state)
 /* -------------------------------------------------------- what is refused --
  */
 
-static void a_client_that_was_not_asked_counts_nothing(void **state)
+TEST(a_client_that_was_not_asked_counts_nothing)
 {
     struct metrics_fixture f;
     struct hf_client_stats *stats;
     struct hf_error error;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_client_stats(f.theirs.client, &stats), HF_ESTATE);
     assert_null(stats);
@@ -736,14 +723,13 @@ static void a_client_that_was_not_asked_counts_nothing(void **state)
     fixture_close(&f);
 }
 
-static void an_unknown_option_is_refused(void **state)
+TEST(an_unknown_option_is_refused)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct client_directory directory;
     struct hf_client *client;
     struct hf_error error;
 
-    (void)state;
     client_directory_create(&directory);
     opts.metrics = 4;
     assert_int_equal(hf_client_open(directory.url, &opts, &client, &error),
@@ -772,8 +758,7 @@ static int find_descriptor_in(const char *path)
 }
 
 /* A program closes what it did not open, and its next file gets the number. */
-static void
-a_descriptor_that_became_another_file_is_not_written_to(void **state)
+TEST(a_descriptor_that_became_another_file_is_not_written_to)
 {
     char text[] = "/tmp/holdfast-text-XXXXXX";
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -782,7 +767,6 @@ a_descriptor_that_became_another_file_is_not_written_to(void **state)
     struct hf_lock *lock;
     int fd, other = mkstemp(text);
 
-    (void)state;
     memset(&fixture, 0, sizeof(fixture));
     client_directory_create(&locks);
     client_directory_create(&metrics);
@@ -807,13 +791,12 @@ a_descriptor_that_became_another_file_is_not_written_to(void **state)
 }
 
 /* tests/cli/test_metrics.py has the text read by a parser of others. */
-static void the_text_ends_or_is_stopped(void **state)
+TEST(the_text_ends_or_is_stopped)
 {
     static struct text text;
     struct metrics_fixture f;
     struct hf_lock *lock;
 
-    (void)state;
     fixture_open(&f);
     lock = client_open_lock(&f.ours, "a\"\\b");
     pass(&f.ours, lock);
@@ -835,29 +818,4 @@ static void the_text_ends_or_is_stopped(void **state)
     assert_int_equal(text.calls, 1);
     hf_lock_free(lock);
     fixture_close(&f);
-}
-
-TEST_FILE(metrics)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(acquires_are_counted_by_how_they_end),
-        cmocka_unit_test(losses_and_requests_to_release_are_counted),
-        cmocka_unit_test(several_locks_count_for_each_name),
-        cmocka_unit_test(a_mutex_counts_as_its_lock),
-        cmocka_unit_test(the_most_contended_names_have_numbers),
-        cmocka_unit_test(long_names_are_cut),
-        cmocka_unit_test(a_program_says_what_a_lock_is_called),
-        cmocka_unit_test(each_event_is_reported),
-        cmocka_unit_test(several_locks_have_an_event_each),
-        cmocka_unit_test(elections_and_the_end_of_a_client_have_events),
-        cmocka_unit_test(connections_and_sessions_are_counted),
-        cmocka_unit_test(looks_for_deadlocks_that_are_cut_are_counted),
-        cmocka_unit_test(a_client_that_was_not_asked_counts_nothing),
-        cmocka_unit_test(an_unknown_option_is_refused),
-        cmocka_unit_test(
-            a_descriptor_that_became_another_file_is_not_written_to),
-        cmocka_unit_test(the_text_ends_or_is_stopped),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

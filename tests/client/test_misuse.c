@@ -130,7 +130,9 @@ static void assert_lock_error(const struct misuse_fixture *f, hf_status status,
 static const size_t wrong_sizes[] = {0, 1, 4097};
 enum { WRONG_SIZES = sizeof(wrong_sizes) / sizeof(wrong_sizes[0]) };
 
-static void client_opts_of_a_wrong_size(void **state)
+#define MISUSE(test) TEST_WITH(test, setup, teardown)
+
+MISUSE(client_opts_of_a_wrong_size)
 {
     struct misuse_fixture *f = *state;
     struct hf_client *client = f->client;
@@ -151,7 +153,7 @@ static void client_opts_of_a_wrong_size(void **state)
     }
 }
 
-static void lock_opts_of_a_wrong_size(void **state)
+MISUSE(lock_opts_of_a_wrong_size)
 {
     struct misuse_fixture *f = *state;
     struct hf_lock *lock = f->lock;
@@ -166,7 +168,7 @@ static void lock_opts_of_a_wrong_size(void **state)
     }
 }
 
-static void mutex_opts_of_a_wrong_size(void **state)
+MISUSE(mutex_opts_of_a_wrong_size)
 {
     struct misuse_fixture *f = *state;
     struct hf_mutex *mutex = NULL;
@@ -183,7 +185,7 @@ static void mutex_opts_of_a_wrong_size(void **state)
 }
 
 /* Fields behind a wrong size must not be read: only .done is dropped. */
-static void acquire_opts_of_a_wrong_size(void **state)
+MISUSE(acquire_opts_of_a_wrong_size)
 {
     struct misuse_fixture *f = *state;
     struct hf_grant *grant = (struct hf_grant *)f;
@@ -207,7 +209,7 @@ static void acquire_opts_of_a_wrong_size(void **state)
     assert_int_equal(f->calls, 0);
 }
 
-static void no_function_to_bring_the_grant_to(void **state)
+MISUSE(no_function_to_bring_the_grant_to)
 {
     struct misuse_fixture *f = *state;
     struct hf_acquire_opts opts = counted_opts(f);
@@ -222,7 +224,7 @@ static void no_function_to_bring_the_grant_to(void **state)
     assert_int_equal(f->calls, 0);
 }
 
-static void a_delivery_that_is_none(void **state)
+MISUSE(a_delivery_that_is_none)
 {
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -239,7 +241,7 @@ static void a_delivery_that_is_none(void **state)
     assert_int_equal(f->drops, 1);
 }
 
-static void losses_at_no_state(void **state)
+MISUSE(losses_at_no_state)
 {
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -254,7 +256,7 @@ static void losses_at_no_state(void **state)
     assert_null(client);
 }
 
-static void dispatch_on_a_borrowed_loop(void **state)
+MISUSE(dispatch_on_a_borrowed_loop)
 {
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -273,17 +275,16 @@ static void dispatch_on_a_borrowed_loop(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void an_allocator_without_a_function(void **state)
+MISUSE(an_allocator_without_a_function)
 {
     struct hf_allocator allocator = {NULL, NULL, NULL, NULL};
 
-    (void)state;
     assert_int_equal(hf_set_allocator(&allocator), HF_EINVAL);
 }
 
 /* -------------------------------------------------------- names and URLs -- */
 
-static void names_that_are_none(void **state)
+MISUSE(names_that_are_none)
 {
     static const char *const names[] = {"",
                                         "/",
@@ -320,7 +321,7 @@ static void names_that_are_none(void **state)
                         "hf_lock_open", "1024");
 }
 
-static void urls_that_are_none(void **state)
+MISUSE(urls_that_are_none)
 {
     static const char *const urls[] = {"nonsense",    "",
                                        ":",           "file:a?b",
@@ -344,7 +345,7 @@ static void urls_that_are_none(void **state)
 }
 
 /* A half-made client on a borrowed loop leaves the loop when the loop runs. */
-static void a_bad_url_on_a_borrowed_loop(void **state)
+MISUSE(a_bad_url_on_a_borrowed_loop)
 {
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -365,7 +366,7 @@ static void a_bad_url_on_a_borrowed_loop(void **state)
     assert_int_equal(f->calls, 0);
 }
 
-static void a_scheme_that_nobody_serves(void **state)
+MISUSE(a_scheme_that_nobody_serves)
 {
     struct misuse_fixture *f = *state;
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
@@ -458,24 +459,24 @@ static void refused_in_a_callback(struct misuse_fixture *f, enum way way)
     client_close(&fixture);
 }
 
-static void fn42_waiting_in_a_callback(void **state)
+MISUSE(fn42_waiting_in_a_callback)
 {
     refused_in_a_callback(*state, WAY_THREAD);
 }
 
-static void waiting_in_dispatch(void **state)
+MISUSE(waiting_in_dispatch)
 {
     refused_in_a_callback(*state, WAY_DISPATCH);
 }
 
-static void waiting_in_a_callback_on_a_loop(void **state)
+MISUSE(waiting_in_a_callback_on_a_loop)
 {
     refused_in_a_callback(*state, WAY_UV);
 }
 
 /* Outside of callbacks too, on the thread of the loop; another thread may
  * wait. */
-static void waiting_on_the_thread_of_a_loop(void **state)
+MISUSE(waiting_on_the_thread_of_a_loop)
 {
     struct misuse_fixture *f = *state;
     struct inside_callback inside_callback = {.f = f};
@@ -501,7 +502,7 @@ static void waiting_on_the_thread_of_a_loop(void **state)
     client_close(&fixture);
 }
 
-static void dispatch_without_being_asked_to(void **state)
+MISUSE(dispatch_without_being_asked_to)
 {
     struct misuse_fixture *f = *state;
 
@@ -520,7 +521,7 @@ static void dispatch_again(void *arg, const struct hf_result *result)
     atomic_fetch_add(&inside_callback->ran, 1);
 }
 
-static void dispatch_in_dispatch(void **state)
+MISUSE(dispatch_in_dispatch)
 {
     struct misuse_fixture *f = *state;
     struct inside_callback inside_callback = {.f = f};
@@ -551,7 +552,7 @@ static void wait_elsewhere(void *arg, const struct hf_result *result)
 }
 
 /* The last callback is called by the loop itself. */
-static void waiting_when_a_loop_is_given_back(void **state)
+MISUSE(waiting_when_a_loop_is_given_back)
 {
     struct inside_callback inside_callback = {.f = *state};
     struct hf_done done = {wait_elsewhere, &inside_callback, NULL};
@@ -592,7 +593,7 @@ static void nobody(void *arg, const struct hf_result *result)
 }
 
 /* It would wait for the background thread, which it is. */
-static void closing_when_a_callback_is_dropped(void **state)
+MISUSE(closing_when_a_callback_is_dropped)
 {
     struct inside_callback inside_callback = {.f = *state};
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -616,7 +617,7 @@ static void closing_when_a_callback_is_dropped(void **state)
 
 /* ----------------------------------------------------------- after close -- */
 
-static void calls_after_close(void **state)
+MISUSE(calls_after_close)
 {
     struct misuse_fixture *f = *state;
     struct hf_client *client = open_client(f->directory.url);
@@ -649,44 +650,10 @@ static void calls_after_close(void **state)
     hf_lock_free(lock);
 }
 
-static void freeing_nothing(void **state)
+MISUSE(freeing_nothing)
 {
-    (void)state;
     assert_int_equal(hf_client_close(NULL), HF_OK);
     hf_lock_free(NULL);
     hf_op_free(NULL);
     hf_mutex_free(NULL);
-}
-
-#define MISUSE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-TEST_FILE(misuse)
-{
-    const struct CMUnitTest tests[] = {
-        MISUSE(client_opts_of_a_wrong_size),
-        MISUSE(lock_opts_of_a_wrong_size),
-        MISUSE(mutex_opts_of_a_wrong_size),
-        MISUSE(acquire_opts_of_a_wrong_size),
-        MISUSE(no_function_to_bring_the_grant_to),
-        MISUSE(a_delivery_that_is_none),
-        MISUSE(losses_at_no_state),
-        MISUSE(dispatch_on_a_borrowed_loop),
-        MISUSE(an_allocator_without_a_function),
-        MISUSE(names_that_are_none),
-        MISUSE(urls_that_are_none),
-        MISUSE(a_bad_url_on_a_borrowed_loop),
-        MISUSE(a_scheme_that_nobody_serves),
-        MISUSE(fn42_waiting_in_a_callback),
-        MISUSE(waiting_in_dispatch),
-        MISUSE(waiting_in_a_callback_on_a_loop),
-        MISUSE(waiting_on_the_thread_of_a_loop),
-        MISUSE(dispatch_without_being_asked_to),
-        MISUSE(dispatch_in_dispatch),
-        MISUSE(waiting_when_a_loop_is_given_back),
-        MISUSE(closing_when_a_callback_is_dropped),
-        MISUSE(calls_after_close),
-        MISUSE(freeing_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

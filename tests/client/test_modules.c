@@ -43,63 +43,57 @@ static void assert_open_refused(const char *url, const char *const wanted[])
     assert_int_equal(strncmp(error.text, "hf_client_open: ", 16), 0);
 }
 
-static void a_module_that_is_not_there(void **state)
+TEST(a_module_that_is_not_there)
 {
     static const char *const wanted[] = {
         HF_TESTED_MODULE_DIR "/engine-missing.so", "libholdfast-missing", NULL};
 
-    (void)state;
     assert_open_refused("missing://host", wanted);
 }
 
 /* The engine is there, and TLS is not. */
-static void tls_that_is_not_there(void **state)
+TEST(tls_that_is_not_there)
 {
     static const char *const wanted[] = {
         HF_TESTED_MODULE_DIR "/transport-tls.so", "libholdfast-tls", NULL};
 
-    (void)state;
     assert_open_refused("zks://127.0.0.1:1", wanted);
 }
 
-static void sasl_that_is_not_there(void **state)
+TEST(sasl_that_is_not_there)
 {
     static const char *const wanted[] = {
         HF_TESTED_MODULE_DIR "/transport-sasl.so", "libholdfast-sasl", NULL};
 
-    (void)state;
     assert_open_refused("zk://127.0.0.1:1/?sasl=GSSAPI", wanted);
 }
 
-static void a_library_that_is_no_module(void **state)
+TEST(a_library_that_is_no_module)
 {
     static const char *const wanted[] = {
         "engine-empty.so", "no module of holdfast", "hf_engine_module", NULL};
 
-    (void)state;
     assert_open_refused("empty:", wanted);
 }
 
-static void a_module_of_another_interface(void **state)
+TEST(a_module_of_another_interface)
 {
     static const char *const wanted[] = {"engine-otherabi.so", "interface 4711",
                                          HF_VERSION_STRING, NULL};
 
-    (void)state;
     assert_open_refused("otherabi:", wanted);
 }
 
-static void a_module_of_another_scheme(void **state)
+TEST(a_module_of_another_scheme)
 {
     static const char *const wanted[] = {"engine-misnamed.so", "\"different\"",
                                          "\"misnamed\"", NULL};
 
-    (void)state;
     assert_open_refused("misnamed:", wanted);
 }
 
 /* The first try left the module loaded, and the second must not take that. */
-static void a_bad_module_stays_bad(void **state)
+TEST(a_bad_module_stays_bad)
 {
     a_module_of_another_interface(state);
     a_module_of_another_interface(state);
@@ -107,7 +101,7 @@ static void a_bad_module_stays_bad(void **state)
 }
 
 /* A file that is no library at all. */
-static void a_file_that_is_no_library(void **state)
+TEST(a_file_that_is_no_library)
 {
     static const char *const wanted[] = {"cannot be loaded", "engine-text.so",
                                          NULL};
@@ -117,7 +111,6 @@ static void a_file_that_is_no_library(void **state)
     char path[128];
     int fd;
 
-    (void)state;
     client_directory_create(&directory);
     snprintf(path, sizeof(path), "%s/engine-text.so", directory.path);
     fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
@@ -129,13 +122,12 @@ static void a_file_that_is_no_library(void **state)
     client_directory_remove(&directory);
 }
 
-static void a_good_module_is_found(void **state)
+TEST(a_good_module_is_found)
 {
     const struct hf_engine_ops *ops = NULL;
     const struct hf_engine_ops *again = NULL;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(load_from(HF_TESTED_MODULE_DIR, "scripted", &ops, &error),
                      HF_OK);
     assert_string_equal(ops->scheme, "scripted");
@@ -146,7 +138,7 @@ static void a_good_module_is_found(void **state)
 }
 
 /* The module lies where each of these would lead if it were a path. */
-static void a_scheme_is_never_a_path(void **state)
+TEST(a_scheme_is_never_a_path)
 {
     static const char *const schemes[] = {
         "x/../scripted", "../scripted", "x/scripted", "..", ".", "",
@@ -160,7 +152,6 @@ static void a_scheme_is_never_a_path(void **state)
     char path[128];
     size_t i;
 
-    (void)state;
     client_directory_create(&directory);
     snprintf(path, sizeof(path), "%s/engine-x", directory.path);
     assert_int_equal(mkdir(path, 0755), 0);
@@ -178,22 +169,4 @@ static void a_scheme_is_never_a_path(void **state)
         hf_client_open("x/../scripted:?fd=0", NULL, &client, &error), HF_EURL);
     assert_int_equal(hf_client_open("..:x", NULL, &client, &error), HF_EURL);
     client_directory_remove(&directory);
-}
-
-TEST_FILE(modules)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_module_that_is_not_there),
-        cmocka_unit_test(tls_that_is_not_there),
-        cmocka_unit_test(sasl_that_is_not_there),
-        cmocka_unit_test(a_library_that_is_no_module),
-        cmocka_unit_test(a_module_of_another_interface),
-        cmocka_unit_test(a_module_of_another_scheme),
-        cmocka_unit_test(a_bad_module_stays_bad),
-        cmocka_unit_test(a_file_that_is_no_library),
-        cmocka_unit_test(a_good_module_is_found),
-        cmocka_unit_test(a_scheme_is_never_a_path),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

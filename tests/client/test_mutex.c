@@ -73,13 +73,12 @@ static struct mutex_attempt elsewhere(void *(*what)(void *arg),
 
 /* ---------------------------------------------------------------------- */
 
-static void locking_again_counts(void **state)
+TEST(locking_again_counts)
 {
     struct reentrant_mutex_fixture f;
     uint64_t token;
     int i;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_true(hf_mutex_token(f.mutex) == 0);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
@@ -101,12 +100,11 @@ static void locking_again_counts(void **state)
     fixture_close(&f);
 }
 
-static void fn12_another_thread_is_another_owner(void **state)
+TEST(fn12_another_thread_is_another_owner)
 {
     struct reentrant_mutex_fixture f;
     struct mutex_attempt mutex_attempt;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     mutex_attempt = elsewhere(try_main, f.mutex);
@@ -120,13 +118,12 @@ static void fn12_another_thread_is_another_owner(void **state)
     fixture_close(&f);
 }
 
-static void another_client_is_another_owner(void **state)
+TEST(another_client_is_another_owner)
 {
     struct reentrant_mutex_fixture f;
     struct hf_client *client;
     struct hf_mutex *theirs;
 
-    (void)state;
     fixture_open(&f, NULL);
     client = open_client(f.base.directory.url);
     assert_int_equal(hf_mutex_open(client, "/" NAME, NULL, &theirs), HF_OK);
@@ -145,13 +142,12 @@ static void another_client_is_another_owner(void **state)
 
 /* Two fibres of one thread exclude each other, and a fibre that moves to
  * another thread stays the owner. */
-static void owners_can_be_fibres(void **state)
+TEST(owners_can_be_fibres)
 {
     struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
     struct reentrant_mutex_fixture f;
     uint64_t current = 1;
 
-    (void)state;
     opts.owner = owner_at;
     opts.owner_arg = &current;
     fixture_open(&f, &opts);
@@ -185,13 +181,12 @@ static bool cannot_count_up(void *arg)
     return count_up->status != HF_OK;
 }
 
-static void fn03_a_lost_count_must_be_counted_down(void **state)
+TEST(fn03_a_lost_count_must_be_counted_down)
 {
     struct reentrant_mutex_fixture f;
     struct count_up count_up;
     uint64_t token;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
@@ -224,12 +219,11 @@ static bool can_be_had_elsewhere(void *arg)
 
 /* The next owner may have its grant while the first still has its lost one;
  * neither takes the other's for its own. */
-static void a_lost_owner_and_a_new_one(void **state)
+TEST(a_lost_owner_and_a_new_one)
 {
     struct reentrant_mutex_fixture f;
     struct mutex_attempt mutex_attempt;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     client_directory_remove_tickets(&f.base.directory);
@@ -255,12 +249,11 @@ static void *lock_and_leave_main(void *arg)
 
 /* Thread numbers are not reused like thread ids: a new thread does not
  * inherit from an owner that ended. */
-static void nobody_inherits(void **state)
+TEST(nobody_inherits)
 {
     struct reentrant_mutex_fixture f;
     int i;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(elsewhere(lock_and_leave_main, f.mutex).status, HF_OK);
     for (i = 0; i < 20; i++) {
@@ -270,12 +263,11 @@ static void nobody_inherits(void **state)
     fixture_close(&f); /* frees the mutex, and what is locked with it */
 }
 
-static void freeing_releases(void **state)
+TEST(freeing_releases)
 {
     struct reentrant_mutex_fixture f;
     struct hf_mutex *other;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_mutex_open(f.base.client, NAME, NULL, &other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
@@ -287,11 +279,10 @@ static void freeing_releases(void **state)
     fixture_close(&f);
 }
 
-static void a_closed_client_has_lost_all(void **state)
+TEST(a_closed_client_has_lost_all)
 {
     struct reentrant_mutex_fixture f;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     assert_int_equal(hf_client_close(f.base.client), HF_OK);
@@ -344,14 +335,13 @@ static void *count_main(void *arg)
     return NULL;
 }
 
-static void no_increment_is_lost(void **state)
+TEST(no_increment_is_lost)
 {
     struct reentrant_mutex_fixture f;
     struct counter counter = {.value = 0};
     pthread_t threads[THREADS];
     int i;
 
-    (void)state;
     fixture_open(&f, NULL);
     counter.mutex = f.mutex;
     for (i = 0; i < THREADS; i++)
@@ -361,22 +351,4 @@ static void no_increment_is_lost(void **state)
     assert_int_equal(atomic_load(&counter.failures), 0);
     assert_int_equal(counter.value, THREADS * REPEATS);
     fixture_close(&f);
-}
-
-TEST_FILE(mutex)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(locking_again_counts),
-        cmocka_unit_test(fn12_another_thread_is_another_owner),
-        cmocka_unit_test(another_client_is_another_owner),
-        cmocka_unit_test(owners_can_be_fibres),
-        cmocka_unit_test(fn03_a_lost_count_must_be_counted_down),
-        cmocka_unit_test(a_lost_owner_and_a_new_one),
-        cmocka_unit_test(nobody_inherits),
-        cmocka_unit_test(freeing_releases),
-        cmocka_unit_test(a_closed_client_has_lost_all),
-        cmocka_unit_test(no_increment_is_lost),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -157,14 +157,13 @@ static void join(struct locking_thread *locking_thread)
 /* ---------------------------------------------------------------------- */
 
 /* Through two handles, which share one cohort. */
-static void fn60_threads_are_served_in_order_behind_one_ticket(void **state)
+TEST(fn60_threads_are_served_in_order_behind_one_ticket)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread callers[THREADS];
     struct hf_mutex *other;
     uint64_t token;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_open(f.base.client, "/" NAME, NULL, &other),
                      HF_OK);
@@ -185,12 +184,11 @@ static void fn60_threads_are_served_in_order_behind_one_ticket(void **state)
     fixture_close(&f);
 }
 
-static void a_try_is_refused_without_looking(void **state)
+TEST(a_try_is_refused_without_looking)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread waits, tries;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     call(&f, &waits, 0, f.mutex, FAR_MS);
@@ -204,12 +202,11 @@ static void a_try_is_refused_without_looking(void **state)
     fixture_close(&f);
 }
 
-static void a_limit_ends_one_wait_and_no_other(void **state)
+TEST(a_limit_ends_one_wait_and_no_other)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread waits_long, waits_short;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     call(&f, &waits_short, 0, f.mutex, 30);
@@ -261,14 +258,13 @@ static void *outsider_main(void *arg)
 
 /* A waiter in another client is granted after a limited number of handoffs,
  * however many threads there are here. */
-static void threads_do_not_starve_another_process(void **state)
+TEST(threads_do_not_starve_another_process)
 {
     struct cohort_mutex_fixture f;
     struct hf_client *elsewhere;
     struct contenders contenders[2];
     pthread_t threads[THREADS], outsider;
 
-    (void)state;
     memset(contenders, 0, sizeof(contenders));
     fixture_open(&f);
     elsewhere = open_client(f.base.directory.url);
@@ -312,12 +308,11 @@ static void wait_alternately(struct cohort_mutex_fixture *f,
 
 /* Each has a ticket of its own, so nobody is overtaken by threads of either
  * client. */
-static void without_handoffs_nobody_overtakes(void **state)
+TEST(without_handoffs_nobody_overtakes)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread callers[4];
 
-    (void)state;
     fixture_open(&f);
     open_elsewhere(&f);
     hf_mutex_free(f.mutex);
@@ -334,13 +329,12 @@ static void without_handoffs_nobody_overtakes(void **state)
 
 /* As the README says: threads of one client hand the ticket on, at most as
  * often as allowed. */
-static void a_ticket_is_handed_on_as_often_as_asked(void **state)
+TEST(a_ticket_is_handed_on_as_often_as_asked)
 {
     static const int expected_cohort[] = {0, 3, 1, 2};
     struct cohort_mutex_fixture f;
     struct locking_thread callers[4];
 
-    (void)state;
     fixture_open(&f);
     open_elsewhere(&f);
     hf_mutex_free(f.mutex);
@@ -360,13 +354,12 @@ static void a_ticket_is_handed_on_as_often_as_asked(void **state)
 
 /* Handles with different limits have different cohorts, each with its own
  * ticket. */
-static void handles_with_other_bounds_queue_apart(void **state)
+TEST(handles_with_other_bounds_queue_apart)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread callers[2];
     struct hf_mutex *once, *again;
 
-    (void)state;
     fixture_open(&f);
     once = open_bounded(f.base.client, 1);
     again = open_bounded(f.base.client, 1);
@@ -408,13 +401,12 @@ static void *cancelled_main(void *arg)
 }
 
 /* The cancelled thread is granted, and unlocks in its cleanup handler. */
-static void a_cancelled_thread_keeps_its_position(void **state)
+TEST(a_cancelled_thread_keeps_its_position)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread cancelled, next;
     void *result;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     cancelled = (struct locking_thread){.f = &f, .mutex = f.mutex};
@@ -433,12 +425,11 @@ static void a_cancelled_thread_keeps_its_position(void **state)
     fixture_close(&f);
 }
 
-static void closing_ends_every_wait(void **state)
+TEST(closing_ends_every_wait)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread callers[THREADS];
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     for (int i = 0; i < THREADS; i++)
@@ -457,13 +448,12 @@ static void closing_ends_every_wait(void **state)
 
 /* The holder's ticket is deleted: the next thread gets another one, and the
  * first must count down. */
-static void a_lost_ticket_is_lost_by_its_holder_alone(void **state)
+TEST(a_lost_ticket_is_lost_by_its_holder_alone)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread next;
     uint64_t token;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     token = hf_mutex_token(f.mutex);
@@ -488,12 +478,11 @@ static int child_main(void *arg)
     return 0;
 }
 
-static void a_child_does_not_disturb_waiters(void **state)
+TEST(a_child_does_not_disturb_waiters)
 {
     struct cohort_mutex_fixture f;
     struct locking_thread callers[2];
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_lock(f.mutex), HF_OK);
     call(&f, &callers[0], 0, f.mutex, FAR_MS);
@@ -511,12 +500,11 @@ static void a_child_does_not_disturb_waiters(void **state)
 }
 
 /* Each name has a queue of its own, and none is left. */
-static void other_names_and_clients_have_queues_of_their_own(void **state)
+TEST(other_names_and_clients_have_queues_of_their_own)
 {
     struct cohort_mutex_fixture f;
     struct hf_mutex *other;
 
-    (void)state;
     fixture_open(&f);
     assert_int_equal(hf_mutex_open(f.base.client, "other", NULL, &other),
                      HF_OK);
@@ -527,24 +515,4 @@ static void other_names_and_clients_have_queues_of_their_own(void **state)
     await_tickets(&f.base.directory, 1);
     assert_int_equal(hf_mutex_unlock(f.mutex), HF_OK);
     fixture_close(&f);
-}
-
-TEST_FILE(mutex_cohort)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fn60_threads_are_served_in_order_behind_one_ticket),
-        cmocka_unit_test(a_try_is_refused_without_looking),
-        cmocka_unit_test(a_limit_ends_one_wait_and_no_other),
-        cmocka_unit_test(threads_do_not_starve_another_process),
-        cmocka_unit_test(without_handoffs_nobody_overtakes),
-        cmocka_unit_test(a_ticket_is_handed_on_as_often_as_asked),
-        cmocka_unit_test(handles_with_other_bounds_queue_apart),
-        cmocka_unit_test(a_cancelled_thread_keeps_its_position),
-        cmocka_unit_test(closing_ends_every_wait),
-        cmocka_unit_test(a_lost_ticket_is_lost_by_its_holder_alone),
-        cmocka_unit_test(a_child_does_not_disturb_waiters),
-        cmocka_unit_test(other_names_and_clients_have_queues_of_their_own),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

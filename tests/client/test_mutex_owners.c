@@ -210,12 +210,11 @@ static hf_status end_of(struct owner_thread *owner_thread)
 
 /* -------------------------------------------------------------- revoking -- */
 
-static void a_request_reaches_the_owner_of_a_mutex(void **state)
+TEST(a_request_reaches_the_owner_of_a_mutex)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
 
-    (void)state;
     fixture_open(&f);
     mutex = open_mutex(&f, NULL);
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
@@ -254,14 +253,13 @@ static void *other_client_main(void *arg)
     return NULL;
 }
 
-static void a_request_before_the_grant_is_notified_with_it(void **state)
+TEST(a_request_before_the_grant_is_notified_with_it)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
     struct other_client m;
     pthread_t thread;
 
-    (void)state;
     fixture_open(&f);
     mutex = open_mutex(&f, NULL);
     m = (struct other_client){.directory = &f.base.directory, .lock = f.theirs};
@@ -281,12 +279,11 @@ static void a_request_before_the_grant_is_notified_with_it(void **state)
     fixture_close(&f);
 }
 
-static void a_request_reaches_the_owner_of_a_rwlock(void **state)
+TEST(a_request_reaches_the_owner_of_a_rwlock)
 {
     struct mutex_owners_fixture f;
     struct hf_rwlock *rwlock;
 
-    (void)state;
     fixture_open(&f);
     rwlock = open_rwlock(&f, NULL);
     assert_int_equal(hf_rwlock_rdlock(rwlock), HF_OK);
@@ -303,12 +300,11 @@ static void a_request_reaches_the_owner_of_a_rwlock(void **state)
 
 /* The handle may be freed while its callback runs: memory and .drop go
  * later. */
-static void the_handle_may_be_freed_in_its_callback(void **state)
+TEST(the_handle_may_be_freed_in_its_callback)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
 
-    (void)state;
     fixture_open(&f);
     mutex = open_mutex(&f, NULL);
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
@@ -330,14 +326,13 @@ static const struct hf_ticket_view *view(const struct hf_tickets *tickets,
     return hf_tickets_at(tickets, position);
 }
 
-static void a_ticket_says_the_text(void **state)
+TEST(a_ticket_says_the_text)
 {
     char text[] = "writes the ledger";
     struct mutex_owners_fixture f;
     struct hf_rwlock *rwlock;
     struct hf_tickets *tickets;
 
-    (void)state;
     fixture_open(&f);
     rwlock = open_rwlock(&f, text);
     memset(text, 'x', sizeof(text) - 1); /* it was copied */
@@ -354,7 +349,7 @@ static void a_ticket_says_the_text(void **state)
     fixture_close(&f);
 }
 
-static void a_text_that_is_none_is_refused(void **state)
+TEST(a_text_that_is_none_is_refused)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
@@ -363,7 +358,6 @@ static void a_text_that_is_none_is_refused(void **state)
     struct hf_rwlock *rwlock;
     struct hf_error error;
 
-    (void)state;
     fixture_open(&f);
     mutex_opts.text = rwlock_opts.text = "two\nlines";
     mutex_opts.on_revoke =
@@ -417,25 +411,22 @@ static void one_wait_ends_or_all(uint32_t handoffs)
     fixture_close(&f);
 }
 
-static void cancel_ends_waits_behind_one_ticket(void **state)
+TEST(cancel_ends_waits_behind_one_ticket)
 {
-    (void)state;
     one_wait_ends_or_all(HF_MUTEX_HANDOFFS);
 }
 
-static void cancel_ends_waits_with_a_ticket_each(void **state)
+TEST(cancel_ends_waits_with_a_ticket_each)
 {
-    (void)state;
     one_wait_ends_or_all(0);
 }
 
-static void cancel_ends_readers_and_writers(void **state)
+TEST(cancel_ends_readers_and_writers)
 {
     struct mutex_owners_fixture f;
     struct hf_rwlock *rwlock;
     struct owner_thread reads, writes;
 
-    (void)state;
     fixture_open(&f);
     rwlock = open_rwlock(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(rwlock), HF_OK);
@@ -461,7 +452,7 @@ static void assert_revoked(const struct hf_error *error, hf_status status,
     assert_non_null(strstr(error->text, text));
 }
 
-static void failures_have_a_text(void **state)
+TEST(failures_have_a_text)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
@@ -470,7 +461,6 @@ static void failures_have_a_text(void **state)
     struct hf_error error;
     const enum hf_tickets_which none = (enum hf_tickets_which)3;
 
-    (void)state;
     fixture_open(&f);
     mutex = open_mutex(&f, NULL);
     rwlock = open_rwlock(&f, NULL);
@@ -538,14 +528,13 @@ static struct hf_tickets *list(struct hf_mutex *mutex,
 }
 
 /* Those that wait follow right behind the ticket that they share. */
-static void threads_are_listed_behind_their_ticket(void **state)
+TEST(threads_are_listed_behind_their_ticket)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *first, *second, *other;
     struct owner_thread ours, theirs;
     struct hf_tickets *tickets;
 
-    (void)state;
     fixture_open(&f);
     first = open_called(f.base.client, "one");
     second = open_called(f.base.client, "two");
@@ -579,7 +568,7 @@ static void threads_are_listed_behind_their_ticket(void **state)
 }
 
 /* While it waits, a ticket is about the first in line. */
-static void a_waiting_ticket_is_about_the_first_in_line(void **state)
+TEST(a_waiting_ticket_is_about_the_first_in_line)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *first, *second;
@@ -587,7 +576,6 @@ static void a_waiting_ticket_is_about_the_first_in_line(void **state)
     struct owner_thread callers[2];
     struct hf_tickets *tickets;
 
-    (void)state;
     fixture_open(&f);
     first = open_called(f.base.client, "one");
     second = open_called(f.base.client, "two");
@@ -627,12 +615,11 @@ static int child_main(void *arg)
     return 0;
 }
 
-static void a_child_has_nothing_to_say(void **state)
+TEST(a_child_has_nothing_to_say)
 {
     struct mutex_owners_fixture f;
     struct hf_mutex *mutex;
 
-    (void)state;
     fixture_open(&f);
     mutex = open_mutex(&f, NULL);
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
@@ -641,25 +628,4 @@ static void a_child_has_nothing_to_say(void **state)
     hf_mutex_free(mutex);
     wait_until(is_dropped, &f.revoke_record);
     fixture_close(&f);
-}
-
-TEST_FILE(mutex_owners)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_reaches_the_owner_of_a_mutex),
-        cmocka_unit_test(a_request_reaches_the_owner_of_a_rwlock),
-        cmocka_unit_test(a_request_before_the_grant_is_notified_with_it),
-        cmocka_unit_test(the_handle_may_be_freed_in_its_callback),
-        cmocka_unit_test(a_ticket_says_the_text),
-        cmocka_unit_test(a_text_that_is_none_is_refused),
-        cmocka_unit_test(cancel_ends_waits_behind_one_ticket),
-        cmocka_unit_test(cancel_ends_waits_with_a_ticket_each),
-        cmocka_unit_test(cancel_ends_readers_and_writers),
-        cmocka_unit_test(failures_have_a_text),
-        cmocka_unit_test(threads_are_listed_behind_their_ticket),
-        cmocka_unit_test(a_waiting_ticket_is_about_the_first_in_line),
-        cmocka_unit_test(a_child_has_nothing_to_say),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "client_fixture.h"
 #include "cmocka/runner.h"
 #include "heap/heap.h"
+#include "in_each_way.h"
 
 #define WAIT_MS 10000
 
@@ -148,7 +149,7 @@ static void count_page(struct walk_fixture *f, struct hf_names_page *page)
 
 /* ----------------------------------------------------------------- cases -- */
 
-static void pages_have_each_name_once(enum way way)
+TEST_IN_EACH_WAY(pages_have_each_name_once)
 {
     struct walk_fixture *f = fixture_open(way);
     struct hf_names_page *page;
@@ -170,7 +171,7 @@ static void pages_have_each_name_once(enum way way)
 
 /* Of every three one stays, one goes and one comes while the walk is at its
  * second page. */
-static void changes_between_pages(enum way way)
+TEST_IN_EACH_WAY(changes_between_pages)
 {
     struct walk_fixture *f = fixture_open(way);
     struct hf_names_page *page;
@@ -203,7 +204,7 @@ static void changes_between_pages(enum way way)
 }
 
 /* Only one page at a time, and the walk may be freed meanwhile. */
-static void one_page_at_a_time(enum way way)
+TEST_WITH_CALLBACKS(one_page_at_a_time)
 {
     struct walk_fixture *f = fixture_open(way);
     struct page_outcome first = {.status = HF_OK}, second = {.status = HF_OK};
@@ -231,7 +232,7 @@ static void one_page_at_a_time(enum way way)
 }
 
 /* A barrier is no name; a double barrier and a semaphore are of their kinds. */
-static void other_kinds(enum way way)
+TEST_IN_EACH_WAY(other_kinds)
 {
     struct walk_fixture *f = fixture_open(way);
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
@@ -276,7 +277,7 @@ static void other_kinds(enum way way)
     fixture_close(f);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     struct walk_fixture *f = fixture_open(WAY_BLOCKING);
     struct hf_names_opts opts = HF_NAMES_OPTS_INIT;
@@ -284,7 +285,6 @@ static void refusals(void **state)
     struct hf_names *names;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_names_open(f->looker.client, "a/", NULL, &names),
                      HF_ENAME);
     assert_null(names);
@@ -356,20 +356,8 @@ static void walking(const struct client_directory *directory)
 
 EACH_ALLOCATION_FAILS(each_fails_while_walking, all_fail_while_walking, walking)
 
-#define CASES(X)                                                               \
-    X(pages_have_each_name_once) X(changes_between_pages) X(other_kinds)
-#define CASES_WITH_CALLBACKS(X) X(one_page_at_a_time)
-#include "in_each_way.h"
-
 TEST_FILE(names)
 {
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(CASE_TESTS_WITH_CALLBACKS)
-            cmocka_unit_test(refusals),
-        cmocka_unit_test(each_fails_while_walking),
-        cmocka_unit_test(all_fail_while_walking),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "client_operation.h"
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "scripted_engine.h"
 
 #define WAIT_MS 10000
@@ -137,7 +138,7 @@ static void id_at(struct client_fixture *fixture, struct hf_lock *lock,
 
 /* --------------------------------------------------------------- listing -- */
 
-static void a_queue_is_shown(enum way way)
+TEST_IN_EACH_WAY(a_queue_is_shown)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     const struct hf_ticket_view *view;
@@ -220,7 +221,7 @@ static bool is_notified(void *arg)
     return atomic_load(&callback_record->count) > 0;
 }
 
-static void a_holder_is_evicted(enum way way)
+TEST_IN_EACH_WAY(a_holder_is_evicted)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct queue_record callback_record = {.release = false};
@@ -258,7 +259,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
 
 /* It gets the lock nevertheless, and on_wait comes first with its new
  * position; in a blocking call only if it has to wait there. */
-static void a_waiter_is_evicted(enum way way)
+TEST_IN_EACH_WAY(a_waiter_is_evicted)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     _Atomic uint32_t displaced = 0;
@@ -283,7 +284,7 @@ static void a_waiter_is_evicted(enum way way)
     fixture_close(&f);
 }
 
-static void a_client_evicts_its_own_ticket(enum way way)
+TEST_IN_EACH_WAY(a_client_evicts_its_own_ticket)
 {
     struct hf_grant *grant;
     struct client_queue_fixture f;
@@ -326,7 +327,7 @@ static bool is_released(void *arg)
     return atomic_load(&callback_record->outcome->ended) > 0;
 }
 
-static void a_holder_releases_when_asked(enum way way)
+TEST_IN_EACH_WAY(a_holder_releases_when_asked)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct outcome first, second, released = {.ended = 0};
@@ -366,7 +367,7 @@ static bool is_asked(void *arg)
 }
 
 /* It is asked once more, and no other time. */
-static void a_holder_finishes_first(enum way way)
+TEST_IN_EACH_WAY(a_holder_finishes_first)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct queue_record callback_record = {.release = false};
@@ -393,7 +394,7 @@ static void a_holder_finishes_first(enum way way)
     assert_int_equal(atomic_load(&callback_record.count), 3);
 }
 
-static void a_waiter_is_notified_with_its_grant(enum way way)
+TEST_IN_EACH_WAY(a_waiter_is_notified_with_its_grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct queue_record callback_record = {.release = false};
@@ -459,7 +460,7 @@ static void handover_close(struct handover_fixture *h)
     close(h->pipe[1]);
 }
 
-static void the_next_holder_is_asked(enum way way)
+TEST_IN_EACH_WAY(the_next_holder_is_asked)
 {
     struct handover_fixture h;
 
@@ -468,7 +469,7 @@ static void the_next_holder_is_asked(enum way way)
     handover_close(&h);
 }
 
-static void too_many_take_over(enum way way)
+TEST_IN_EACH_WAY(too_many_take_over)
 {
     struct handover_fixture h;
 
@@ -478,22 +479,9 @@ static void too_many_take_over(enum way way)
     handover_close(&h);
 }
 
-#define CASES(X)                                                               \
-    X(a_queue_is_shown)                                                        \
-    X(a_holder_is_evicted)                                                     \
-    X(a_waiter_is_evicted)                                                     \
-    X(a_client_evicts_its_own_ticket)                                          \
-    X(a_holder_releases_when_asked)                                            \
-    X(a_holder_finishes_first)                                                 \
-    X(a_waiter_is_notified_with_its_grant)                                     \
-    X(the_next_holder_is_asked)                                                \
-    X(too_many_take_over)
-
-#include "in_each_way.h"
-
 /* ---------------------------------------------------------------- misuse -- */
 
-static void wrong_calls_are_refused(void **state)
+TEST(wrong_calls_are_refused)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct client_operation operation = {.ended = 0};
@@ -509,7 +497,6 @@ static void wrong_calls_are_refused(void **state)
     struct client_directory directory;
     struct hf_lock *lock;
 
-    (void)state;
     client_directory_create(&directory);
     client = open_client(directory.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
@@ -554,13 +541,4 @@ static void wrong_calls_are_refused(void **state)
     hf_tickets_free(NULL);
     hf_lock_free(lock);
     client_directory_remove(&directory);
-}
-
-TEST_FILE(queue)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) cmocka_unit_test(wrong_calls_are_refused),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

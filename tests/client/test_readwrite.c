@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 #define NAME "ledger"
@@ -94,7 +95,7 @@ static bool waits(struct outcome *outcome)
 
 /* ---------------------------------------------------------------------- */
 
-static void readers_share(enum way way)
+TEST_IN_EACH_WAY(readers_share)
 {
     struct readwrite_fixture f;
     struct hf_grant *a, *b, *c;
@@ -113,7 +114,7 @@ static void readers_share(enum way way)
     fixture_close(&f);
 }
 
-static void tries_are_busy_on_both_sides(enum way way)
+TEST_IN_EACH_WAY(tries_are_busy_on_both_sides)
 {
     struct readwrite_fixture f;
     struct hf_grant *grant;
@@ -133,7 +134,7 @@ static void tries_are_busy_on_both_sides(enum way way)
     fixture_close(&f);
 }
 
-static void waits_time_out_on_both_sides(enum way way)
+TEST_IN_EACH_WAY(waits_time_out_on_both_sides)
 {
     struct readwrite_fixture f;
     struct hf_grant *grant;
@@ -151,7 +152,7 @@ static void waits_time_out_on_both_sides(enum way way)
 }
 
 /* Readers behind a writer that gives up wait for it no longer. */
-static void a_writer_that_gives_up_lets_readers_in(enum way way)
+TEST_IN_EACH_WAY(a_writer_that_gives_up_lets_readers_in)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct readwrite_fixture f;
@@ -177,7 +178,7 @@ static void a_writer_that_gives_up_lets_readers_in(enum way way)
     fixture_close(&f);
 }
 
-static void a_reader_can_be_cancelled(enum way way)
+TEST_WITH_CALLBACKS(a_reader_can_be_cancelled)
 {
     struct readwrite_fixture f;
     struct outcome reader, writer;
@@ -196,7 +197,7 @@ static void a_reader_can_be_cancelled(enum way way)
     fixture_close(&f);
 }
 
-static void everybody_is_granted(enum way way)
+TEST_IN_EACH_WAY(everybody_is_granted)
 {
     struct readwrite_fixture f;
     struct outcome w2, r3, r4, w5, r6;
@@ -252,7 +253,7 @@ static bool is_notified(void *arg)
 }
 
 /* All tickets ahead are counted, also those that it need not wait for. */
-static void a_waiter_knows_its_position(enum way way)
+TEST_IN_EACH_WAY(a_waiter_knows_its_position)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct wait_record writer_record = {0}, reader_record = {0};
@@ -292,7 +293,7 @@ static void refused(struct readwrite_fixture *f, struct hf_lock *lock,
     assert_non_null(strstr(outcome.text, "use another name"));
 }
 
-static void a_mutex_is_another_kind(enum way way)
+TEST_IN_EACH_WAY(a_mutex_is_another_kind)
 {
     struct readwrite_fixture f;
     struct hf_lock *mutex;
@@ -313,25 +314,4 @@ static void a_mutex_is_another_kind(enum way way)
     assert_int_equal(ends(&f, 1, f.readers[1], 0), HF_OK);
     hf_lock_free(mutex);
     fixture_close(&f);
-}
-
-#define CASES(X)                                                               \
-    X(readers_share)                                                           \
-    X(tries_are_busy_on_both_sides)                                            \
-    X(waits_time_out_on_both_sides)                                            \
-    X(a_writer_that_gives_up_lets_readers_in)                                  \
-    X(everybody_is_granted)                                                    \
-    X(a_waiter_knows_its_position)                                             \
-    X(a_mutex_is_another_kind)
-
-#define CASES_WITH_CALLBACKS(X) X(a_reader_can_be_cancelled)
-
-#include "in_each_way.h"
-
-TEST_FILE(readwrite)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(CASE_TESTS_WITH_CALLBACKS)};
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -89,12 +89,11 @@ static hf_status elsewhere(void *(*what)(void *arg), struct rwlock_fixture *f)
 
 /* ---------------------------------------------------------------------- */
 
-static void readers_share_and_count(void **state)
+TEST(readers_share_and_count)
 {
     struct rwlock_fixture f;
     uint64_t token;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_true(hf_rwlock_token(f.rwlock) == 0);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
@@ -117,11 +116,10 @@ static void readers_share_and_count(void **state)
     fixture_close(&f);
 }
 
-static void a_writer_is_alone_and_counts(void **state)
+TEST(a_writer_is_alone_and_counts)
 {
     struct rwlock_fixture f;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_trywrlock(f.rwlock), HF_OK);
@@ -139,12 +137,11 @@ static void a_writer_is_alone_and_counts(void **state)
     fixture_close(&f);
 }
 
-static void the_last_write_leaves_a_reader(void **state)
+TEST(the_last_write_leaves_a_reader)
 {
     struct rwlock_fixture f;
     uint64_t token;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     token = hf_rwlock_token(f.rwlock);
@@ -165,11 +162,10 @@ static void the_last_write_leaves_a_reader(void **state)
     fixture_close(&f);
 }
 
-static void a_write_may_outlast_the_reads_in_it(void **state)
+TEST(a_write_may_outlast_the_reads_in_it)
 {
     struct rwlock_fixture f;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
@@ -180,11 +176,10 @@ static void a_write_may_outlast_the_reads_in_it(void **state)
     fixture_close(&f);
 }
 
-static void a_reader_cannot_become_a_writer(void **state)
+TEST(a_reader_cannot_become_a_writer)
 {
     struct rwlock_fixture f;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_EREENTRANT);
@@ -197,13 +192,12 @@ static void a_reader_cannot_become_a_writer(void **state)
     fixture_close(&f);
 }
 
-static void owners_can_be_fibres(void **state)
+TEST(owners_can_be_fibres)
 {
     struct hf_rwlock_opts opts = HF_RWLOCK_OPTS_INIT;
     struct rwlock_fixture f;
     uint64_t current = 1;
 
-    (void)state;
     opts.owner = owner_at;
     opts.owner_arg = &current;
     fixture_open(&f, &opts);
@@ -234,11 +228,10 @@ static bool cannot_read(void *arg)
     return status != HF_OK;
 }
 
-static void fn05_a_lost_count_must_be_counted_down(void **state)
+TEST(fn05_a_lost_count_must_be_counted_down)
 {
     struct rwlock_fixture f;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
@@ -255,12 +248,11 @@ static void fn05_a_lost_count_must_be_counted_down(void **state)
     fixture_close(&f);
 }
 
-static void freeing_releases(void **state)
+TEST(freeing_releases)
 {
     struct rwlock_fixture f;
     struct hf_rwlock *other;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_open(f.base.client, NAME, NULL, &other), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(other), HF_OK);
@@ -271,14 +263,13 @@ static void freeing_releases(void **state)
     fixture_close(&f); /* what is locked is released with it */
 }
 
-static void wrong_calls_are_refused(void **state)
+TEST(wrong_calls_are_refused)
 {
     struct hf_rwlock_opts opts = HF_RWLOCK_OPTS_INIT;
     struct rwlock_fixture f;
     struct hf_rwlock *made;
     struct hf_error error;
 
-    (void)state;
     fixture_open(&f, NULL);
     opts.size = sizeof(opts.size);
     assert_int_equal(hf_rwlock_open(f.base.client, NAME, &opts, &made),
@@ -294,11 +285,10 @@ static void wrong_calls_are_refused(void **state)
     fixture_close(&f);
 }
 
-static void a_closed_client_has_lost_all(void **state)
+TEST(a_closed_client_has_lost_all)
 {
     struct rwlock_fixture f;
 
-    (void)state;
     fixture_open(&f, NULL);
     assert_int_equal(hf_rwlock_wrlock(f.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(f.rwlock), HF_OK);
@@ -349,13 +339,12 @@ static void *share_main(void *arg)
     return NULL;
 }
 
-static void nobody_writes_between_writing_and_reading(void **state)
+TEST(nobody_writes_between_writing_and_reading)
 {
     struct rwlock_fixture f;
     struct value_pair value_pair = {.one = 0};
     pthread_t threads[THREADS];
 
-    (void)state;
     fixture_open(&f, NULL);
     value_pair.rwlock = f.rwlock;
     for (int i = 0; i < THREADS; i++)
@@ -366,23 +355,4 @@ static void nobody_writes_between_writing_and_reading(void **state)
     assert_int_equal(value_pair.one, THREADS * REPEATS);
     assert_int_equal(value_pair.two, THREADS * REPEATS);
     fixture_close(&f);
-}
-
-TEST_FILE(rwlock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readers_share_and_count),
-        cmocka_unit_test(a_writer_is_alone_and_counts),
-        cmocka_unit_test(the_last_write_leaves_a_reader),
-        cmocka_unit_test(a_write_may_outlast_the_reads_in_it),
-        cmocka_unit_test(a_reader_cannot_become_a_writer),
-        cmocka_unit_test(owners_can_be_fibres),
-        cmocka_unit_test(fn05_a_lost_count_must_be_counted_down),
-        cmocka_unit_test(freeing_releases),
-        cmocka_unit_test(wrong_calls_are_refused),
-        cmocka_unit_test(a_closed_client_has_lost_all),
-        cmocka_unit_test(nobody_writes_between_writing_and_reading),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -60,22 +60,20 @@ static void install(void)
     assert_int_equal(hf_set_allocator(&allocator), HF_OK);
 }
 
-static void the_allocator_sees_a_password(void **state)
+TEST(the_allocator_sees_a_password)
 {
     void *memory = allocate(64, NULL);
 
-    (void)state;
     install();
     memcpy(memory, PASSWORD, sizeof PASSWORD);
     release(memory, NULL);
     assert_int_equal(atomic_exchange(&found, 0), 1);
 }
 
-static void nothing_of_it_is_freed_with_a_client(void **state)
+TEST(nothing_of_it_is_freed_with_a_client)
 {
     struct hf_client *client;
 
-    (void)state;
     assert_int_equal(hf_client_open("zk://user:" PASSWORD
                                     "@127.0.0.1:1,127.0.0.1:2",
                                     NULL, &client, NULL),
@@ -84,14 +82,13 @@ static void nothing_of_it_is_freed_with_a_client(void **state)
     assert_int_equal(atomic_load(&found), 0);
 }
 
-static void nothing_of_it_is_freed_after_a_descriptor_was_read(void **state)
+TEST(nothing_of_it_is_freed_after_a_descriptor_was_read)
 {
     char reference[HF_URL_REFERENCE_BYTES];
     struct hf_client *client;
     int fd =
         hf_client_url_refer("zk://user:" PASSWORD "@127.0.0.1:1", reference);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(hf_client_open(reference, NULL, &client, NULL), HF_OK);
     hf_client_close(client);
@@ -99,25 +96,12 @@ static void nothing_of_it_is_freed_after_a_descriptor_was_read(void **state)
     assert_int_equal(atomic_load(&found), 0);
 }
 
-static void nothing_of_it_is_freed_with_a_refused_url(void **state)
+TEST(nothing_of_it_is_freed_with_a_refused_url)
 {
     struct hf_client *client;
 
-    (void)state;
     assert_int_equal(hf_client_open("zk://user:" PASSWORD "@h?nothing=1", NULL,
                                     &client, NULL),
                      HF_EURL);
     assert_int_equal(atomic_load(&found), 0);
-}
-
-TEST_FILE(secrets)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_allocator_sees_a_password),
-        cmocka_unit_test(nothing_of_it_is_freed_with_a_client),
-        cmocka_unit_test(nothing_of_it_is_freed_after_a_descriptor_was_read),
-        cmocka_unit_test(nothing_of_it_is_freed_with_a_refused_url),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

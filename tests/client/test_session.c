@@ -11,6 +11,7 @@
 
 #include "client_fixture.h"
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "scripted_engine.h"
 
 #define TIMEOUT_MS 400
@@ -104,7 +105,7 @@ static void send_command_until(struct session_fixture *f, char command,
 
 /* ---------------------------------------------------------------------- */
 
-static void an_acquire_waits_for_the_first_connection(enum way way)
+TEST_IN_EACH_WAY(an_acquire_waits_for_the_first_connection)
 {
     struct session_fixture f;
     struct outcome outcome;
@@ -122,7 +123,7 @@ static void an_acquire_waits_for_the_first_connection(enum way way)
     fixture_close(&f);
 }
 
-static void no_connection_is_unreachable(enum way way)
+TEST_IN_EACH_WAY(no_connection_is_unreachable)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct session_fixture f;
@@ -151,7 +152,7 @@ static bool is_safe_for_longer(void *arg)
     return hf_grant_safe_until_ms(time->grant) > time->more_than_ms;
 }
 
-static void proofs_move_safe_until(enum way way)
+TEST_IN_EACH_WAY(proofs_move_safe_until)
 {
     struct session_fixture f;
     struct grant_time time;
@@ -197,7 +198,7 @@ static struct hf_grant *take_listening(struct session_fixture *f,
     return outcome.grant;
 }
 
-static void a_lost_session_is_notified(enum way way)
+TEST_IN_EACH_WAY(a_lost_session_is_notified)
 {
     struct session_fixture f;
     _Atomic int losses = 0;
@@ -225,7 +226,7 @@ static void a_lost_session_is_notified(enum way way)
 
 /* The loss comes before the state, and the ticket is removed once the
  * connection is back. */
-static void loss_at_suspended_loses_at_suspension(enum way way)
+TEST_IN_EACH_WAY(loss_at_suspended_loses_at_suspension)
 {
     struct session_fixture f;
     _Atomic int losses = 0;
@@ -252,7 +253,7 @@ static void loss_at_suspended_loses_at_suspension(enum way way)
 
 /* Nobody calls anything: the loss must be notified nevertheless, after
  * safe_until has passed. */
-static void without_proof_the_grant_ends(enum way way)
+TEST_IN_EACH_WAY(without_proof_the_grant_ends)
 {
     struct session_fixture f;
     _Atomic int losses = 0;
@@ -312,7 +313,7 @@ static bool has_come(void *arg)
     return *(uint64_t *)arg < now_ms();
 }
 
-static void a_check_moves_what_has_passed(enum way way)
+TEST_IN_EACH_WAY(a_check_moves_what_has_passed)
 {
     struct session_fixture f;
     struct grant_time time;
@@ -345,7 +346,7 @@ static void *check(void *arg)
 }
 
 /* Two wait for the same answer, which does not come. */
-static void a_check_ends_with_the_grant(enum way way)
+TEST_IN_EACH_WAY(a_check_ends_with_the_grant)
 {
     struct session_fixture f;
     pthread_t threads[2];
@@ -369,7 +370,7 @@ static void a_check_ends_with_the_grant(enum way way)
 }
 
 /* The mutex counts its entries itself, without the engine. */
-static void a_lazy_mutex_is_taken_again_without_a_proof(enum way way)
+TEST_WITHOUT_UV(a_lazy_mutex_is_taken_again_without_a_proof)
 {
     struct hf_mutex *mutex;
     struct session_fixture f;
@@ -394,7 +395,7 @@ static bool leads_no_more(void *arg)
     return !hf_election_is_leader(arg);
 }
 
-static void a_lazy_leader_leads_on(enum way way)
+TEST_WITHOUT_UV(a_lazy_leader_leads_on)
 {
     struct hf_election *election;
     struct session_fixture f;
@@ -418,7 +419,7 @@ static void a_lazy_leader_leads_on(enum way way)
 
 /* ----------------------------------------------------------------- waits -- */
 
-static void a_waiter_survives_lost_sessions(enum way way)
+TEST_IN_EACH_WAY(a_waiter_survives_lost_sessions)
 {
     struct session_fixture f;
     struct outcome outcome;
@@ -444,7 +445,7 @@ static void a_waiter_survives_lost_sessions(enum way way)
     fixture_close(&f);
 }
 
-static void close_does_not_need_a_connection(enum way way)
+TEST_IN_EACH_WAY(close_does_not_need_a_connection)
 {
     struct session_fixture f;
     struct outcome outcome;
@@ -461,7 +462,7 @@ static void close_does_not_need_a_connection(enum way way)
     hf_lock_free(lock);
 }
 
-static void a_release_waits_for_its_answer(enum way way)
+TEST_IN_EACH_WAY(a_release_waits_for_its_answer)
 {
     struct session_fixture f;
     struct outcome outcome;
@@ -517,7 +518,7 @@ static bool ends_connected(void *arg)
 
 /* 100 suspensions and one LOST while the listener is stuck: it may miss
  * suspensions, but gets LOST and the last state. */
-static void fn67_a_slow_listener_gets_what_counts(void **state)
+TEST(fn67_a_slow_listener_gets_what_counts)
 {
     struct slow_listener slow_listener = {.callback_lock =
                                               PTHREAD_MUTEX_INITIALIZER};
@@ -525,7 +526,6 @@ static void fn67_a_slow_listener_gets_what_counts(void **state)
     char url[64];
     int i;
 
-    (void)state;
     assert_int_equal(pipe2(f.pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", f.pipe[0]);
     client_open(&f.fixture, WAY_THREAD, url,
@@ -543,7 +543,7 @@ static void fn67_a_slow_listener_gets_what_counts(void **state)
 }
 
 /* A callback that never returns must not keep others from locking. */
-static void fn46_a_stuck_callback_stops_nobody(void **state)
+TEST(fn46_a_stuck_callback_stops_nobody)
 {
     struct slow_listener slow_listener = {.callback_lock =
                                               PTHREAD_MUTEX_INITIALIZER};
@@ -552,7 +552,6 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     struct hf_grant *grant;
     char url[64];
 
-    (void)state;
     assert_int_equal(pipe2(f.pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", f.pipe[0]);
     client_open(&f.fixture, WAY_THREAD, url,
@@ -565,37 +564,4 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     pthread_mutex_unlock(&slow_listener.callback_lock);
     hf_lock_free(lock);
     fixture_close(&f);
-}
-
-/* ---------------------------------------------------------------------- */
-
-#define CASES(X)                                                               \
-    X(an_acquire_waits_for_the_first_connection)                               \
-    X(no_connection_is_unreachable)                                            \
-    X(proofs_move_safe_until)                                                  \
-    X(a_lost_session_is_notified)                                              \
-    X(loss_at_suspended_loses_at_suspension)                                   \
-    X(without_proof_the_grant_ends)                                            \
-    X(a_check_moves_what_has_passed)                                           \
-    X(a_check_ends_with_the_grant)                                             \
-    X(a_waiter_survives_lost_sessions)                                         \
-    X(close_does_not_need_a_connection)                                        \
-    X(a_release_waits_for_its_answer)
-
-#define CASES_WITHOUT_UV(X)                                                    \
-    X(a_lazy_mutex_is_taken_again_without_a_proof)                             \
-    X(a_lazy_leader_leads_on)
-
-#include "in_each_way.h"
-
-TEST_FILE(session)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS)
-            CASES_WITHOUT_UV(CASE_TESTS_WITHOUT_UV) /* each in four ways */
-        cmocka_unit_test(fn67_a_slow_listener_gets_what_counts),
-        cmocka_unit_test(fn46_a_stuck_callback_stops_nobody),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

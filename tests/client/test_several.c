@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 struct several_fixture {
@@ -61,7 +62,7 @@ static hf_status try_it(struct client_fixture *fixture, struct hf_lock *lock,
     return outcome.status;
 }
 
-static void fn34_as_many_as_there_are(enum way way)
+TEST_IN_EACH_WAY(fn34_as_many_as_there_are)
 {
     struct several_fixture f;
     struct hf_lock *mine, *theirs;
@@ -86,7 +87,7 @@ static void fn34_as_many_as_there_are(enum way way)
     fixture_close(&f);
 }
 
-static void all_permits_or_none(enum way way)
+TEST_IN_EACH_WAY(all_permits_or_none)
 {
     struct several_fixture f;
     struct hf_lock *mine, *theirs;
@@ -131,7 +132,7 @@ static void refused_by(struct client_fixture *fixture, struct hf_lock *lock,
 
 /* The queues of a semaphore have names that a lock may have too, but not at
  * the same time. */
-static void a_lock_may_be_called_as_a_queue_of_a_semaphore(enum way way)
+TEST_IN_EACH_WAY(a_lock_may_be_called_as_a_queue_of_a_semaphore)
 {
     static const char *const names[] = {"pool/locks", "pool/leases"};
     struct several_fixture f;
@@ -164,7 +165,7 @@ static void a_lock_may_be_called_as_a_queue_of_a_semaphore(enum way way)
     fixture_close(&f);
 }
 
-static void a_wait_for_permits_ends_in_time(enum way way)
+TEST_IN_EACH_WAY(a_wait_for_permits_ends_in_time)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct several_fixture f;
@@ -195,7 +196,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     fixture_close(&f);
 }
 
-static void fn33_a_waiter_uses_the_new_limit(enum way way)
+TEST_IN_EACH_WAY(fn33_a_waiter_uses_the_new_limit)
 {
     struct several_fixture f;
     struct hf_lock *mine, *theirs;
@@ -220,7 +221,7 @@ static void fn33_a_waiter_uses_the_new_limit(enum way way)
 }
 
 /* It still waits behind another one, and asks for permits only after that. */
-static void a_waiter_at_the_entry_mutex_uses_the_new_limit(enum way way)
+TEST_IN_EACH_WAY(a_waiter_at_the_entry_mutex_uses_the_new_limit)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct several_fixture f;
@@ -253,7 +254,7 @@ static void a_waiter_at_the_entry_mutex_uses_the_new_limit(enum way way)
 }
 
 /* A child that is not granted yet is acquired with the new limit. */
-static void a_child_that_comes_later_uses_the_new_limit(enum way way)
+TEST_IN_EACH_WAY(a_child_that_comes_later_uses_the_new_limit)
 {
     struct several_fixture f;
     struct hf_lock *mine[2], *theirs[2];
@@ -284,7 +285,7 @@ static void a_child_that_comes_later_uses_the_new_limit(enum way way)
 
 /* --------------------------------------------------------- several locks -- */
 
-static void fn63_all_of_them_or_none(enum way way)
+TEST_IN_EACH_WAY(fn63_all_of_them_or_none)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct several_fixture f;
@@ -356,12 +357,11 @@ static void both_cycle(struct multi_lock_cycle *mine,
     }
 }
 
-static void fn63_opposite_orders_do_not_deadlock(void **state)
+TEST(fn63_opposite_orders_do_not_deadlock)
 {
     struct multi_lock_cycle mine = {.count = 2}, theirs = {.count = 2};
     struct several_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     mine.locks[0] = client_open_lock(&f.a, "left");
     mine.locks[1] = client_open_lock(&f.a, "right");
@@ -377,12 +377,11 @@ static void fn63_opposite_orders_do_not_deadlock(void **state)
 
 /* If locks were taken one by one, each would hold one and wait for the
  * other. */
-static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
+TEST(fn62_two_that_take_all_permits_do_not_deadlock)
 {
     struct multi_lock_cycle mine = {.count = 1}, theirs = {.count = 1};
     struct several_fixture f;
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     mine.locks[0] = semaphore(&f.a, 2, 2);
     theirs.locks[0] = semaphore(&f.b, 2, 2);
@@ -397,7 +396,7 @@ static bool is_lost(void *arg)
     return hf_grant_check(arg) == HF_ELOST;
 }
 
-static void lost_with_the_first_that_is(enum way way)
+TEST_IN_EACH_WAY(lost_with_the_first_that_is)
 {
     struct several_fixture f;
     struct hf_lock *locks[2];
@@ -448,7 +447,7 @@ static struct hf_grant *take_asked(struct client_fixture *fixture,
     return outcome.grant;
 }
 
-static void holders_of_permits_are_listed_and_asked(void **state)
+TEST(holders_of_permits_are_listed_and_asked)
 {
     const struct hf_ticket_view *view;
     struct hf_tickets *tickets;
@@ -457,7 +456,6 @@ static void holders_of_permits_are_listed_and_asked(void **state)
     struct several_fixture f;
     _Atomic int expected_request;
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     mine = semaphore(&f.a, 2, 3);
     theirs = semaphore(&f.b, 1, 3);
@@ -522,7 +520,7 @@ static bool says_asked(void *arg)
     return says;
 }
 
-static void waiters_for_permits_are_listed_and_asked(void **state)
+TEST(waiters_for_permits_are_listed_and_asked)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     const struct hf_ticket_view *view;
@@ -534,7 +532,6 @@ static void waiters_for_permits_are_listed_and_asked(void **state)
     struct several_fixture f;
     _Atomic int expected_request = 0;
 
-    (void)state;
     fixture_open(&f, WAY_THREAD);
     mine = semaphore(&f.a, 2, 2);
     theirs = semaphore(&f.b, 1, 2);
@@ -583,14 +580,13 @@ static void waiters_for_permits_are_listed_and_asked(void **state)
     fixture_close(&f);
 }
 
-static void a_holder_of_several_is_asked_for_one(void **state)
+TEST(a_holder_of_several_is_asked_for_one)
 {
     struct hf_lock *locks[2], *theirs;
     struct hf_grant *grant;
     struct several_fixture f;
     _Atomic int expected_request;
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     locks[0] = client_open_lock(&f.a, "one");
     locks[1] = lock_of(&f.a, "two", HF_KIND_WRITE, 1, 1);
@@ -609,14 +605,13 @@ static void a_holder_of_several_is_asked_for_one(void **state)
 
 /* ---------------------------------------------------------------- misuse -- */
 
-static void wrong_lists_are_refused(void **state)
+TEST(wrong_lists_are_refused)
 {
     struct several_fixture f;
     struct hf_lock *locks[2], *theirs, *again;
     struct hf_grant *grant;
     struct hf_error error;
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     locks[0] = client_open_lock(&f.a, "one");
     again = client_open_lock(&f.a, "/one");
@@ -638,14 +633,13 @@ static void wrong_lists_are_refused(void **state)
     fixture_close(&f);
 }
 
-static void as_many_locks_as_there_may_be(void **state)
+TEST(as_many_locks_as_there_may_be)
 {
     struct several_fixture f;
     struct hf_lock *locks[HF_LOCKS_MAX + 1];
     struct hf_grant *grant;
     char name[16];
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     for (int i = 0; i <= HF_LOCKS_MAX; i++) {
         snprintf(name, sizeof name, "%d", i);
@@ -661,7 +655,7 @@ static void as_many_locks_as_there_may_be(void **state)
     fixture_close(&f);
 }
 
-static void wrong_permits_are_refused(void **state)
+TEST(wrong_permits_are_refused)
 {
     static const struct {
         uint32_t permits, limit;
@@ -670,7 +664,6 @@ static void wrong_permits_are_refused(void **state)
     struct several_fixture f;
     struct hf_lock *lock;
 
-    (void)state;
     fixture_open(&f, WAY_BLOCKING);
     opts.kind = HF_KIND_SEMAPHORE;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -688,33 +681,4 @@ static void wrong_permits_are_refused(void **state)
     assert_int_equal(hf_lock_set_limit(lock, 2), HF_EINVAL);
     hf_lock_free(lock);
     fixture_close(&f);
-}
-
-#define CASES(X)                                                               \
-    X(fn34_as_many_as_there_are)                                               \
-    X(all_permits_or_none)                                                     \
-    X(a_lock_may_be_called_as_a_queue_of_a_semaphore)                          \
-    X(a_wait_for_permits_ends_in_time)                                         \
-    X(fn33_a_waiter_uses_the_new_limit)                                        \
-    X(a_waiter_at_the_entry_mutex_uses_the_new_limit)                          \
-    X(a_child_that_comes_later_uses_the_new_limit)                             \
-    X(fn63_all_of_them_or_none)                                                \
-    X(lost_with_the_first_that_is)
-#include "in_each_way.h"
-
-TEST_FILE(several)
-{
-    static const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS)
-            cmocka_unit_test(holders_of_permits_are_listed_and_asked),
-        cmocka_unit_test(waiters_for_permits_are_listed_and_asked),
-        cmocka_unit_test(a_holder_of_several_is_asked_for_one),
-        cmocka_unit_test(wrong_lists_are_refused),
-        cmocka_unit_test(as_many_locks_as_there_may_be),
-        cmocka_unit_test(wrong_permits_are_refused),
-        cmocka_unit_test(fn63_opposite_orders_do_not_deadlock),
-        cmocka_unit_test(fn62_two_that_take_all_permits_do_not_deadlock),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmocka/runner.h"
+#include "in_each_way.h"
 #include "process.h"
 
 struct two_hosts_fixture {
@@ -31,7 +32,7 @@ static void fixture_close(struct two_hosts_fixture *f)
 
 /* ---------------------------------------------------------------------- */
 
-static void tokens_rise(enum way way)
+TEST_IN_EACH_WAY(tokens_rise)
 {
     struct two_hosts_fixture f;
     struct hf_lock *lock;
@@ -53,7 +54,7 @@ static void tokens_rise(enum way way)
     fixture_close(&f);
 }
 
-static void try_is_busy(enum way way)
+TEST_IN_EACH_WAY(try_is_busy)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct two_hosts_fixture f;
@@ -82,7 +83,7 @@ static void try_is_busy(enum way way)
     fixture_close(&f);
 }
 
-static void a_wait_times_out(enum way way)
+TEST_IN_EACH_WAY(a_wait_times_out)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct two_hosts_fixture f;
@@ -106,7 +107,7 @@ static void a_wait_times_out(enum way way)
     fixture_close(&f);
 }
 
-static void waiters_are_served_in_order(enum way way)
+TEST_IN_EACH_WAY(waiters_are_served_in_order)
 {
     enum { WAITERS = 8 };
     struct two_hosts_fixture f;
@@ -140,7 +141,7 @@ static void waiters_are_served_in_order(enum way way)
     fixture_close(&f);
 }
 
-static void a_cancel_ends_a_wait(enum way way)
+TEST_WITH_CALLBACKS(a_cancel_ends_a_wait)
 {
     struct two_hosts_fixture f;
     struct outcome outcome;
@@ -166,7 +167,7 @@ static void a_cancel_ends_a_wait(enum way way)
     fixture_close(&f);
 }
 
-static void a_late_cancel_changes_nothing(enum way way)
+TEST_WITH_CALLBACKS(a_late_cancel_changes_nothing)
 {
     struct two_hosts_fixture f;
     struct outcome outcome;
@@ -223,7 +224,7 @@ static bool is_dropped(void *arg)
     return atomic_load(&((struct lock_record *)arg)->drops) > 0;
 }
 
-static void a_waiter_knows_the_holder(enum way way)
+TEST_IN_EACH_WAY(a_waiter_knows_the_holder)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct lock_record callback_record = {0};
@@ -262,7 +263,7 @@ static void on_loss(void *arg, struct hf_grant *grant)
     atomic_fetch_add(&callback_record->calls, 1);
 }
 
-static void a_holder_is_notified_of_its_loss(enum way way)
+TEST_IN_EACH_WAY(a_holder_is_notified_of_its_loss)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct lock_record callback_record = {0};
@@ -292,7 +293,7 @@ static void a_holder_is_notified_of_its_loss(enum way way)
     fixture_close(&f);
 }
 
-static void a_loss_without_callback_shows_at_release(enum way way)
+TEST_IN_EACH_WAY(a_loss_without_callback_shows_at_release)
 {
     struct two_hosts_fixture f;
     struct hf_lock *lock;
@@ -315,7 +316,7 @@ static void on_state(void *arg, enum hf_state state)
     strcat(states, " ");
 }
 
-static void close_notifies_everyone(enum way way)
+TEST_IN_EACH_WAY(close_notifies_everyone)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct lock_record callback_record = {0};
@@ -350,30 +351,4 @@ static void close_notifies_everyone(enum way way)
     assert_int_equal(atomic_load(&callback_record.drops), 1);
     hf_lock_free(lock);
     client_directory_remove(&directory);
-}
-
-/* ---------------------------------------------------------------------- */
-
-#define CASES(X)                                                               \
-    X(tokens_rise)                                                             \
-    X(try_is_busy)                                                             \
-    X(a_wait_times_out)                                                        \
-    X(waiters_are_served_in_order)                                             \
-    X(a_waiter_knows_the_holder)                                               \
-    X(a_holder_is_notified_of_its_loss)                                        \
-    X(a_loss_without_callback_shows_at_release)                                \
-    X(close_notifies_everyone)
-
-#define CASES_WITH_CALLBACKS(X)                                                \
-    X(a_cancel_ends_a_wait)                                                    \
-    X(a_late_cancel_changes_nothing)
-
-#include "in_each_way.h"
-
-TEST_FILE(ways)
-{
-    const struct CMUnitTest tests[] = {
-        CASES(CASE_TESTS) CASES_WITH_CALLBACKS(CASE_TESTS_WITH_CALLBACKS)};
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

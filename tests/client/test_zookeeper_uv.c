@@ -129,7 +129,7 @@ static void close_handle(struct uv_fixture *f)
     assert_int_equal(f->drops, 2);
 }
 
-static void the_loop_runs_every_callback(void **state)
+TEST_WITH(the_loop_runs_every_callback, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_zookeeper_done done = {on_ended, f, NULL};
@@ -161,7 +161,7 @@ static void the_loop_runs_every_callback(void **state)
     close_handle(f);
 }
 
-static void a_call_that_waits_is_refused_on_the_loop(void **state)
+TEST_WITH(a_call_that_waits_is_refused_on_the_loop, setup, teardown)
 {
     struct uv_fixture *f = *state;
 
@@ -173,7 +173,7 @@ static void a_call_that_waits_is_refused_on_the_loop(void **state)
 }
 
 /* Before the session has begun, and with operations that wait for it. */
-static void a_close_at_once_ends_what_waits(void **state)
+TEST_WITH(a_close_at_once_ends_what_waits, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_zookeeper_done done = {on_ended, f, NULL};
@@ -200,7 +200,7 @@ static struct hf_client *open_shared(struct uv_fixture *f)
 
 /* The handle is closed first, with an operation under way, and then the client.
  */
-static void a_handle_on_a_session_of_locks(void **state)
+TEST_WITH(a_handle_on_a_session_of_locks, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_zookeeper_done done = {on_ended, f, NULL};
@@ -234,7 +234,7 @@ static void on_client_closed(void *arg, const struct hf_result *result)
     assert_int_equal(hf_zookeeper_close(f->zookeeper), HF_OK);
 }
 
-static void a_handle_is_closed_when_its_client_was(void **state)
+TEST_WITH(a_handle_is_closed_when_its_client_was, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_zookeeper_done done = {on_ended, f, NULL};
@@ -251,7 +251,7 @@ static void a_handle_is_closed_when_its_client_was(void **state)
     assert_int_equal(f->status, HF_ECLOSED);
 }
 
-static void dispatch_does_not_go_with_a_borrowed_loop(void **state)
+TEST_WITH(dispatch_does_not_go_with_a_borrowed_loop, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -267,7 +267,7 @@ static void dispatch_does_not_go_with_a_borrowed_loop(void **state)
     assert_int_equal(f->drops, 1);
 }
 
-static void a_url_that_is_wrong_leaves_nothing_on_the_loop(void **state)
+TEST_WITH(a_url_that_is_wrong_leaves_nothing_on_the_loop, setup, teardown)
 {
     struct uv_fixture *f = *state;
     struct hf_error error;
@@ -277,26 +277,4 @@ static void a_url_that_is_wrong_leaves_nothing_on_the_loop(void **state)
                      HF_EURL);
     assert_null(f->zookeeper);
     assert_int_equal(uv_loop_alive(&f->loop), 0);
-}
-
-TEST_FILE(zookeeper_uv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_loop_runs_every_callback, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            a_call_that_waits_is_refused_on_the_loop, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_close_at_once_ends_what_waits, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_handle_on_a_session_of_locks, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_handle_is_closed_when_its_client_was,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            dispatch_does_not_go_with_a_borrowed_loop, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_url_that_is_wrong_leaves_nothing_on_the_loop, setup, teardown),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

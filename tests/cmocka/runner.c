@@ -29,6 +29,9 @@ static struct {
     size_t skipped;
 } run;
 
+/* The tests of all files of this program, in no order. */
+static struct test_registration *registrations;
+
 /* ----------------------------------------------------- for the test files --
  */
 
@@ -57,6 +60,71 @@ int test_run(const char *group, const struct CMUnitTest *tests, size_t count,
             _cmocka_run_group_tests(group != NULL ? group : run.file->name,
                                     chosen, chosen_count, set_up, tear_down);
     free(chosen);
+    return failed;
+}
+
+void test_register(struct test_registration *registration)
+{
+    registration->next = registrations;
+    registrations = registration;
+}
+
+/* Is ${path} that of test_X.c, where X is the file that runs now? */
+static bool is_of_this_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t length = strlen(run.file->name);
+
+    return strncmp(name, "test_", 5) == 0 &&
+           strncmp(name + 5, run.file->name, length) == 0 &&
+           strcmp(name + 5 + length, ".c") == 0;
+}
+
+/* By line; those of one macro by name. */
+static int compare(const void *a, const void *b)
+{
+    const struct test_registration *left =
+        *(const struct test_registration *const *)a;
+    const struct test_registration *right =
+        *(const struct test_registration *const *)b;
+
+    if (left->line != right->line)
+        return left->line < right->line ? -1 : 1;
+    return strcmp(left->test.name, right->test.name);
+}
+
+/* The tests of the file that runs now, in the order of the file.  Allocated. */
+static struct CMUnitTest *tests_of_file(size_t *count)
+{
+    struct test_registration **found;
+    struct CMUnitTest *tests;
+    size_t all = 0, n = 0;
+
+    for (struct test_registration *r = registrations; r != NULL; r = r->next)
+        all++;
+    found = calloc(all + 1, sizeof(struct test_registration *));
+    tests = calloc(all + 1, sizeof(*tests));
+    assert_true(found != NULL && tests != NULL);
+    for (struct test_registration *r = registrations; r != NULL; r = r->next)
+        if (is_of_this_file(r->path))
+            found[n++] = r;
+    qsort(found, n, sizeof(struct test_registration *), compare);
+    for (size_t i = 0; i < n; i++)
+        tests[i] = found[i]->test;
+    free(found);
+    *count = n;
+    return tests;
+}
+
+int test_run_registered(const char *group, CMFixtureFunction set_up,
+                        CMFixtureFunction tear_down)
+{
+    size_t count;
+    struct CMUnitTest *tests = tests_of_file(&count);
+    int failed = test_run(group, tests, count, set_up, tear_down);
+
+    free(tests);
     return failed;
 }
 
@@ -169,7 +237,7 @@ static int run_here(const struct test_file *file, const char *pattern)
 
     run.file = file;
     run.pattern = pattern;
-    failed = file->run();
+    failed = file->run != NULL ? file->run() : RUN_TESTS(NULL, NULL);
     if (run.argument != NULL)
         return failed;
     if (failed != 0)

@@ -2,9 +2,10 @@
 /*
  * One program for all test files of an area.
  *
- * A file test_X.c defines no main() but TEST_FILE(X), which runs its table of
- * tests and returns how many failed.  CMake lists the files of a program, see
- * hf_test_program() in tests/cmocka/CMakeLists.txt.
+ * A file test_X.c defines no main(), and no table either: TEST(NAME) defines a
+ * test and registers it.  The tests of a file run in the order in which they
+ * stand there.  CMake lists the files of a program, see hf_test_program() in
+ * tests/cmocka/CMakeLists.txt.
  *
  *     PROGRAM                 run every file
  *     PROGRAM X               run the tests of test_X.c
@@ -31,20 +32,53 @@
 
 #include <cmocka.h>
 
-/* The function of test_${name}.c; its body follows. */
+/* Define the test ${name} of this file; its body follows.  It has an argument
+ * state, what the set-up has left. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/* The same between ${set_up} and ${tear_down}, or NULL. */
+#define TEST_WITH(name, set_up, tear_down)                                     \
+    static void name(void **state);                                            \
+    __attribute__((constructor)) static void register_##name(void)             \
+    {                                                                          \
+        static struct test_registration registration = {                       \
+            .test = {#name, name, set_up, tear_down, NULL},                    \
+            .path = __FILE__,                                                  \
+            .line = __LINE__};                                                 \
+                                                                               \
+        test_register(&registration);                                          \
+    }                                                                          \
+    static void name(__attribute__((unused)) void **state)
+
+/* What a file does around its tests, if it does anything: the function of
+ * test_${name}.c, which calls RUN_TESTS() and returns how many failed. */
 #define TEST_FILE(name)                                                        \
     int test_##name(void);                                                     \
     int test_##name(void)
 
-/* Run the tests of an array that the command line asks for, between ${set_up}
- * and ${tear_down} of the group or NULL.  How many failed. */
-#define RUN_TESTS(tests, set_up, tear_down)                                    \
-    test_run(NULL, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
+/* Run the tests of this file that the command line asks for, between ${set_up}
+ * and ${tear_down} of them all, or NULL.  How many failed. */
+#define RUN_TESTS(set_up, tear_down)                                           \
+    test_run_registered(NULL, set_up, tear_down)
 
-/* The same as a group of that name, where a file runs a table several times. */
-#define RUN_TESTS_NAMED(name, tests, set_up, tear_down)                        \
-    test_run(name, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
+/* The same as a group of that name, where a file runs its tests several times.
+ */
+#define RUN_TESTS_NAMED(name, set_up, tear_down)                               \
+    test_run_registered(name, set_up, tear_down)
 
+/* A test that TEST() has defined. */
+struct test_registration {
+    struct CMUnitTest test;
+    const char *path; /* of its file */
+    unsigned line;
+    struct test_registration *next; /* of those of all files */
+};
+void test_register(struct test_registration *registration);
+
+int test_run_registered(const char *group, CMFixtureFunction set_up,
+                        CMFixtureFunction tear_down);
+
+/* Run a table of tests that a suite shares between programs. */
 int test_run(const char *group, const struct CMUnitTest *tests, size_t count,
              CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
@@ -76,7 +110,7 @@ void test_check_child(pid_t pid);
 /* What CMake writes: the files of the program, ended by one without a name. */
 struct test_file {
     const char *name;
-    int (*run)(void);
+    int (*run)(void); /* TEST_FILE(); NULL: it only has tests */
 };
 extern const struct test_file test_files[];
 

@@ -634,8 +634,7 @@ int suite_run(struct conformance_fixture *of)
         KINDS_TESTS(TEST_IN_LIST) ADMIN_TESTS(TEST_IN_LIST)};
 
     fixture = of;
-    return RUN_TESTS_NAMED(of->name, tests, NULL, NULL) +
-           suite_run_semaphores(of->name) +
+    return RUN_SUITE(of->name, tests) + suite_run_semaphores(of->name) +
            (of->has_no_barriers ? 0 : suite_run_barriers(of->name)) +
            suite_run_double_barriers(of->name);
 }

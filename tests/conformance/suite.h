@@ -13,6 +13,10 @@ extern struct conformance_fixture *fixture;
 int suite_begin(void **state);
 int suite_finish(void **state);
 
+/* Run a table of them, as a group of that name.  How many failed. */
+#define RUN_SUITE(name, tests)                                                 \
+    test_run(name, tests, sizeof(tests) / sizeof((tests)[0]), NULL, NULL)
+
 /* Enqueue a mutex; remove it, it must be there. */
 struct client_request *enqueue_mutex(struct engine_client *client,
                                      const char *queue, struct hf_ticket_id id);

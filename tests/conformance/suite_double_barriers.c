@@ -340,5 +340,5 @@ int suite_run_double_barriers(const char *name)
     if (!fixture->has_double_barriers)
         return 0;
     (void)snprintf(whole, sizeof(whole), "%s: double barriers", name);
-    return RUN_TESTS_NAMED(whole, tests, NULL, NULL);
+    return RUN_SUITE(whole, tests);
 }

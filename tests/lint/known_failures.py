@@ -42,7 +42,9 @@ def exists(test, name):
                   text_of("tests/%s/%s.py" % (folder, base)))
     if not name:
         return bool(source)
-    return re.search(r"(void|def) (case_)?%s\(" % re.escape(name), source) is not None
+    # In C a macro such as TEST() defines it.
+    return re.search(r"((void|def) (case_)?|^[A-Z_]+\()%s\b" % re.escape(name),
+                     source, re.MULTILINE) is not None
 
 
 def tests_in(text):

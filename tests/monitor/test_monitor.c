@@ -211,22 +211,20 @@ static bool reaches(struct monitored_box *box, const unsigned *count,
 /* ---------------------------------------------------------------- its end --
  */
 
-static void an_end_comes_in_order(void **state)
+TEST(an_end_comes_in_order)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
 
-    (void)state;
     enter(box);
     leave(box);
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
 }
 
-static void what_refers_to_it_keeps_it(void **state)
+TEST(what_refers_to_it_keeps_it)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
 
-    (void)state;
     enter(box);
     hf_monitor_reference(&box->monitor);
     leave(box);
@@ -237,12 +235,11 @@ static void what_refers_to_it_keeps_it(void **state)
 }
 
 /* With the background thread, which is joined. */
-static void an_end_waits_for_the_owner(void **state)
+TEST(an_end_waits_for_the_owner)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
     struct hf_error error;
 
-    (void)state;
     enter(box);
     box->closes_later = true;
     assert_int_equal(hf_monitor_ensure_poller(&box->monitor, &error), HF_OK);
@@ -269,12 +266,11 @@ static void an_end_waits_for_the_owner(void **state)
 }
 
 /* Where the user runs callbacks, the last of them among these. */
-static void the_loop_stays_until_the_end(void **state)
+TEST(the_loop_stays_until_the_end)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_error error;
 
-    (void)state;
     enter(box);
     box->closes_later = true;
     hf_monitor_reference(&box->monitor); /* kept open, to check what happened */
@@ -293,12 +289,11 @@ static void the_loop_stays_until_the_end(void **state)
 }
 
 /* Nothing refers to it but the dispatch that runs its last callback. */
-static void a_dispatch_may_run_the_end(void **state)
+TEST(a_dispatch_may_run_the_end)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_error error;
 
-    (void)state;
     enter(box);
     hf_monitor_close_start(&box->monitor);
     assert_string_equal(seen.calls, "close");
@@ -308,14 +303,13 @@ static void a_dispatch_may_run_the_end(void **state)
 
 /* --------------------------------------------------------------- waiting -- */
 
-static void a_wait_ends_with_what_is_due(void **state)
+TEST(a_wait_ends_with_what_is_due)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter waiter = {.done = false};
     struct hf_error error;
     uint64_t due;
 
-    (void)state;
     enter(box);
     due = box->due_at_ms = hf_now_ms() + 30;
     box->waiter = &waiter;
@@ -343,13 +337,12 @@ static void *wait_for_it(void *arg)
 /* The first caller polls and the second sleeps.  When the first has its
  * answer the second must poll, because no other thread would notice what is
  * due. */
-static void callers_take_turns_to_poll(void **state)
+TEST(callers_take_turns_to_poll)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_waiter *waiting[2];
     pthread_t threads[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, wait_for_it, box),
                          0);
@@ -374,12 +367,11 @@ static void callers_take_turns_to_poll(void **state)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
-static void a_callback_may_not_wait(void **state)
+TEST(a_callback_may_not_wait)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_monitor_may_block(&box->monitor, &error), HF_OK);
     hf_callback_enter();
     assert_int_equal(hf_monitor_may_block(&box->monitor, &error),
@@ -392,11 +384,10 @@ static void a_callback_may_not_wait(void **state)
 
 /* No caller comes, and what is due happens all the same, on a thread that was
  * started because the owner asked for one. */
-static void a_thread_drives_what_needs_it(void **state)
+TEST(a_thread_drives_what_needs_it)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
 
-    (void)state;
     enter(box);
     box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
     leave(box);
@@ -412,14 +403,13 @@ static void a_thread_drives_what_needs_it(void **state)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
-static void a_user_may_run_callbacks(void **state)
+TEST(a_user_may_run_callbacks)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct pollfd fd = {.fd = hf_monitor_dispatch_fd(&box->monitor),
                         .events = POLLIN};
     struct hf_error error;
 
-    (void)state;
     enter(box);
     box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
     leave(box);
@@ -436,12 +426,11 @@ static void a_user_may_run_callbacks(void **state)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
-static void callbacks_of_a_thread_are_not_dispatched(void **state)
+TEST(callbacks_of_a_thread_are_not_dispatched)
 {
     struct monitored_box *box = box_new(HF_RUNNER_THREAD);
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_monitor_dispatch_fd(&box->monitor), -1);
     assert_int_equal(hf_monitor_dispatch(&box->monitor, "call", &error),
                      HF_ESTATE);
@@ -452,12 +441,11 @@ static void callbacks_of_a_thread_are_not_dispatched(void **state)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
-static void a_borrowed_loop_drives(void **state)
+TEST(a_borrowed_loop_drives)
 {
     struct monitored_box *box = box_new(HF_RUNNER_BORROWED_LOOP);
     uv_loop_t loop;
 
-    (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     enter(box);
     box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
@@ -478,11 +466,10 @@ static void a_borrowed_loop_drives(void **state)
 
 /* Before the end all callbacks have run, one that waited for its user too, and
  * what such a one has queued. */
-static void an_end_runs_callbacks_first(void **state)
+TEST(an_end_runs_callbacks_first)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
 
-    (void)state;
     enter(box);
     box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
     box->again = 1;
@@ -513,13 +500,12 @@ static void destroy_thing(struct hf_deferred_free *object)
     hf_monitor_unlock(&deferred->box->monitor);
 }
 
-static void objects_are_destroyed_without_the_lock(void **state)
+TEST(objects_are_destroyed_without_the_lock)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct deferred_object deferred = {.deferred = {.destroy = destroy_thing},
                                        .box = box};
 
-    (void)state;
     enter(box);
     hf_monitor_defer_free(&box->monitor, &deferred.deferred);
     assert_false(deferred.destroyed);
@@ -528,13 +514,12 @@ static void objects_are_destroyed_without_the_lock(void **state)
     assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
 }
 
-static void lines_are_emitted_as_a_callback(void **state)
+TEST(lines_are_emitted_as_a_callback)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     struct hf_error error;
     char last[64];
 
-    (void)state;
     enter(box);
     hf_log_write(&box->monitor.log, HF_LOG_INFO, "%s", "first");
     hf_log_write(&box->monitor.log, HF_LOG_INFO, "second");
@@ -558,35 +543,12 @@ static void lines_are_emitted_as_a_callback(void **state)
 
 /* ----------------------------------------------------------- descriptors -- */
 
-/* The program closes them between the begin of a call and a callback that the
- * call queues. */
-static void descriptors_that_are_closed_in_a_call_end_it(void **state)
-{
-    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
-
-    (void)state;
-    enter(box);
-    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
-    assert_int_equal(close(box->monitor.callback_queue.fd), 0);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(close(box->monitor.guard.ends[i]), 0);
-    fill(box);
-    leave(box);
-    assert_string_equal(seen.calls, "");
-    enter(box);
-    leave(box);
-    assert_string_equal(seen.calls, "abandon");
-    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
-    assert_string_equal(seen.calls, "abandon notified ended");
-}
-
 /* The number of the timer is that of another file. */
-static void a_loop_without_its_timer_is_not_intact(void **state)
+TEST(a_loop_without_its_timer_is_not_intact)
 {
     int others[] = {memfd_create("other", MFD_CLOEXEC),
                     eventfd(0, EFD_CLOEXEC)};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         struct hf_loop loop = {.guard = NULL};
         uint64_t events = 0;
@@ -624,12 +586,11 @@ static int in_child_without_descriptors(void)
     return fcntl(0, F_GETFD) < 0 && fcntl(last, F_GETFD) < 0 ? 0 : 4;
 }
 
-static void a_guard_that_is_refused_leaves_none(void **state)
+TEST(a_guard_that_is_refused_leaves_none)
 {
     pid_t child;
     int status;
 
-    (void)state;
     assert_true((child = test_fork()) >= 0);
     if (child == 0)
         _exit(in_child_without_descriptors());
@@ -655,13 +616,12 @@ static int in_child(struct monitored_box *box)
     return strcmp(seen.calls, "after_fork") == 0 ? 0 : 4;
 }
 
-static void a_child_has_none(void **state)
+TEST(a_child_has_none)
 {
     struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
     pid_t child;
     int status;
 
-    (void)state;
     assert_true((child = test_fork()) >= 0);
     if (child == 0)
         _exit(in_child(box));
@@ -671,30 +631,24 @@ static void a_child_has_none(void **state)
     assert_string_equal(seen.calls, "close ended leave_loop destroy");
 }
 
-TEST_FILE(monitor)
+/* The program closes them between the begin of a call and a callback that the
+ * call queues. This is the last
+ * test: its monitor stays until the process ends, so forks know it. */
+TEST(descriptors_that_are_closed_in_a_call_end_it)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_end_comes_in_order),
-        cmocka_unit_test(what_refers_to_it_keeps_it),
-        cmocka_unit_test(an_end_waits_for_the_owner),
-        cmocka_unit_test(the_loop_stays_until_the_end),
-        cmocka_unit_test(a_dispatch_may_run_the_end),
-        cmocka_unit_test(a_wait_ends_with_what_is_due),
-        cmocka_unit_test(callers_take_turns_to_poll),
-        cmocka_unit_test(a_callback_may_not_wait),
-        cmocka_unit_test(a_thread_drives_what_needs_it),
-        cmocka_unit_test(a_user_may_run_callbacks),
-        cmocka_unit_test(callbacks_of_a_thread_are_not_dispatched),
-        cmocka_unit_test(a_borrowed_loop_drives),
-        cmocka_unit_test(an_end_runs_callbacks_first),
-        cmocka_unit_test(objects_are_destroyed_without_the_lock),
-        cmocka_unit_test(lines_are_emitted_as_a_callback),
-        cmocka_unit_test(a_loop_without_its_timer_is_not_intact),
-        cmocka_unit_test(a_guard_that_is_refused_leaves_none),
-        cmocka_unit_test(a_child_has_none),
-        /* Its monitor stays until the process ends, so forks know it. */
-        cmocka_unit_test(descriptors_that_are_closed_in_a_call_end_it),
-    };
+    struct monitored_box *box = box_new(HF_RUNNER_DISPATCH);
 
-    return RUN_TESTS(tests, NULL, NULL);
+    enter(box);
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    assert_int_equal(close(box->monitor.callback_queue.fd), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(close(box->monitor.guard.ends[i]), 0);
+    fill(box);
+    leave(box);
+    assert_string_equal(seen.calls, "");
+    enter(box);
+    leave(box);
+    assert_string_equal(seen.calls, "abandon");
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls, "abandon notified ended");
 }

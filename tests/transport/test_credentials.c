@@ -26,9 +26,8 @@ static void assert_refused(const char *url, hf_status status, const char *part)
     assert_int_equal(heap_live(), 0);
 }
 
-static void what_cannot_be_opened_says_why(void **state)
+TEST(what_cannot_be_opened_says_why)
 {
-    (void)state;
     assert_refused("zk://", HF_EURL, "names no server");
     assert_refused("zk://h:0", HF_EURL, "port");
     assert_refused("zk://h?acl=creator", HF_EURL, "acl=creator");
@@ -70,13 +69,12 @@ static void secret_remove(const struct secret *secret)
     assert_int_equal(unlink(secret->path), 0);
 }
 
-static void a_file_that_others_can_read_is_refused(void **state)
+TEST(a_file_that_others_can_read_is_refused)
 {
     static const mode_t modes[] = {0604, 0644, 0602, 0620, 0601, 0610, 0666};
     static const char text[] = "digest:u:" ENGINE_FIXTURE_PASSWORD "\n";
     struct secret secret;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         secret_write(&secret, text, sizeof(text) - 1, modes[i]);
         assert_refused(secret.url, HF_EDENIED, secret.path);
@@ -105,14 +103,13 @@ static void assert_taken(const char *path)
 
 /* Kubernetes and systemd give secrets to a service as files of root that the
  * group of the service may read. */
-static void a_file_of_root_for_our_group_is_taken(void **state)
+TEST(a_file_of_root_for_our_group_is_taken)
 {
     static const char text[] = "digest:u:" ENGINE_FIXTURE_PASSWORD "\n";
     static const mode_t taken[] = {0640, 0440, 0040};
     static const mode_t refused[] = {0644, 0660, 0650, 0641};
     struct secret secret;
 
-    (void)state;
     if (geteuid() != 0)
         skip(); /* only root can give a file away */
     secret_write(&secret, text, sizeof(text) - 1, 0600);
@@ -142,13 +139,12 @@ static void a_file_of_root_for_our_group_is_taken(void **state)
 
 /* The caller of a set-user-id program chooses neither the user nor what lies in
  * the home directory. */
-static void the_home_directory_is_the_effective_users(void **state)
+TEST(the_home_directory_is_the_effective_users)
 {
     const struct passwd *entry = getpwuid(0);
     char wanted[256], path[256];
     bool found;
 
-    (void)state;
     if (geteuid() != 0)
         skip(); /* only root can become another user */
     assert_non_null(entry);
@@ -160,7 +156,7 @@ static void the_home_directory_is_the_effective_users(void **state)
     assert_string_equal(path, wanted);
 }
 
-static void a_file_that_makes_no_sense_is_refused(void **state)
+TEST(a_file_that_makes_no_sense_is_refused)
 {
     static const struct {
         const char *text;
@@ -185,7 +181,6 @@ static void a_file_that_makes_no_sense_is_refused(void **state)
     struct secret secret;
     char longer[5000];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         secret_write(&secret, rows[i].text,
                      rows[i].bytes > 0 ? rows[i].bytes : strlen(rows[i].text),
@@ -203,12 +198,11 @@ static void a_file_that_makes_no_sense_is_refused(void **state)
     secret_remove(&secret);
 }
 
-static void a_fifo_holds_nobody_up(void **state)
+TEST(a_fifo_holds_nobody_up)
 {
     char path[] = "/tmp/holdfast-auth-XXXXXX";
     char url[128];
 
-    (void)state;
     assert_non_null(mkdtemp(path));
     (void)snprintf(url, sizeof(url), "%s/fifo", path);
     assert_int_equal(mkfifo(url, 0600), 0);
@@ -259,7 +253,7 @@ static bool is_shown(const char *options)
 
 /* HOLDFAST_AUTH_FILE says which servers its lines are for, so a URL of an
  * argument cannot send them elsewhere. */
-static void a_file_of_the_environment_is_for_its_servers(void **state)
+TEST(a_file_of_the_environment_is_for_its_servers)
 {
     static const char *const others[] = {
         "zk://u:" ENGINE_FIXTURE_PASSWORD "@other:%u\n",
@@ -275,7 +269,6 @@ static void a_file_of_the_environment_is_for_its_servers(void **state)
         "@h1,127.0.0.1:%u,[::1]:7",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (is_shown_by(others[i], ""))
             fail_msg("%s", others[i]);
@@ -286,7 +279,7 @@ static void a_file_of_the_environment_is_for_its_servers(void **state)
     }
 }
 
-static void a_url_of_several_servers_wants_a_line_with_all(void **state)
+TEST(a_url_of_several_servers_wants_a_line_with_all)
 {
     static const char text[] =
         "zk://u:" ENGINE_FIXTURE_PASSWORD "@A.example,b:2182,[::1]\n";
@@ -306,7 +299,6 @@ static void a_url_of_several_servers_wants_a_line_with_all(void **state)
     const struct hf_auth_wanted wait_condition = {&url, "digest", 2181};
     char whole[128];
 
-    (void)state;
     secret_write(&secret, text, sizeof text - 1, 0600);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         (void)snprintf(whole, sizeof whole, "%sauth_file=%s", rows[i].url,
@@ -323,7 +315,7 @@ static void a_url_of_several_servers_wants_a_line_with_all(void **state)
     secret_remove(&secret);
 }
 
-static void a_file_of_the_environment_that_makes_no_sense(void **state)
+TEST(a_file_of_the_environment_that_makes_no_sense)
 {
     static const struct {
         const char *text;
@@ -349,7 +341,6 @@ static void a_file_of_the_environment_that_makes_no_sense(void **state)
     };
     struct secret secret;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         secret_write(&secret, rows[i].text, strlen(rows[i].text), 0600);
         assert_int_equal(setenv("HOLDFAST_AUTH_FILE", secret.path, 1), 0);
@@ -359,14 +350,13 @@ static void a_file_of_the_environment_that_makes_no_sense(void **state)
     }
 }
 
-static void a_good_file_is_used(void **state)
+TEST(a_good_file_is_used)
 {
     static const char text[] =
         "# for the locks\n\ndigest:u:" ENGINE_FIXTURE_PASSWORD "\n";
     struct secret secret;
     char options[128];
 
-    (void)state;
     secret_write(&secret, text, sizeof(text) - 1, 0400);
     (void)snprintf(options, sizeof(options), "?auth_file=%s&acl=creator",
                    secret.path);
@@ -383,19 +373,6 @@ static void a_good_file_is_used(void **state)
 
 TEST_FILE(credentials)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_opened_says_why),
-        cmocka_unit_test(a_file_that_others_can_read_is_refused),
-        cmocka_unit_test(a_file_of_root_for_our_group_is_taken),
-        cmocka_unit_test(the_home_directory_is_the_effective_users),
-        cmocka_unit_test(a_file_that_makes_no_sense_is_refused),
-        cmocka_unit_test(a_fifo_holds_nobody_up),
-        cmocka_unit_test(a_good_file_is_used),
-        cmocka_unit_test(a_file_of_the_environment_is_for_its_servers),
-        cmocka_unit_test(a_url_of_several_servers_wants_a_line_with_all),
-        cmocka_unit_test(a_file_of_the_environment_that_makes_no_sense),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -35,12 +35,11 @@ static bool end_after(enum fake_zookeeper_mode fake_zookeeper_mode, int turns)
     return connected;
 }
 
-static void it_can_end_at_each_stage(void **state)
+TEST(it_can_end_at_each_stage)
 {
     bool connected = end_after(REFUSES, 0); /* libuv keeps some for itself */
     int fds = count_fds();
 
-    (void)state;
     for (enum fake_zookeeper_mode fake_zookeeper_mode = REFUSES;
          fake_zookeeper_mode < FAKE_ZOOKEEPER_MODES; fake_zookeeper_mode++)
         for (int turns = 0; turns < 12; turns++)
@@ -51,7 +50,7 @@ static void it_can_end_at_each_stage(void **state)
 }
 
 /* Memory runs out in any call, once or from then on. */
-static void it_can_end_without_memory(void **state)
+TEST(it_can_end_without_memory)
 {
     struct engine_fixture fixture;
     struct fake_zookeeper zookeeper;
@@ -59,7 +58,6 @@ static void it_can_end_without_memory(void **state)
     unsigned long n = 0;
     int extra = 0;
 
-    (void)state;
     for (n = 1; extra < 20; n++) {
         fake_zookeeper_start(&zookeeper, ACCEPTS);
         engine_fixture_start(&fixture);
@@ -82,7 +80,7 @@ static void it_can_end_without_memory(void **state)
     assert_true(n > 21);
 }
 
-static void it_can_end_without_descriptors(void **state)
+TEST(it_can_end_without_descriptors)
 {
     struct rlimit limit, few;
     struct engine_fixture fixture;
@@ -90,7 +88,6 @@ static void it_can_end_without_descriptors(void **state)
     hf_status status = HF_ELIMIT;
     int fds;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     fake_zookeeper_start(&zookeeper, ACCEPTS);
     engine_fixture_start(&fixture);
@@ -113,12 +110,11 @@ static void it_can_end_without_descriptors(void **state)
 
 /* -------------------------------------------------------------- sessions -- */
 
-static void a_session_begins_and_ends(void **state)
+TEST(a_session_begins_and_ends)
 {
     struct engine_fixture fixture;
     struct fake_zookeeper zookeeper;
 
-    (void)state;
     fake_zookeeper_start(&zookeeper, ACCEPTS);
     engine_fixture_start(&fixture);
     engine_fixture_open_at(&fixture, &zookeeper, "");
@@ -131,7 +127,7 @@ static void a_session_begins_and_ends(void **state)
     fake_server_stop(&zookeeper.server);
 }
 
-static void it_is_described_without_secrets(void **state)
+TEST(it_is_described_without_secrets)
 {
     static const struct {
         const char *url;
@@ -146,7 +142,6 @@ static void it_is_described_without_secrets(void **state)
     struct engine_fixture fixture;
     struct fake_zookeeper zookeeper;
 
-    (void)state;
     fake_zookeeper_start(&zookeeper, REFUSES);
     engine_fixture_start(&fixture);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -159,12 +154,11 @@ static void it_is_described_without_secrets(void **state)
     fake_server_stop(&zookeeper.server);
 }
 
-static void a_connection_that_breaks_is_made_again(void **state)
+TEST(a_connection_that_breaks_is_made_again)
 {
     struct engine_fixture fixture;
     struct fake_zookeeper zookeeper;
 
-    (void)state;
     fake_zookeeper_start(&zookeeper, ACCEPTS);
     engine_fixture_start(&fixture);
     engine_fixture_open_at(&fixture, &zookeeper, "");
@@ -185,14 +179,13 @@ static void a_connection_that_breaks_is_made_again(void **state)
 
 /* The timer and the link belong to the engine, the other handles to the loop.
  */
-static void a_child_closes_what_is_the_engines(void **state)
+TEST(a_child_closes_what_is_the_engines)
 {
     struct engine_fixture fixture;
     struct fake_zookeeper zookeeper;
     int status;
     pid_t child;
 
-    (void)state;
     fake_zookeeper_start(&zookeeper, ACCEPTS);
     engine_fixture_start(&fixture);
     engine_fixture_open_at(&fixture, &zookeeper, "");
@@ -214,16 +207,6 @@ static void a_child_closes_what_is_the_engines(void **state)
 
 TEST_FILE(engine)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_can_end_at_each_stage),
-        cmocka_unit_test(it_can_end_without_memory),
-        cmocka_unit_test(it_can_end_without_descriptors),
-        cmocka_unit_test(a_session_begins_and_ends),
-        cmocka_unit_test(it_is_described_without_secrets),
-        cmocka_unit_test(a_connection_that_breaks_is_made_again),
-        cmocka_unit_test(a_child_closes_what_is_the_engines),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

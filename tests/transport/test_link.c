@@ -35,13 +35,12 @@ static void stop_both(struct link_fixture *fixture, struct fake_server *server)
     fake_server_stop(server);
 }
 
-static void bytes_go_both_ways(void **state)
+TEST(bytes_go_both_ways)
 {
     struct link_fixture fixture;
     struct fake_server server;
     char bytes[8];
 
-    (void)state;
     connect_both(&fixture, &server);
     link_fixture_send(&fixture, "hello", 5);
     fake_server_receive(&server, bytes, 5);
@@ -54,13 +53,12 @@ static void bytes_go_both_ways(void **state)
     stop_both(&fixture, &server);
 }
 
-static void nothing_is_taken_before_it_is_up(void **state)
+TEST(nothing_is_taken_before_it_is_up)
 {
     struct link_fixture fixture;
     struct fake_server server;
     size_t taken = 7;
 
-    (void)state;
     link_fixture_start(&fixture);
     fake_server_listen(&server, 8);
     assert_true(link_fixture_open(&fixture, HERE, server.port));
@@ -72,12 +70,11 @@ static void nothing_is_taken_before_it_is_up(void **state)
     stop_both(&fixture, &server);
 }
 
-static void a_refused_connection_says_so(void **state)
+TEST(a_refused_connection_says_so)
 {
     struct link_fixture fixture;
     struct fake_server server;
 
-    (void)state;
     link_fixture_start(&fixture);
     fake_server_listen(&server, 1);
     fake_server_stop(&server); /* no server listens on its port now */
@@ -89,11 +86,10 @@ static void a_refused_connection_says_so(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void an_address_that_cannot_be_reached_says_so(void **state)
+TEST(an_address_that_cannot_be_reached_says_so)
 {
     struct link_fixture fixture;
 
-    (void)state;
     link_fixture_start(&fixture);
     /* Connecting to a multicast or broadcast address fails at once. */
     assert_false(link_fixture_open(&fixture, "255.255.255.255", 2181));
@@ -102,12 +98,11 @@ static void an_address_that_cannot_be_reached_says_so(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void what_came_before_the_end_is_delivered(void **state)
+TEST(what_came_before_the_end_is_delivered)
 {
     struct link_fixture fixture;
     struct fake_server server;
 
-    (void)state;
     connect_both(&fixture, &server);
     fake_server_send(&server, "last words", 10);
     fake_server_hang_up(&server);
@@ -119,12 +114,11 @@ static void what_came_before_the_end_is_delivered(void **state)
     stop_both(&fixture, &server);
 }
 
-static void a_reset_says_so(void **state)
+TEST(a_reset_says_so)
 {
     struct link_fixture fixture;
     struct fake_server server;
 
-    (void)state;
     connect_both(&fixture, &server);
     fake_server_reset(&server);
     link_fixture_await_down(&fixture);
@@ -134,7 +128,7 @@ static void a_reset_says_so(void **state)
 }
 
 /* SIGPIPE has its default action, which would end this process. */
-static void writing_to_a_broken_connection_raises_nothing(void **state)
+TEST(writing_to_a_broken_connection_raises_nothing)
 {
     struct link_fixture fixture;
     struct fake_server server;
@@ -142,7 +136,6 @@ static void writing_to_a_broken_connection_raises_nothing(void **state)
     bool alive = true;
     size_t taken;
 
-    (void)state;
     assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
     connect_both(&fixture, &server);
     fake_server_reset(&server);
@@ -156,12 +149,11 @@ static void writing_to_a_broken_connection_raises_nothing(void **state)
     stop_both(&fixture, &server);
 }
 
-static void abort_drops_what_is_under_way(void **state)
+TEST(abort_drops_what_is_under_way)
 {
     struct link_fixture fixture;
     struct fake_server server;
 
-    (void)state;
     connect_both(&fixture, &server);
     link_fixture_send(&fixture, "late", 4);
     link_fixture_close(&fixture, HF_CONNECTION_ABORT);
@@ -178,7 +170,7 @@ static char pattern(size_t at)
     return (char)(at * 31 + at / 251);
 }
 
-static void more_than_there_is_room_for_waits(void **state)
+TEST(more_than_there_is_room_for_waits)
 {
     char *bytes = malloc(MUCH);
     char part[65536];
@@ -186,7 +178,6 @@ static void more_than_there_is_room_for_waits(void **state)
     struct fake_server server;
     size_t sent = 0, got = 0, taken;
 
-    (void)state;
     assert_non_null(bytes);
     for (size_t i = 0; i < MUCH; i++)
         bytes[i] = pattern(i);
@@ -211,14 +202,13 @@ static void more_than_there_is_room_for_waits(void **state)
     free(bytes);
 }
 
-static void while_there_is_no_room_nothing_spins(void **state)
+TEST(while_there_is_no_room_nothing_spins)
 {
     char *bytes = calloc(1, MUCH);
     struct link_fixture fixture;
     struct fake_server server;
     size_t taken = MUCH;
 
-    (void)state;
     assert_non_null(bytes);
     connect_both(&fixture, &server);
     while (taken > 0)
@@ -258,12 +248,11 @@ static void fill(struct hole *hole)
     fake_server_stop(&hole->server);
 }
 
-static void a_black_hole_can_be_left(void **state)
+TEST(a_black_hole_can_be_left)
 {
     struct link_fixture fixture;
     struct hole hole;
 
-    (void)state;
     dig(&hole);
     link_fixture_start(&fixture);
     assert_true(link_fixture_open(&fixture, HERE, hole.server.port));
@@ -281,12 +270,11 @@ static bool is_closed(void *arg)
     return ((const struct link_fixture *)arg)->link == NULL;
 }
 
-static void closing_from_inside_is_the_end(void **state)
+TEST(closing_from_inside_is_the_end)
 {
     struct link_fixture fixture;
     struct fake_server server;
 
-    (void)state;
     for (int which = 0; which < 3; which++) {
         link_fixture_start(&fixture);
         fixture.close_when_up = which == 0;
@@ -328,12 +316,11 @@ static bool close_after(int turns)
     return complete;
 }
 
-static void it_can_be_closed_at_each_stage(void **state)
+TEST(it_can_be_closed_at_each_stage)
 {
     int fds = count_fds();
     int turns = 0;
 
-    (void)state;
     while (!close_after(turns)) {
         assert_true(turns < 100);
         turns++;
@@ -344,7 +331,7 @@ static void it_can_be_closed_at_each_stage(void **state)
 
 /* ----------------------------------------------------------- descriptors -- */
 
-static void its_socket_is_without_delay_and_closed_on_exec(void **state)
+TEST(its_socket_is_without_delay_and_closed_on_exec)
 {
     struct link_fixture fixture;
     struct fake_server server;
@@ -352,7 +339,6 @@ static void its_socket_is_without_delay_and_closed_on_exec(void **state)
     socklen_t bytes = sizeof(zookeeper);
     int found = 0;
 
-    (void)state;
     connect_both(&fixture, &server);
     for (int fd = 0; fd < 256; fd++) {
         int delay = 0;
@@ -374,13 +360,12 @@ static void its_socket_is_without_delay_and_closed_on_exec(void **state)
     stop_both(&fixture, &server);
 }
 
-static void without_descriptors_it_fails_at_once(void **state)
+TEST(without_descriptors_it_fails_at_once)
 {
     struct link_fixture fixture;
     struct fake_server server;
     struct rlimit limit, none;
 
-    (void)state;
     link_fixture_start(&fixture);
     fake_server_listen(&server, 8);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -395,13 +380,12 @@ static void without_descriptors_it_fails_at_once(void **state)
     stop_both(&fixture, &server);
 }
 
-static void a_socket_that_met_itself_was_refused(void **state)
+TEST(a_socket_that_met_itself_was_refused)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t bytes = sizeof(address);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)state;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
@@ -410,7 +394,7 @@ static void a_socket_that_met_itself_was_refused(void **state)
     close(fd);
 }
 
-static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
+TEST(a_child_that_closes_its_copy_disturbs_nobody)
 {
     struct link_fixture fixture;
     struct fake_server server;
@@ -418,7 +402,6 @@ static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
     int status;
     pid_t child;
 
-    (void)state;
     connect_both(&fixture, &server);
     child = test_fork();
     if (child == 0) {
@@ -433,7 +416,7 @@ static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
     stop_both(&fixture, &server);
 }
 
-static void a_socket_file_that_is_not_there_is_named(void **state)
+TEST(a_socket_file_that_is_not_there_is_named)
 {
     static const struct {
         const char *path;
@@ -447,7 +430,6 @@ static void a_socket_file_that_is_not_there_is_named(void **state)
     };
     struct link_fixture fixture;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         link_fixture_start(&fixture);
         fixture.way.path = rows[i].path;
@@ -456,30 +438,4 @@ static void a_socket_file_that_is_not_there_is_named(void **state)
         assert_non_null(strstr(fixture.why, rows[i].why));
         link_fixture_stop(&fixture);
     }
-}
-
-TEST_FILE(link)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_socket_file_that_is_not_there_is_named),
-        cmocka_unit_test(bytes_go_both_ways),
-        cmocka_unit_test(nothing_is_taken_before_it_is_up),
-        cmocka_unit_test(a_refused_connection_says_so),
-        cmocka_unit_test(an_address_that_cannot_be_reached_says_so),
-        cmocka_unit_test(what_came_before_the_end_is_delivered),
-        cmocka_unit_test(a_reset_says_so),
-        cmocka_unit_test(writing_to_a_broken_connection_raises_nothing),
-        cmocka_unit_test(abort_drops_what_is_under_way),
-        cmocka_unit_test(more_than_there_is_room_for_waits),
-        cmocka_unit_test(while_there_is_no_room_nothing_spins),
-        cmocka_unit_test(a_black_hole_can_be_left),
-        cmocka_unit_test(closing_from_inside_is_the_end),
-        cmocka_unit_test(it_can_be_closed_at_each_stage),
-        cmocka_unit_test(its_socket_is_without_delay_and_closed_on_exec),
-        cmocka_unit_test(without_descriptors_it_fails_at_once),
-        cmocka_unit_test(a_socket_that_met_itself_was_refused),
-        cmocka_unit_test(a_child_that_closes_its_copy_disturbs_nobody),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

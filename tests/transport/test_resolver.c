@@ -189,13 +189,12 @@ static void resolve(struct link_fixture *fixture, const char *host,
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void an_address_is_not_looked_up(void **state)
+TEST(an_address_is_not_looked_up)
 {
     struct asker asker = {.answered = false};
     union hf_address address;
     struct link_fixture fixture;
 
-    (void)state;
     set_service(false, 0);
     link_fixture_start(&fixture);
     assert_int_equal(find(fixture.resolver, "127.0.0.9", &asker),
@@ -214,12 +213,11 @@ static void an_address_is_not_looked_up(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void a_name_is_looked_up_on_a_thread_without_signals(void **state)
+TEST(a_name_is_looked_up_on_a_thread_without_signals)
 {
     struct asker asker = {.answered = false};
     struct link_fixture fixture;
 
-    (void)state;
     set_service(false, 0);
     link_fixture_start(&fixture);
     resolve(&fixture, "one.test", &asker);
@@ -232,12 +230,11 @@ static void a_name_is_looked_up_on_a_thread_without_signals(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void a_name_is_looked_up_at_most_once_a_second(void **state)
+TEST(a_name_is_looked_up_at_most_once_a_second)
 {
     struct asker asker = {.answered = false};
     struct link_fixture fixture;
 
-    (void)state;
     set_service(false, 0);
     link_fixture_start(&fixture);
     resolve(&fixture, "two.test", &asker);
@@ -264,12 +261,11 @@ static void a_name_is_looked_up_at_most_once_a_second(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void a_lookup_that_failed_is_repeated_after_a_second(void **state)
+TEST(a_lookup_that_failed_is_repeated_after_a_second)
 {
     struct asker asker = {.answered = false};
     struct link_fixture fixture;
 
-    (void)state;
     set_service(false, EAI_NONAME);
     link_fixture_start(&fixture);
     resolve(&fixture, "one.test", &asker);
@@ -291,12 +287,11 @@ static void a_lookup_that_failed_is_repeated_after_a_second(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void a_name_that_does_not_resolve_says_why(void **state)
+TEST(a_name_that_does_not_resolve_says_why)
 {
     struct asker asker = {.answered = false};
     struct link_fixture fixture;
 
-    (void)state;
     link_fixture_start(&fixture);
     set_service(false, EAI_NONAME);
     resolve(&fixture, "none.test", &asker);
@@ -312,7 +307,7 @@ static void a_name_that_does_not_resolve_says_why(void **state)
 /* Every failure of a lookup is one that passes, because a name server, a record
  * and a descriptor may come; the texts are those of getaddrinfo(3), and of
  * errno where it says EAI_SYSTEM.  docs/engines.md has the rows. */
-static void each_failure_of_a_lookup_passes_and_says_what_it_is(void **state)
+TEST(each_failure_of_a_lookup_passes_and_says_what_it_is)
 {
     static const struct {
         int code;
@@ -330,7 +325,6 @@ static void each_failure_of_a_lookup_passes_and_says_what_it_is(void **state)
     };
     int threads = count_threads();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
         struct link_fixture fixture;
 
@@ -346,12 +340,11 @@ static void each_failure_of_a_lookup_passes_and_says_what_it_is(void **state)
     }
 }
 
-static void addresses_take_turns_when_they_fail(void **state)
+TEST(addresses_take_turns_when_they_fail)
 {
     struct asker asker = {.answered = false};
     struct link_fixture fixture;
 
-    (void)state;
     set_service(false, 0);
     link_fixture_start(&fixture);
     resolve(&fixture, "two.test", &asker);
@@ -368,12 +361,11 @@ static void addresses_take_turns_when_they_fail(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void what_was_known_is_used_when_a_name_stops_resolving(void **state)
+TEST(what_was_known_is_used_when_a_name_stops_resolving)
 {
     struct asker asker = {.answered = false};
     struct link_fixture fixture;
 
-    (void)state;
     link_fixture_start(&fixture);
     set_service(false, 0);
     resolve(&fixture, "one.test", &asker);
@@ -393,14 +385,13 @@ static void what_was_known_is_used_when_a_name_stops_resolving(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void what_was_known_is_used_when_lookups_hang(void **state)
+TEST(what_was_known_is_used_when_lookups_hang)
 {
     struct asker asker = {.answered = false};
     struct asker other = {.answered = false};
     int threads = count_threads();
     struct link_fixture fixture;
 
-    (void)state;
     link_fixture_start(&fixture);
     set_service(false, 0);
     resolve(&fixture, "one.test", &asker);
@@ -427,12 +418,11 @@ static void what_was_known_is_used_when_lookups_hang(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void all_who_ask_are_answered_by_one_lookup(void **state)
+TEST(all_who_ask_are_answered_by_one_lookup)
 {
     struct asker askers[3] = {{.answered = false}};
     struct link_fixture fixture;
 
-    (void)state;
     link_fixture_start(&fixture);
     set_service(true, 0);
     for (int i = 0; i < 3; i++)
@@ -448,14 +438,13 @@ static void all_who_ask_are_answered_by_one_lookup(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void an_answer_may_ask_and_forget(void **state)
+TEST(an_answer_may_ask_and_forget)
 {
     struct asker first = {.answered = false};
     struct asker second = {.answered = false};
     struct asker *both[] = {&first, &second};
     struct link_fixture fixture;
 
-    (void)state;
     link_fixture_start(&fixture);
     set_service(true, 0);
     assert_int_equal(find(fixture.resolver, "one.test", &first),
@@ -485,14 +474,13 @@ static void an_answer_may_ask_and_forget(void **state)
     link_fixture_stop(&fixture);
 }
 
-static void lookups_are_bounded(void **state)
+TEST(lookups_are_bounded)
 {
     struct asker askers[HF_RESOLVER_THREADS_MAX + 1] = {{.answered = false}};
     int threads = count_threads();
     struct link_fixture fixture;
     char host[32];
 
-    (void)state;
     link_fixture_start(&fixture);
     set_service(true, 0);
     for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++) {
@@ -513,13 +501,12 @@ static void lookups_are_bounded(void **state)
     await_threads(threads);
 }
 
-static void a_link_waits_for_its_name_and_can_be_closed_meanwhile(void **state)
+TEST(a_link_waits_for_its_name_and_can_be_closed_meanwhile)
 {
     int threads = count_threads();
     struct link_fixture fixture;
     struct fake_server server;
 
-    (void)state;
     fake_server_listen(&server, 8);
     set_service(true, 0);
     link_fixture_start(&fixture);
@@ -547,14 +534,13 @@ static void a_link_waits_for_its_name_and_can_be_closed_meanwhile(void **state)
 }
 
 /* 127.0.0.1 refuses, 127.0.0.2 listens. */
-static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
+TEST(a_link_takes_the_next_address_at_the_next_attempt)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t bytes = sizeof(address);
     struct fake_server server = {.fd = -1};
     struct link_fixture fixture;
 
-    (void)state;
     set_service(false, 0);
     assert_int_equal(inet_pton(AF_INET, "127.0.0.2", &address.sin_addr), 1);
     server.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -580,9 +566,8 @@ static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
     fake_server_stop(&server);
 }
 
-static void a_process_may_end_while_a_lookup_is_under_way(void **state)
+TEST(a_process_may_end_while_a_lookup_is_under_way)
 {
-    (void)state;
     assert_int_equal(test_run_self("exit"), 0);
     assert_int_equal(test_run_self("leave"), 0);
 }
@@ -606,25 +591,7 @@ static int end_in_the_middle(const char *how)
 
 TEST_FILE(resolver)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_is_not_looked_up),
-        cmocka_unit_test(a_name_is_looked_up_on_a_thread_without_signals),
-        cmocka_unit_test(a_name_is_looked_up_at_most_once_a_second),
-        cmocka_unit_test(a_lookup_that_failed_is_repeated_after_a_second),
-        cmocka_unit_test(a_name_that_does_not_resolve_says_why),
-        cmocka_unit_test(each_failure_of_a_lookup_passes_and_says_what_it_is),
-        cmocka_unit_test(addresses_take_turns_when_they_fail),
-        cmocka_unit_test(what_was_known_is_used_when_a_name_stops_resolving),
-        cmocka_unit_test(what_was_known_is_used_when_lookups_hang),
-        cmocka_unit_test(all_who_ask_are_answered_by_one_lookup),
-        cmocka_unit_test(an_answer_may_ask_and_forget),
-        cmocka_unit_test(lookups_are_bounded),
-        cmocka_unit_test(a_link_waits_for_its_name_and_can_be_closed_meanwhile),
-        cmocka_unit_test(a_link_takes_the_next_address_at_the_next_attempt),
-        cmocka_unit_test(a_process_may_end_while_a_lookup_is_under_way),
-    };
-
     if (test_argument() != NULL)
         return end_in_the_middle(test_argument());
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

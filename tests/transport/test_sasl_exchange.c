@@ -191,11 +191,10 @@ static void await_memory(void)
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void each_step_is_reported(void **state)
+TEST(each_step_is_reported)
 {
     struct exchange_fixture f;
 
-    (void)state;
     assert_true(begin(&f));
     assert_true(hf_sasl_exchange_begin(f.exchanges, &settings));
     assert_int_equal(hf_sasl_exchange_step(f.exchanges, NULL, 0), HF_OK);
@@ -217,11 +216,10 @@ static void each_step_is_reported(void **state)
     await_memory();
 }
 
-static void no_memory_is_freed_with_the_password(void **state)
+TEST(no_memory_is_freed_with_the_password)
 {
     struct exchange_fixture f;
 
-    (void)state;
     heap_look_for(settings.password);
     assert_true(begin(&f));
     assert_true(hf_sasl_exchange_begin(f.exchanges, &settings));
@@ -235,11 +233,10 @@ static void no_memory_is_freed_with_the_password(void **state)
 }
 
 /* The thread frees the exchange, and the next one gets its own reports. */
-static void an_exchange_may_be_ended_during_a_step(void **state)
+TEST(an_exchange_may_be_ended_during_a_step)
 {
     struct exchange_fixture f;
 
-    (void)state;
     assert_true(begin(&f));
     assert_true(hf_sasl_exchange_begin(f.exchanges, &settings));
     set_mechanism(true, HF_OK);
@@ -259,11 +256,10 @@ static void an_exchange_may_be_ended_during_a_step(void **state)
     await_memory();
 }
 
-static void all_may_be_freed_during_a_step(void **state)
+TEST(all_may_be_freed_during_a_step)
 {
     struct exchange_fixture f;
 
-    (void)state;
     assert_true(begin(&f));
     assert_true(hf_sasl_exchange_begin(f.exchanges, &settings));
     set_mechanism(true, HF_OK);
@@ -276,11 +272,10 @@ static void all_may_be_freed_during_a_step(void **state)
     assert_int_equal(f.reported, 0);
 }
 
-static void few_steps_may_wait(void **state)
+TEST(few_steps_may_wait)
 {
     struct exchange_fixture f;
 
-    (void)state;
     assert_true(begin(&f));
     set_mechanism(true, HF_OK);
     for (unsigned i = 0; i < HF_SASL_THREADS_MAX; i++) {
@@ -325,12 +320,11 @@ static void try_two_steps(void)
     await_memory();
 }
 
-static void each_allocation_may_fail(void **state)
+TEST(each_allocation_may_fail)
 {
     unsigned long nth = 0;
     bool failed;
 
-    (void)state;
     do {
         heap_fail(++nth, false);
         try_two_steps();
@@ -342,15 +336,6 @@ static void each_allocation_may_fail(void **state)
 
 TEST_FILE(sasl_exchange)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_step_is_reported),
-        cmocka_unit_test(no_memory_is_freed_with_the_password),
-        cmocka_unit_test(an_exchange_may_be_ended_during_a_step),
-        cmocka_unit_test(all_may_be_freed_during_a_step),
-        cmocka_unit_test(few_steps_may_wait),
-        cmocka_unit_test(each_allocation_may_fail),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -116,12 +116,11 @@ static void secure_stop(struct link_fixture *fixture)
     tls->context_free(fixture->way.context);
 }
 
-static void bytes_go_both_ways(void **state)
+TEST(bytes_go_both_ways)
 {
     struct link_fixture fixture;
     struct echo echo;
 
-    (void)state;
     echo_start(&echo, "server");
     secure_start(&fixture);
     assert_true(link_fixture_open(&fixture, "127.0.0.1", echo.server.port));
@@ -141,13 +140,12 @@ static bool has_everything(void *arg)
     return ((const struct link_fixture *)arg)->received == MUCH;
 }
 
-static void much_goes_both_ways(void **state)
+TEST(much_goes_both_ways)
 {
     char *bytes = malloc(MUCH);
     struct link_fixture fixture;
     struct echo echo;
 
-    (void)state;
     assert_non_null(bytes);
     for (size_t i = 0; i < MUCH; i++)
         bytes[i] = (char)(i * 31 + i / 251);
@@ -182,14 +180,13 @@ static int socket_to(uint16_t port)
 
 /* What is left of a record is sent when there is room.  That this fails is
  * reported, although there is nothing to read. */
-static void a_rest_that_cannot_be_sent_ends_it(void **state)
+TEST(a_rest_that_cannot_be_sent_ends_it)
 {
     char *bytes = calloc(1, MUCH);
     struct link_fixture fixture;
     struct echo silent;
     size_t taken = MUCH;
 
-    (void)state;
     assert_non_null(bytes);
     server_start(&silent, "server", silent_main);
     secure_start(&fixture);
@@ -206,12 +203,11 @@ static void a_rest_that_cannot_be_sent_ends_it(void **state)
     free(bytes);
 }
 
-static void a_wrong_certificate_ends_it(void **state)
+TEST(a_wrong_certificate_ends_it)
 {
     struct link_fixture fixture;
     struct echo echo;
 
-    (void)state;
     echo_start(&echo, "wrong_name");
     secure_start(&fixture);
     fixture.close_when_down = true;
@@ -226,14 +222,13 @@ static void a_wrong_certificate_ends_it(void **state)
     echo_stop(&echo);
 }
 
-static void a_server_that_breaks_off_is_named(void **state)
+TEST(a_server_that_breaks_off_is_named)
 {
     static const char garbage[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
     struct link_fixture fixture;
     struct fake_server server;
     char hello[5];
 
-    (void)state;
     for (int how = 0; how < 4; how++) {
         fake_server_listen(&server, 8);
         secure_start(&fixture);
@@ -290,11 +285,10 @@ static bool close_after(int turns)
     return up;
 }
 
-static void it_can_be_closed_at_each_stage(void **state)
+TEST(it_can_be_closed_at_each_stage)
 {
     int turns = 0;
 
-    (void)state;
     while (!close_after(turns)) {
         assert_true(turns < 100);
         turns++;
@@ -319,14 +313,6 @@ static int tear_down(void **state)
 
 TEST_FILE(secure)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_go_both_ways),
-        cmocka_unit_test(much_goes_both_ways),
-        cmocka_unit_test(a_rest_that_cannot_be_sent_ends_it),
-        cmocka_unit_test(a_wrong_certificate_ends_it),
-        cmocka_unit_test(a_server_that_breaks_off_is_named),
-        cmocka_unit_test(it_can_be_closed_at_each_stage),
-    };
     struct hf_error error;
 
     /* The server writes to a client that has gone. */
@@ -335,5 +321,5 @@ TEST_FILE(secure)
         (void)fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    return RUN_TESTS(tests, set_up, tear_down);
+    return RUN_TESTS(set_up, tear_down);
 }

@@ -255,7 +255,7 @@ static void check_echo(struct tls_fixture *fixture, size_t count)
     free(server_received);
 }
 
-static void a_good_server_is_believed(void **state)
+TEST(a_good_server_is_believed)
 {
     static const struct {
         struct tls_setup setup;
@@ -278,7 +278,6 @@ static void a_good_server_is_believed(void **state)
     struct tls_fixture fixture;
     const char *sni;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         tls_fixture_start(&fixture, &rows[i].setup);
         assert_through(&fixture);
@@ -291,14 +290,13 @@ static void a_good_server_is_believed(void **state)
     }
 }
 
-static void a_close_is_not_a_failure(void **state)
+TEST(a_close_is_not_a_failure)
 {
     const struct tls_setup usual = {.step = 0};
     struct tls_fixture fixture;
     char bytes[16];
     size_t count;
 
-    (void)state;
     tls_fixture_start(&fixture, &usual);
     assert_through(&fixture);
     assert_int_equal(tls->read(fixture.tls, bytes, sizeof(bytes), &count),
@@ -317,7 +315,7 @@ static void a_close_is_not_a_failure(void **state)
 
 /* --------------------------------------------------------------- refused -- */
 
-static void a_bad_server_is_not(void **state)
+TEST(a_bad_server_is_not)
 {
     static const struct {
         struct tls_setup setup;
@@ -347,17 +345,15 @@ static void a_bad_server_is_not(void **state)
         {{.certificate = "expired"}, "certificate has expired"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_refused(&rows[i].setup, rows[i].part);
 }
 
-static void a_server_of_old_is_not_spoken_to(void **state)
+TEST(a_server_of_old_is_not_spoken_to)
 {
     const struct tls_setup old = {.version = TLS1_1_VERSION};
     struct tls_fixture fixture;
 
-    (void)state;
     tls_fixture_start(&fixture, &old);
     assert_int_equal(handshake_step(&fixture), HF_TLS_FAILED);
     assert_why(&fixture, "the server refused us");
@@ -368,7 +364,7 @@ static void a_server_of_old_is_not_spoken_to(void **state)
 
 /* In TLS 1.3 the handshake of the client is done before the server refuses
  * it. */
-static void a_server_that_wants_a_certificate_says_so(void **state)
+TEST(a_server_that_wants_a_certificate_says_so)
 {
     static const struct tls_setup rows[] = {
         {.client_wanted = true, .version = TLS1_2_VERSION},
@@ -379,7 +375,6 @@ static void a_server_that_wants_a_certificate_says_so(void **state)
     char bytes[16];
     size_t count;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         tls_fixture_start(&fixture, &rows[i]);
         if (handshake_step(&fixture) == HF_TLS_DONE)
@@ -393,7 +388,7 @@ static void a_server_that_wants_a_certificate_says_so(void **state)
     }
 }
 
-static void what_is_no_tls_is_called_that(void **state)
+TEST(what_is_no_tls_is_called_that)
 {
     static const char *const answers[] = {
         "HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -403,7 +398,6 @@ static void what_is_no_tls_is_called_that(void **state)
     const struct tls_setup usual = {.step = 0};
     struct tls_fixture fixture;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         tls_fixture_start(&fixture, &usual);
         assert_int_equal(tls->handshake(fixture.tls), HF_TLS_MORE);
@@ -416,14 +410,13 @@ static void what_is_no_tls_is_called_that(void **state)
 
 /* A handshake that stops at any byte waits for more and can be closed, and a
  * byte that was changed is detected. */
-static void a_handshake_may_stop_anywhere(void **state)
+TEST(a_handshake_may_stop_anywhere)
 {
     const struct tls_setup slow = {.step = 1};
     size_t bytes = 1;
     struct tls_fixture fixture;
     char flipped;
 
-    (void)state;
     tls_fixture_start(&fixture, &slow);
     assert_through(&fixture);
     bytes = fixture.received;
@@ -453,13 +446,12 @@ static void a_handshake_may_stop_anywhere(void **state)
 
 /* ---------------------------------------------------------------- hosts -- */
 
-static void a_host_must_be_one(void **state)
+TEST(a_host_must_be_one)
 {
     const struct tls_setup usual = {.step = 0};
     struct hf_tls_context *context = make_context(&usual);
     char longest[300];
 
-    (void)state;
     memset(longest, 'a', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
     assert_null(tls->open(context, longest));
@@ -472,11 +464,10 @@ static void a_host_must_be_one(void **state)
 /* ------------------------------------------------------------------- end -- */
 
 /* With and without a cleanup of OpenSSL by the program. */
-static void a_process_may_end_while_others_are_in_here(void **state)
+TEST(a_process_may_end_while_others_are_in_here)
 {
     char argument[80];
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         (void)snprintf(argument, sizeof(argument), "%c%s", i % 2 ? 'p' : 'l',
                        certificates.directory);
@@ -540,17 +531,6 @@ static int tear_down(void **state)
 
 TEST_FILE(tls)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_server_is_believed),
-        cmocka_unit_test(a_close_is_not_a_failure),
-        cmocka_unit_test(a_bad_server_is_not),
-        cmocka_unit_test(a_server_of_old_is_not_spoken_to),
-        cmocka_unit_test(a_server_that_wants_a_certificate_says_so),
-        cmocka_unit_test(what_is_no_tls_is_called_that),
-        cmocka_unit_test(a_handshake_may_stop_anywhere),
-        cmocka_unit_test(a_host_must_be_one),
-        cmocka_unit_test(a_process_may_end_while_others_are_in_here),
-    };
     struct hf_error error;
 
     if (hf_engines_tls(&tls, &error) != HF_OK) {
@@ -559,5 +539,5 @@ TEST_FILE(tls)
     }
     if (test_argument() != NULL)
         return end_in_the_middle(test_argument());
-    return RUN_TESTS(tests, set_up, tear_down);
+    return RUN_TESTS(set_up, tear_down);
 }

@@ -35,7 +35,7 @@ static void path_of(const char *name, char path[CERTIFICATES_PATH_BYTES])
     certificates_path(&certificates, name, path);
 }
 
-static void files_that_are_wrong_are_named(void **state)
+TEST(files_that_are_wrong_are_named)
 {
     static const struct {
         const char *ca, *cert, *key;
@@ -57,7 +57,6 @@ static void files_that_are_wrong_are_named(void **state)
     struct hf_tls_context *context;
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct hf_tls_files files = {ca, NULL, NULL};
 
@@ -107,12 +106,11 @@ static void set_mode(const char *name, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static void a_key_that_others_can_read_is_refused(void **state)
+TEST(a_key_that_others_can_read_is_refused)
 {
     static const mode_t closed[] = {0600, 0400};
     static const mode_t open[] = {0644, 0604, 0660, 0620, 0650, 0602, 0601};
 
-    (void)state;
     for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
         set_mode("client.key", closed[i]);
         assert_int_equal(use_key(""), HF_OK);
@@ -138,9 +136,8 @@ static void give(const char *name, uid_t user)
     assert_int_equal(chown(path, user, SOMEBODY), 0);
 }
 
-static void a_key_of_somebody_else_is_refused(void **state)
+TEST(a_key_of_somebody_else_is_refused)
 {
-    (void)state;
     if (geteuid() != 0)
         skip(); /* only root can give a file away */
     give("client.key", SOMEBODY);
@@ -178,16 +175,11 @@ static int tear_down(void **state)
 
 TEST_FILE(tls_files)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_are_wrong_are_named),
-        cmocka_unit_test(a_key_that_others_can_read_is_refused),
-        cmocka_unit_test(a_key_of_somebody_else_is_refused),
-    };
     struct hf_error error;
 
     if (hf_engines_tls(&tls, &error) != HF_OK) {
         (void)fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    return RUN_TESTS(tests, set_up, tear_down);
+    return RUN_TESTS(set_up, tear_down);
 }

@@ -10,9 +10,7 @@
 #include <sys/types.h>
 
 /* An entry of the table of tests: the root exists only during the test. */
-#define FILE_TEST(name)                                                        \
-    cmocka_unit_test_setup_teardown(name, file_fixture_begin,                  \
-                                    file_fixture_finish)
+#define FILE_TEST(name) TEST_WITH(name, file_fixture_begin, file_fixture_finish)
 int file_fixture_begin(void **state);
 int file_fixture_finish(void **state);
 

@@ -9,7 +9,7 @@
  * it, and finish() frees it. */
 extern struct leased_model *model;
 
-#define LEASED_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define LEASED_TEST(name) TEST_WITH(name, begin, finish)
 int finish(void **state);
 
 /* The events of ${store} since the last time must be ${text}. */

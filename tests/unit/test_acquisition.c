@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------- the path -- */
 
-static void one_answer_is_enough_for_an_empty_queue(void **state)
+TEST(one_answer_is_enough_for_an_empty_queue)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -27,12 +27,11 @@ static void one_answer_is_enough_for_an_empty_queue(void **state)
     assert_null(f->core.first);
 }
 
-static void a_want_waits_for_the_connection(void **state)
+TEST(a_want_waits_for_the_connection)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
     expect(f, "");
@@ -40,11 +39,10 @@ static void a_want_waits_for_the_connection(void **state)
     expect(f, "STATE CONNECTED; a ENQUEUE a1");
 }
 
-static void a_wrong_password_is_not_waited_out(void **state)
+TEST(a_wrong_password_is_not_waited_out)
 {
     static const hf_status finals[] = {HF_EDENIED, HF_EURL};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct core_fixture core_fixture;
         struct core_fixture *f = &core_fixture;
@@ -72,7 +70,7 @@ static void a_wrong_password_is_not_waited_out(void **state)
 
 /* A session that was accepted once and is then refused will be accepted
  * again, so the wait goes on. */
-static void a_refusal_after_a_connection_is_waited_out(void **state)
+TEST(a_refusal_after_a_connection_is_waited_out)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -85,7 +83,7 @@ static void a_refusal_after_a_connection_is_waited_out(void **state)
     assert_true(hf_session_usable(&f->core.session));
 }
 
-static void a_longer_hold_watches_its_own_ticket(void **state)
+TEST(a_longer_hold_watches_its_own_ticket)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -99,7 +97,7 @@ static void a_longer_hold_watches_its_own_ticket(void **state)
     expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
-static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
+TEST(fn59_the_one_before_is_watched_and_nobody_else)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x y z a1");
@@ -107,7 +105,7 @@ static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
     assert_string_equal(hf_shared_text_get(f->a.holder), "another client");
 }
 
-static void a_list_decides_after_the_one_before_went(void **state)
+TEST(a_list_decides_after_the_one_before_went)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -119,7 +117,7 @@ static void a_list_decides_after_the_one_before_went(void **state)
     expect(f, "");
 }
 
-static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
+TEST(where_nobody_can_come_ahead_no_list_is_needed)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
@@ -128,7 +126,7 @@ static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
     expect(f, "a GRANTED");
 }
 
-static void one_of_two_that_goes_does_not_admit(void **state)
+TEST(one_of_two_that_goes_does_not_admit)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     enqueue_a_in(f, "x y a1");
@@ -141,7 +139,7 @@ static void one_of_two_that_goes_does_not_admit(void **state)
     expect(f, "a GRANTED");
 }
 
-static void a_watch_may_be_answered_gone(void **state)
+TEST(a_watch_may_be_answered_gone)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -155,7 +153,7 @@ static void a_watch_may_be_answered_gone(void **state)
 
 /* ----------------------------------- watches of the second ticket ahead -- */
 
-static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
+TEST(the_last_step_needs_no_list_in_a_deep_queue)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "v w x y a1");
@@ -168,7 +166,7 @@ static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
     expect(f, "a GRANTED");
 }
 
-static void both_may_go_while_the_list_is_under_way(void **state)
+TEST(both_may_go_while_the_list_is_under_way)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x y a1");
@@ -183,7 +181,7 @@ static void both_may_go_while_the_list_is_under_way(void **state)
     expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
-static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
+TEST(a_list_that_may_be_out_of_date_is_asked_again)
 {
     CORE_FIXTURE(f, HF_ENGINE_WATCHES_TWO);
     enqueue_a_in(f, "x y a1");
@@ -198,7 +196,7 @@ static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
     expect(f, "a GRANTED");
 }
 
-static void right_watches_are_kept_and_the_others_taken_back(void **state)
+TEST(right_watches_are_kept_and_the_others_taken_back)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "w x y a1");
@@ -212,7 +210,7 @@ static void right_watches_are_kept_and_the_others_taken_back(void **state)
 }
 
 /* GONE and the UNWATCH cross: the watch ends without an effect. */
-static void the_end_of_a_watch_taken_back_means_nothing(void **state)
+TEST(the_end_of_a_watch_taken_back_means_nothing)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "w x y a1");
@@ -224,7 +222,7 @@ static void the_end_of_a_watch_taken_back_means_nothing(void **state)
     expect(f, "a WAITING 1; a WATCH w");
 }
 
-static void the_place_is_reported_as_often_as_asked(void **state)
+TEST(the_place_is_reported_as_often_as_asked)
 {
     CORE_FIXTURE(f, 0);
     f->a.report_every_ms = 300;
@@ -247,7 +245,7 @@ static void the_place_is_reported_as_often_as_asked(void **state)
 
 /* ----------------------------------------------------------------- kinds -- */
 
-static void readers_enter_together(void **state)
+TEST(readers_enter_together)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_READ;
@@ -255,7 +253,7 @@ static void readers_enter_together(void **state)
     expect(f, "a GRANTED");
 }
 
-static void a_reader_behind_a_writer_enters_when_it_goes(void **state)
+TEST(a_reader_behind_a_writer_enters_when_it_goes)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_READ;
@@ -265,7 +263,7 @@ static void a_reader_behind_a_writer_enters_when_it_goes(void **state)
     expect(f, "a GRANTED");
 }
 
-static void a_writer_behind_a_writer_always_lists(void **state)
+TEST(a_writer_behind_a_writer_always_lists)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_WRITE;
@@ -280,7 +278,7 @@ static void a_writer_behind_a_writer_always_lists(void **state)
 }
 
 /* As kazoo's names show tickets, our own included. */
-static void unknown_kinds_exclude_each_other(void **state)
+TEST(unknown_kinds_exclude_each_other)
 {
     static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX,
                                                 HF_TICKET_WRITE};
@@ -297,7 +295,7 @@ static void unknown_kinds_exclude_each_other(void **state)
     }
 }
 
-static void a_reader_passes_no_ticket_of_an_unknown_kind(void **state)
+TEST(a_reader_passes_no_ticket_of_an_unknown_kind)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     f->a.kind = HF_TICKET_READ;
@@ -308,7 +306,7 @@ static void a_reader_passes_no_ticket_of_an_unknown_kind(void **state)
 }
 
 /* It was a writer and is a reader now. */
-static void a_mutex_behind_a_downgrade_learns_whose_name_it_is(void **state)
+TEST(a_mutex_behind_a_downgrade_learns_whose_name_it_is)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x/x a1/x");
@@ -321,7 +319,7 @@ static void a_mutex_behind_a_downgrade_learns_whose_name_it_is(void **state)
     expect(f, "a ENDED HF_EKIND; a DONE");
 }
 
-static void another_kind_ahead_ends_it(void **state)
+TEST(another_kind_ahead_ends_it)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x/w a1");
@@ -331,7 +329,7 @@ static void another_kind_ahead_ends_it(void **state)
     expect(f, "a ENDED HF_EKIND; a DONE");
 }
 
-static void what_the_name_is_in_use_for_is_reported(void **state)
+TEST(what_the_name_is_in_use_for_is_reported)
 {
     static const struct {
         enum hf_ticket_kind wanted;
@@ -367,7 +365,7 @@ static void what_the_name_is_in_use_for_is_reported(void **state)
 
 /* ---------------------------------------------------------------- cancel -- */
 
-static void fn09_a_cancelled_wait_ends_when_its_ticket_is_gone(void **state)
+TEST(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -378,7 +376,7 @@ static void fn09_a_cancelled_wait_ends_when_its_ticket_is_gone(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void requests_nobody_has_seen_are_not_made(void **state)
+TEST(requests_nobody_has_seen_are_not_made)
 {
     CORE_FIXTURE(f, 0);
     want(f, &f->a);
@@ -386,7 +384,7 @@ static void requests_nobody_has_seen_are_not_made(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void a_cancel_that_comes_late_changes_nothing(void **state)
+TEST(a_cancel_that_comes_late_changes_nothing)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "a1");
@@ -402,7 +400,7 @@ static void a_cancel_that_comes_late_changes_nothing(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
+TEST(a_list_under_way_does_not_hold_up_a_cancel)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -418,7 +416,7 @@ static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
 
 /* -------------------------------------------------------------- eviction -- */
 
-static void an_evicted_holder_learns_of_it(void **state)
+TEST(an_evicted_holder_learns_of_it)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -431,7 +429,7 @@ static void an_evicted_holder_learns_of_it(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void a_release_before_the_loss_was_received_reports_once(void **state)
+TEST(a_release_before_the_loss_was_received_reports_once)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -443,7 +441,7 @@ static void a_release_before_the_loss_was_received_reports_once(void **state)
 }
 
 /* Its owner is notified of the loss, and not of the request before it. */
-static void a_loss_takes_the_place_of_a_request_to_release(void **state)
+TEST(a_loss_takes_the_place_of_a_request_to_release)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -455,7 +453,7 @@ static void a_loss_takes_the_place_of_a_request_to_release(void **state)
 }
 
 /* People see in the queue that the release was asked for. */
-static void a_text_that_could_not_be_written_is_written_later(void **state)
+TEST(a_text_that_could_not_be_written_is_written_later)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -469,7 +467,7 @@ static void a_text_that_could_not_be_written_is_written_later(void **state)
     expect(f, "a DESCRIBE a1");
 }
 
-static void a_release_takes_the_place_of_a_request_for_it(void **state)
+TEST(a_release_takes_the_place_of_a_request_for_it)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -480,7 +478,7 @@ static void a_release_takes_the_place_of_a_request_for_it(void **state)
     expect(f, "a UNWATCH a1; a REMOVE a1");
 }
 
-static void fn11_a_release_finds_that_somebody_was_faster(void **state)
+TEST(fn11_a_release_finds_that_somebody_was_faster)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -492,7 +490,7 @@ static void fn11_a_release_finds_that_somebody_was_faster(void **state)
 
 /* Only the end of the session removes the ticket, and no release waits for
  * that. */
-static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
+TEST(a_release_that_is_denied_says_so_and_is_tried_on)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -512,7 +510,7 @@ static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
 }
 
 /* An error that may pass is tried again. */
-static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
+TEST(a_release_that_fails_otherwise_is_tried_on_in_silence)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -530,7 +528,7 @@ static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
+TEST(fn06_fn36_an_evicted_waiter_goes_to_the_tail)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -555,7 +553,7 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
     assert_int_equal(f->a.displaced, 2);
 }
 
-static void a_late_list_shows_a_holder_its_eviction(void **state)
+TEST(a_late_list_shows_a_holder_its_eviction)
 {
     CORE_FIXTURE(f, ALL_TRAITS);
     enqueue_a_in(f, "x y a1");
@@ -570,7 +568,7 @@ static void a_late_list_shows_a_holder_its_eviction(void **state)
 
 /* ----------------------------------------------------------- the session -- */
 
-static void a_waiter_rides_out_a_suspension(void **state)
+TEST(a_waiter_rides_out_a_suspension)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
@@ -587,7 +585,7 @@ static void a_waiter_rides_out_a_suspension(void **state)
     expect(f, "a GRANTED");
 }
 
-static void a_watch_may_end_while_the_link_is_down(void **state)
+TEST(a_watch_may_end_while_the_link_is_down)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
@@ -600,7 +598,7 @@ static void a_watch_may_end_while_the_link_is_down(void **state)
     expect(f, "a GRANTED");
 }
 
-static void a_waiter_starts_again_in_a_new_session(void **state)
+TEST(a_waiter_starts_again_in_a_new_session)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -613,19 +611,18 @@ static void a_waiter_starts_again_in_a_new_session(void **state)
     assert_int_equal(f->a.token, 102);
 }
 
-static void a_session_refused_for_good_ends_the_wait(void **state)
+TEST(a_session_refused_for_good_ends_the_wait)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
     session_lost(f, HF_EDENIED);
     expect(f, "a ENDED HF_EDENIED; a DONE");
 }
 
-static void a_release_waits_for_the_link_or_the_end(void **state)
+TEST(a_release_waits_for_the_link_or_the_end)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -639,7 +636,7 @@ static void a_release_waits_for_the_link_or_the_end(void **state)
 
 /* The session was ended at the server, and another client was admitted before
  * this one released. */
-static void a_session_that_ends_confirms_no_release(void **state)
+TEST(a_session_that_ends_confirms_no_release)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -648,56 +645,4 @@ static void a_session_that_ends_confirms_no_release(void **state)
     failed(f, "a REMOVE a1", HF_FAILURE_UNSURE);
     session_lost(f, HF_ELOST);
     expect(f, "STATE LOST; a RELEASED HF_ELOST; a DONE");
-}
-
-TEST_FILE(acquisition)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_answer_is_enough_for_an_empty_queue),
-        cmocka_unit_test(a_want_waits_for_the_connection),
-        cmocka_unit_test(a_wrong_password_is_not_waited_out),
-        cmocka_unit_test(a_refusal_after_a_connection_is_waited_out),
-        cmocka_unit_test(a_longer_hold_watches_its_own_ticket),
-        cmocka_unit_test(fn59_the_one_before_is_watched_and_nobody_else),
-        cmocka_unit_test(a_list_decides_after_the_one_before_went),
-        cmocka_unit_test(where_nobody_can_come_ahead_no_list_is_needed),
-        cmocka_unit_test(one_of_two_that_goes_does_not_admit),
-        cmocka_unit_test(a_watch_may_be_answered_gone),
-        cmocka_unit_test(the_last_step_needs_no_list_in_a_deep_queue),
-        cmocka_unit_test(both_may_go_while_the_list_is_under_way),
-        cmocka_unit_test(a_list_that_may_be_out_of_date_is_asked_again),
-        cmocka_unit_test(right_watches_are_kept_and_the_others_taken_back),
-        cmocka_unit_test(the_end_of_a_watch_taken_back_means_nothing),
-        cmocka_unit_test(the_place_is_reported_as_often_as_asked),
-        cmocka_unit_test(readers_enter_together),
-        cmocka_unit_test(a_reader_behind_a_writer_enters_when_it_goes),
-        cmocka_unit_test(a_writer_behind_a_writer_always_lists),
-        cmocka_unit_test(unknown_kinds_exclude_each_other),
-        cmocka_unit_test(a_reader_passes_no_ticket_of_an_unknown_kind),
-        cmocka_unit_test(a_mutex_behind_a_downgrade_learns_whose_name_it_is),
-        cmocka_unit_test(another_kind_ahead_ends_it),
-        cmocka_unit_test(what_the_name_is_in_use_for_is_reported),
-        cmocka_unit_test(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone),
-        cmocka_unit_test(requests_nobody_has_seen_are_not_made),
-        cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),
-        cmocka_unit_test(a_list_under_way_does_not_hold_up_a_cancel),
-        cmocka_unit_test(an_evicted_holder_learns_of_it),
-        cmocka_unit_test(a_release_before_the_loss_was_received_reports_once),
-        cmocka_unit_test(a_loss_takes_the_place_of_a_request_to_release),
-        cmocka_unit_test(a_text_that_could_not_be_written_is_written_later),
-        cmocka_unit_test(a_release_takes_the_place_of_a_request_for_it),
-        cmocka_unit_test(fn11_a_release_finds_that_somebody_was_faster),
-        cmocka_unit_test(a_release_that_is_denied_says_so_and_is_tried_on),
-        cmocka_unit_test(a_release_that_fails_otherwise_is_tried_on_in_silence),
-        cmocka_unit_test(fn06_fn36_an_evicted_waiter_goes_to_the_tail),
-        cmocka_unit_test(a_late_list_shows_a_holder_its_eviction),
-        cmocka_unit_test(a_waiter_rides_out_a_suspension),
-        cmocka_unit_test(a_watch_may_end_while_the_link_is_down),
-        cmocka_unit_test(a_waiter_starts_again_in_a_new_session),
-        cmocka_unit_test(a_session_refused_for_good_ends_the_wait),
-        cmocka_unit_test(a_release_waits_for_the_link_or_the_end),
-        cmocka_unit_test(a_session_that_ends_confirms_no_release),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -189,12 +189,11 @@ static void check_each_kind(const struct hf_ticket *tickets, size_t count,
     }
 }
 
-static void fn43_the_rule_holds_for_every_small_queue(void **state)
+TEST(fn43_the_rule_holds_for_every_small_queue)
 {
     struct hf_ticket tickets[LONGEST];
     unsigned queues = 1;
 
-    (void)state;
     for (size_t count = 1; count <= LONGEST; count++) {
         queues *= KINDS;
         for (unsigned number = 0; number < queues; number++) {
@@ -229,12 +228,11 @@ static void check_pair(const struct hf_snapshot *snapshot, size_t i, size_t j)
 
 /* The invariant itself: two tickets of one queue that may both enter now do
  * not conflict, whatever a ticket of an unknown kind is. */
-static void nobody_is_admitted_beside_a_conflict(void **state)
+TEST(nobody_is_admitted_beside_a_conflict)
 {
     struct hf_ticket tickets[LONGEST];
     struct hf_snapshot snapshot = {tickets, LONGEST, 0};
 
-    (void)state;
     for (unsigned number = 0; number < 1u << 2 * LONGEST; number++) {
         make_queue(tickets, LONGEST, number);
         for (size_t i = 0; i < LONGEST; i++) {
@@ -244,14 +242,13 @@ static void nobody_is_admitted_beside_a_conflict(void **state)
     }
 }
 
-static void a_missing_ticket_is_reported_missing(void **state)
+TEST(a_missing_ticket_is_reported_missing)
 {
     struct hf_ticket tickets[2];
     struct hf_snapshot snapshot = {tickets, 2, 0};
     struct hf_snapshot empty = {NULL, 0, 0};
     struct hf_ticket_id other = id_of(5);
 
-    (void)state;
     make_queue(tickets, 2, 0);
     assert_int_equal(
         hf_admission_decide(&snapshot, &other, HF_TICKET_READ).answer,
@@ -261,13 +258,12 @@ static void a_missing_ticket_is_reported_missing(void **state)
         HF_MISSING);
 }
 
-static void a_reader_waits_for_the_nearest_writer(void **state)
+TEST(a_reader_waits_for_the_nearest_writer)
 {
     struct hf_ticket tickets[4];
     struct hf_snapshot snapshot = {tickets, 4, 0};
     struct hf_admission admission;
 
-    (void)state;
     make_queue(tickets, 4, 0);
     tickets[0].kind = tickets[2].kind = HF_TICKET_WRITE;
     tickets[1].kind = tickets[3].kind = HF_TICKET_READ;
@@ -281,7 +277,7 @@ static void a_reader_waits_for_the_nearest_writer(void **state)
 /* The Lock, WriteLock and Election of kazoo have one name.  Whatever such a
  * ticket is, all wait for it, and it does not mean that the name is in use
  * for another kind of lock. */
-static void what_may_be_of_several_kinds_is_waited_for(void **state)
+TEST(what_may_be_of_several_kinds_is_waited_for)
 {
     static const enum hf_ticket_kind kinds[] = {
         HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION};
@@ -289,7 +285,6 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
     struct hf_snapshot snapshot = {tickets, 2, 0};
     struct hf_admission admission;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         make_queue(tickets, 2, 0);
         tickets[0].kind = HF_TICKET_EXCLUSIVE;
@@ -302,13 +297,12 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
 }
 
 /* Only the permits of leases ahead count. */
-static void leases_wait_for_room(void **state)
+TEST(leases_wait_for_room)
 {
     struct hf_ticket tickets[3];
     struct hf_snapshot snapshot = {tickets, 3, 0};
     struct hf_admission admission;
 
-    (void)state;
     make_queue(tickets, 3, 0);
     for (size_t i = 0; i < 3; i++) {
         tickets[i].kind = HF_TICKET_LEASE;
@@ -331,13 +325,12 @@ static void leases_wait_for_room(void **state)
     }
 }
 
-static void leases_do_not_mix_with_others(void **state)
+TEST(leases_do_not_mix_with_others)
 {
     struct hf_ticket tickets[2];
     struct hf_snapshot snapshot = {tickets, 2, 0};
     struct hf_admission admission;
 
-    (void)state;
     for (unsigned kind = 0; kind < KINDS; kind++) {
         make_queue(tickets, 2, kind);
         tickets[1].kind = HF_TICKET_LEASE;
@@ -350,19 +343,4 @@ static void leases_do_not_mix_with_others(void **state)
             plain[kind] == HF_TICKET_EXCLUSIVE ? HF_TICKET_MUTEX : plain[kind]);
         assert_int_equal(admission.answer, HF_WRONG_KIND);
     }
-}
-
-TEST_FILE(admission)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fn43_the_rule_holds_for_every_small_queue),
-        cmocka_unit_test(nobody_is_admitted_beside_a_conflict),
-        cmocka_unit_test(a_missing_ticket_is_reported_missing),
-        cmocka_unit_test(a_reader_waits_for_the_nearest_writer),
-        cmocka_unit_test(what_may_be_of_several_kinds_is_waited_for),
-        cmocka_unit_test(leases_wait_for_room),
-        cmocka_unit_test(leases_do_not_mix_with_others),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

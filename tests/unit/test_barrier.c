@@ -44,22 +44,20 @@ static void recall(struct operation_fixture *s)
 
 /* ---------------------------------------------------------------------- */
 
-static void a_barrier_that_is_down_is_passed(void **state)
+TEST(a_barrier_that_is_down_is_passed)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 0);
     assert_int_equal(s.forgets, 1); /* the queue watch goes on until then */
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-static void fn66_a_wake_up_is_no_passage(void **state)
+TEST(fn66_a_wake_up_is_no_passage)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     for (unsigned i = 1; i <= 20; i++) {
         seen(&s, 7);
@@ -73,11 +71,10 @@ static void fn66_a_wake_up_is_no_passage(void **state)
 }
 
 /* A loop of requests would run without events; each request needs one. */
-static void fn66_nothing_is_asked_without_an_event(void **state)
+TEST(fn66_nothing_is_asked_without_an_event)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     assert_true(hf_core_wake_at_ms(&s.core) == HF_FOREVER);
@@ -86,11 +83,10 @@ static void fn66_nothing_is_asked_without_an_event(void **state)
     assert_int_equal(s.answered, 0);
 }
 
-static void a_barrier_raised_anew_was_down(void **state)
+TEST(a_barrier_raised_anew_was_down)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     operation_fixture_changed(&s);
@@ -98,11 +94,10 @@ static void a_barrier_raised_anew_was_down(void **state)
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-static void an_event_may_overtake_the_list(void **state)
+TEST(an_event_may_overtake_the_list)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     operation_fixture_changed(&s);
     assert_int_equal(s.answered, 0);
@@ -111,11 +106,10 @@ static void an_event_may_overtake_the_list(void **state)
     assert_int_equal(s.answered, 0);
 }
 
-static void a_try_does_not_wait(void **state)
+TEST(a_try_does_not_wait)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, 0);
     seen(&s, 7);
     assert_int_equal(s.forgets, 1);
@@ -128,11 +122,10 @@ static void a_try_does_not_wait(void **state)
     operation_fixture_expect_end(&s, HF_ETIMEDOUT);
 }
 
-static void a_wait_that_ends_in_an_outage_says_so(void **state)
+TEST(a_wait_that_ends_in_an_outage_says_so)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, 500);
     seen(&s, 7);
     operation_fixture_step(
@@ -148,11 +141,10 @@ static void a_wait_that_ends_in_an_outage_says_so(void **state)
                            "refused"));
 }
 
-static void a_wait_ends_in_time(void **state)
+TEST(a_wait_ends_in_time)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, 500);
     seen(&s, 7);
     assert_int_equal(hf_core_wake_at_ms(&s.core), OPERATION_START_MS + 500);
@@ -164,11 +156,10 @@ static void a_wait_ends_in_time(void **state)
 
 /* The engine has a request that is not answered, and gets the request to drop
  * it. */
-static void a_wait_can_be_cancelled_at_any_time(void **state)
+TEST(a_wait_can_be_cancelled_at_any_time)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     recall(&s);
     assert_int_equal(s.forgets, 1);
@@ -180,13 +171,12 @@ static void a_wait_can_be_cancelled_at_any_time(void **state)
     operation_fixture_expect_end(&s, HF_ECANCELLED);
 }
 
-static void the_engine_does_not_learn_of_what_was_over_before(void **state)
+TEST(the_engine_does_not_learn_of_what_was_over_before)
 {
     struct hf_event start = {.kind = HF_EVENT_START_OPERATION};
     struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
     struct operation_fixture s;
 
-    (void)state;
     operation_fixture_init(&s, HF_REQUEST_WATCH_QUEUE, "q", HF_FOREVER);
     operation_fixture_connect(&s, false);
     start.as.operation = event.as.operation = &s.operation;
@@ -199,13 +189,12 @@ static void the_engine_does_not_learn_of_what_was_over_before(void **state)
 }
 
 /* Answers that the engine gave before it learned of the end are ignored. */
-static void answers_cross_the_end(void **state)
+TEST(answers_cross_the_end)
 {
     struct hf_ticket flag = {.kind = HF_TICKET_BARRIER, .token = 7};
     struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
     struct operation_fixture s;
 
-    (void)state;
     event.as.operation = &s.operation;
     begin(&s, HF_FOREVER);
     operation_fixture_step_only(&s, event);
@@ -225,11 +214,10 @@ static void answers_cross_the_end(void **state)
     operation_fixture_expect_end(&s, HF_ECANCELLED);
 }
 
-static void a_wait_rides_out_a_lost_link(void **state)
+TEST(a_wait_rides_out_a_lost_link)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
@@ -242,11 +230,10 @@ static void a_wait_rides_out_a_lost_link(void **state)
 
 /* The flag was cleared and set again while there was no session: its token
  * shows that. */
-static void a_wait_rides_out_a_lost_session(void **state)
+TEST(a_wait_rides_out_a_lost_session)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
@@ -263,12 +250,11 @@ static void a_wait_rides_out_a_lost_session(void **state)
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-static void a_close_ends_a_wait(void **state)
+TEST(a_close_ends_a_wait)
 {
     struct hf_effect *end;
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     operation_fixture_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
@@ -282,12 +268,11 @@ static void a_close_ends_a_wait(void **state)
     operation_fixture_expect_end(&s, HF_ECLOSED);
 }
 
-static void a_failed_look_is_repeated(void **state)
+TEST(a_failed_look_is_repeated)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
     struct operation_fixture s;
 
-    (void)state;
     event.as.answer.status = HF_EUNREACHABLE;
     event.as.answer.text = "for a reason";
     begin(&s, HF_FOREVER);
@@ -300,27 +285,4 @@ static void a_failed_look_is_repeated(void **state)
     event.as.answer.request = s.request;
     operation_fixture_step(&s, event);
     operation_fixture_expect_end(&s, HF_EDENIED);
-}
-
-TEST_FILE(barrier)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_barrier_that_is_down_is_passed),
-        cmocka_unit_test(fn66_a_wake_up_is_no_passage),
-        cmocka_unit_test(fn66_nothing_is_asked_without_an_event),
-        cmocka_unit_test(a_barrier_raised_anew_was_down),
-        cmocka_unit_test(an_event_may_overtake_the_list),
-        cmocka_unit_test(a_try_does_not_wait),
-        cmocka_unit_test(a_wait_ends_in_time),
-        cmocka_unit_test(a_wait_that_ends_in_an_outage_says_so),
-        cmocka_unit_test(a_wait_can_be_cancelled_at_any_time),
-        cmocka_unit_test(the_engine_does_not_learn_of_what_was_over_before),
-        cmocka_unit_test(answers_cross_the_end),
-        cmocka_unit_test(a_wait_rides_out_a_lost_link),
-        cmocka_unit_test(a_wait_rides_out_a_lost_session),
-        cmocka_unit_test(a_close_ends_a_wait),
-        cmocka_unit_test(a_failed_look_is_repeated),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -188,9 +188,8 @@ static const char *what_then(hf_status status)
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void each_row_says_what_the_code_does(void **state)
+TEST(each_row_says_what_the_code_does)
 {
-    (void)state;
     for (size_t i = 0; i < row_count; i++) {
         const struct row *row = &rows[i];
         hf_status status = status_in_code(row);
@@ -201,11 +200,10 @@ static void each_row_says_what_the_code_does(void **state)
     }
 }
 
-static void each_cause_of_the_code_has_a_row(void **state)
+TEST(each_cause_of_the_code_has_a_row)
 {
     const char *cause;
 
-    (void)state;
     for (size_t i = 0; hf_connection_cause(i) != NULL; i++)
         assert_true(is_documented("socket file", hf_connection_cause(i)->name));
     for (size_t i = 0; hf_zk_cause(i) != NULL; i++)
@@ -218,11 +216,10 @@ static void each_cause_of_the_code_has_a_row(void **state)
 }
 
 /* A shorter SQLSTATE stands for a class, so it must not hide a longer one. */
-static void no_entry_hides_another(void **state)
+TEST(no_entry_hides_another)
 {
     const char *first, *second;
 
-    (void)state;
     for (size_t i = 0; (first = hf_pg_cause(i)) != NULL; i++) {
         for (size_t j = i + 1; (second = hf_pg_cause(j)) != NULL; j++)
             assert_int_not_equal(strncmp(second, first, strlen(first)), 0);
@@ -231,11 +228,5 @@ static void no_entry_hides_another(void **state)
 
 TEST_FILE(causes)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_says_what_the_code_does),
-        cmocka_unit_test(each_cause_of_the_code_has_a_row),
-        cmocka_unit_test(no_entry_hides_another),
-    };
-
-    return RUN_TESTS(tests, read_document, NULL);
+    return RUN_TESTS(read_document, NULL);
 }

@@ -38,12 +38,11 @@ static uint64_t corrected_ms(struct machine *machine, uint64_t noise_ns)
     return hf_clock_correct(&machine->corrected, &slew);
 }
 
-static void what_the_clocks_had_lost_before_is_no_matter(void **state)
+TEST(what_the_clocks_had_lost_before_is_no_matter)
 {
     static const int64_t begins_ns[] = {0, -17 * NS_PER_MS, 900 * NS_PER_MS};
     struct machine machine;
 
-    (void)state;
     for (size_t i = 0; i < sizeof begins_ns / sizeof *begins_ns; i++) {
         begin(&machine, begins_ns[i]);
         assert_int_equal(corrected_ms(&machine, 0), 0);
@@ -51,11 +50,10 @@ static void what_the_clocks_had_lost_before_is_no_matter(void **state)
     }
 }
 
-static void clocks_that_become_slow_are_made_good(void **state)
+TEST(clocks_that_become_slow_are_made_good)
 {
     struct machine machine;
 
-    (void)state;
     begin(&machine, -5 * NS_PER_MS);
     assert_int_equal(corrected_ms(&machine, 0), 0);
     machine.slew_ns += 83 * NS_PER_MS;
@@ -65,11 +63,10 @@ static void clocks_that_become_slow_are_made_good(void **state)
 }
 
 /* What was lost counts, however much was won back before or after. */
-static void clocks_that_become_fast_count_as_they_are(void **state)
+TEST(clocks_that_become_fast_count_as_they_are)
 {
     struct machine machine;
 
-    (void)state;
     begin(&machine, 0);
     assert_int_equal(corrected_ms(&machine, 0), 0);
     machine.slew_ns -= 83 * NS_PER_MS;
@@ -84,11 +81,10 @@ static void clocks_that_become_fast_count_as_they_are(void **state)
 
 /* A thread that loses its processor between two readings corrects nothing that
  * did not happen. */
-static void noise_does_not_add_up(void **state)
+TEST(noise_does_not_add_up)
 {
     struct machine machine;
 
-    (void)state;
     begin(&machine, 0);
     for (int i = 0; i < 100000; i++)
         assert_int_equal(
@@ -97,14 +93,13 @@ static void noise_does_not_add_up(void **state)
 
 /* Between any two readings the clock goes on by at least the time that has
  * passed, and by at least CLOCK_BOOTTIME. */
-static void the_clock_is_never_slower_than_time(void **state)
+TEST(the_clock_is_never_slower_than_time)
 {
     enum { READINGS = 400 };
     int64_t now_ns[READINGS], real_ns[READINGS], kernel_ns[READINGS];
     int64_t real = 0, kernel = 0, ppm = 0;
     struct machine machine;
 
-    (void)state;
     begin(&machine, 12345);
     for (int i = 0; i < READINGS; i++) {
         int64_t step_ns =
@@ -128,34 +123,31 @@ static void the_clock_is_never_slower_than_time(void **state)
 }
 
 /* This machine's own clocks. */
-static void an_instant_is_converted_there_and_back(void **state)
+TEST(an_instant_is_converted_there_and_back)
 {
     uint64_t before_ms = hf_boottime_ms();
     uint64_t now_ms = hf_boottime_of_ms(hf_now_ms());
     uint64_t after_ms = hf_boottime_ms();
 
-    (void)state;
     /* It may have been corrected in between. */
     assert_in_range(now_ms + 1, before_ms, after_ms + 1);
     assert_int_equal(hf_boottime_of_ms(0), 0);
     assert_true(hf_boottime_of_ms(HF_FOREVER) == HF_FOREVER);
 }
 
-static void a_reading_of_the_slew_is_close(void **state)
+TEST(a_reading_of_the_slew_is_close)
 {
     struct hf_slew slew = hf_slew_read();
 
-    (void)state;
     assert_true(slew.least_ns <= slew.most_ns);
 }
 
 /* A few wake-ups, however long it is. */
-static void a_wake_up_for_a_loss_comes_before_it(void **state)
+TEST(a_wake_up_for_a_loss_comes_before_it)
 {
     uint64_t now_ms = 1000, at_ms = 3601000;
     unsigned wakes = 0;
 
-    (void)state;
     while (now_ms < at_ms) {
         uint64_t wake_ms = hf_wake_before_ms(now_ms, at_ms);
         /* The timer comes as late as a clock makes it that is a twelfth slow,
@@ -174,11 +166,10 @@ static void a_wake_up_for_a_loss_comes_before_it(void **state)
 }
 
 /* Within a second, too. */
-static void an_instant_is_not_before_that_of_the_system(void **state)
+TEST(an_instant_is_not_before_that_of_the_system)
 {
     struct timespec now;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         uint64_t before_us, us;
 
@@ -190,21 +181,4 @@ static void an_instant_is_not_before_that_of_the_system(void **state)
         assert_true(hf_boottime_ms() >= us / 1000);
         assert_true(hf_now_ms() >= us / 1000);
     }
-}
-
-TEST_FILE(clock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_clocks_had_lost_before_is_no_matter),
-        cmocka_unit_test(clocks_that_become_slow_are_made_good),
-        cmocka_unit_test(clocks_that_become_fast_count_as_they_are),
-        cmocka_unit_test(noise_does_not_add_up),
-        cmocka_unit_test(the_clock_is_never_slower_than_time),
-        cmocka_unit_test(an_instant_is_converted_there_and_back),
-        cmocka_unit_test(a_reading_of_the_slew_is_close),
-        cmocka_unit_test(a_wake_up_for_a_loss_comes_before_it),
-        cmocka_unit_test(an_instant_is_not_before_that_of_the_system),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

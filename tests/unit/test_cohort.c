@@ -10,7 +10,7 @@
 
 /* --------------------------------------------------------------- handing -- */
 
-static void one_alone_is_as_any_other(void **state)
+TEST(one_alone_is_as_any_other)
 {
     HELD(f, 1);
     assert_int_equal(safe_until_of(f, 1), COHORT_SAFE_MS);
@@ -25,7 +25,7 @@ static void one_alone_is_as_any_other(void **state)
     assert_null(f->core.first_cohort);
 }
 
-static void a_release_hands_on_without_a_request(void **state)
+TEST(a_release_hands_on_without_a_request)
 {
     HELD(f, 3);
     cohort_release(f, 1);
@@ -48,7 +48,7 @@ static void a_release_hands_on_without_a_request(void **state)
 
 /* After the last handoff that is allowed another ticket is enqueued, and the
  * old one is removed first. */
-static void after_so_many_another_ticket_is_taken(void **state)
+TEST(after_so_many_another_ticket_is_taken)
 {
     HELD(f, COHORT_HANDOFFS + 2);
     for (size_t i = 1; i <= COHORT_HANDOFFS; i++) {
@@ -74,7 +74,7 @@ static void after_so_many_another_ticket_is_taken(void **state)
 }
 
 /* A third ticket is enqueued only when one of the two is gone. */
-static void no_more_than_two_tickets_at_once(void **state)
+TEST(no_more_than_two_tickets_at_once)
 {
     HELD(f, 1);
     cohort_release(f, 1);
@@ -94,7 +94,7 @@ static void no_more_than_two_tickets_at_once(void **state)
     expect(f, "w3 GRANTED");
 }
 
-static void one_who_joins_while_the_last_leaves_gets_another(void **state)
+TEST(one_who_joins_while_the_last_leaves_gets_another)
 {
     HELD(f, 1);
     cohort_release(f, 1);
@@ -111,7 +111,7 @@ static void one_who_joins_while_the_last_leaves_gets_another(void **state)
 
 /* ---------------------------------------------------------------- limits -- */
 
-static void a_try_is_busy_at_once_while_another_holds(void **state)
+TEST(a_try_is_busy_at_once_while_another_holds)
 {
     HELD(f, 1);
     f->w[2].only_try = true;
@@ -120,11 +120,10 @@ static void a_try_is_busy_at_once_while_another_holds(void **state)
     assert_string_equal(hf_acquisition_text(&f->w[2]), "held by \"w1\"");
 }
 
-static void a_try_is_busy_when_its_ticket_is_behind(void **state)
+TEST(a_try_is_busy_when_its_ticket_is_behind)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     cohort_fixture.w[1].only_try = true;
     cohort_want(&cohort_fixture, 1);
@@ -138,11 +137,10 @@ static void a_try_is_busy_when_its_ticket_is_behind(void **state)
 }
 
 /* An acquisition that joined meanwhile waits on behind the ticket. */
-static void a_try_that_is_busy_leaves_its_ticket_to_the_next(void **state)
+TEST(a_try_that_is_busy_leaves_its_ticket_to_the_next)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     cohort_fixture.w[1].only_try = true;
     cohort_want(&cohort_fixture, 1);
@@ -154,7 +152,7 @@ static void a_try_that_is_busy_leaves_its_ticket_to_the_next(void **state)
     expect(&cohort_fixture, "w2 GRANTED");
 }
 
-static void a_limit_ends_only_the_one(void **state)
+TEST(a_limit_ends_only_the_one)
 {
     HELD(f, 1);
     f->w[2].deadline_at_ms = 3000;
@@ -179,11 +177,10 @@ static void a_limit_ends_only_the_one(void **state)
     expect(f, "w4 GRANTED; w2 RELEASED HF_OK; w2 DONE");
 }
 
-static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
+TEST(one_who_waits_behind_the_ticket_too_knows_its_place)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     cohort_want(&cohort_fixture, 1);
     cohort_fixture.w[2].deadline_at_ms = 2000;
@@ -199,11 +196,10 @@ static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
 
 /* The last waiter ends when the removal of the ticket was asked for.  The
  * others end at once. */
-static void the_ticket_goes_with_the_last_who_waits(void **state)
+TEST(the_ticket_goes_with_the_last_who_waits)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     for (size_t i = 1; i <= 3; i++)
         cohort_want(&cohort_fixture, i);
@@ -223,7 +219,7 @@ static void the_ticket_goes_with_the_last_who_waits(void **state)
 
 /* ---------------------------------------------------------------- losses -- */
 
-static void who_waits_goes_on_behind_another_ticket(void **state)
+TEST(who_waits_goes_on_behind_another_ticket)
 {
     HELD(f, 2);
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
@@ -243,7 +239,7 @@ static void who_waits_goes_on_behind_another_ticket(void **state)
     expect(f, "w2 RELEASED HF_OK; w2 DONE");
 }
 
-static void safe_until_ends_the_grant_of_the_waiter(void **state)
+TEST(safe_until_ends_the_grant_of_the_waiter)
 {
     HELD(f, 2);
     cohort_session(f, HF_EVENT_SUSPENDED);
@@ -273,7 +269,7 @@ static void hand_on_in_an_outage(struct cohort_fixture *f)
 }
 
 /* The session may exist and be proven again; the handoff happens then. */
-static void nobody_is_granted_while_suspended(void **state)
+TEST(nobody_is_granted_while_suspended)
 {
     HELD(f, 2);
     hand_on_in_an_outage(f);
@@ -284,7 +280,7 @@ static void nobody_is_granted_while_suspended(void **state)
 
 /* The ticket was not visible for a while, so the next one in the queue may
  * hold the lock now. */
-static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
+TEST(a_ticket_that_was_evicted_meanwhile_is_not_handed_on)
 {
     HELD(f, 2);
     hand_on_in_an_outage(f);
@@ -293,7 +289,7 @@ static void a_ticket_that_was_evicted_meanwhile_is_not_handed_on(void **state)
 }
 
 /* Nothing shows that the ticket is there.  The next ticket reports why. */
-static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
+TEST(a_ticket_that_may_not_be_looked_for_is_not_handed_on)
 {
     HELD(f, 2);
     hand_on_in_an_outage(f);
@@ -305,7 +301,7 @@ static void a_ticket_that_may_not_be_looked_for_is_not_handed_on(void **state)
 
 /* A list that was made before an outage does not show what was removed during
  * it. */
-static void a_list_of_before_an_outage_confirms_nothing(void **state)
+TEST(a_list_of_before_an_outage_confirms_nothing)
 {
     HELD(f, 2);
     hand_on_in_an_outage(f);
@@ -321,7 +317,7 @@ static void a_list_of_before_an_outage_confirms_nothing(void **state)
 
 /* A list that fails is made again.  Once the ticket was seen, later handoffs
  * do not wait. */
-static void a_ticket_is_looked_for_once_a_connection(void **state)
+TEST(a_ticket_is_looked_for_once_a_connection)
 {
     HELD(f, 3);
     hand_on_in_an_outage(f);
@@ -335,7 +331,7 @@ static void a_ticket_is_looked_for_once_a_connection(void **state)
     expect(f, "w3 GRANTED; w2 RELEASED HF_OK; w2 DONE");
 }
 
-static void the_last_waiter_waits_for_the_removal_within_a_bound(void **state)
+TEST(the_last_waiter_waits_for_the_removal_within_a_bound)
 {
     HELD(f, 2);
     cohort_session(f, HF_EVENT_SUSPENDED);
@@ -356,7 +352,7 @@ static void the_last_waiter_waits_for_the_removal_within_a_bound(void **state)
     expect(f, "w2 DONE");
 }
 
-static void a_proof_moves_the_safe_until_of_the_one_that_holds(void **state)
+TEST(a_proof_moves_the_safe_until_of_the_one_that_holds)
 {
     struct hf_event proven = {.kind = HF_EVENT_PROVEN};
 
@@ -373,7 +369,7 @@ static void a_proof_moves_the_safe_until_of_the_one_that_holds(void **state)
 
 /* -------------------------------------------------------------- revoking -- */
 
-static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
+TEST(the_one_that_holds_is_asked_and_the_ticket_goes)
 {
     HELD(f, 2);
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
@@ -390,11 +386,10 @@ static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
     expect(f, "w2 GRANTED"); /* and no request for it is made */
 }
 
-static void a_ticket_asked_for_in_time_serves_one(void **state)
+TEST(a_ticket_asked_for_in_time_serves_one)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     cohort_want(&cohort_fixture, 1);
     cohort_want(&cohort_fixture, 2);
@@ -416,11 +411,10 @@ static void a_ticket_asked_for_in_time_serves_one(void **state)
 
 /* ------------------------------------------------------------------ ends -- */
 
-static void an_error_of_the_ticket_is_everybodys(void **state)
+TEST(an_error_of_the_ticket_is_everybodys)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     cohort_want(&cohort_fixture, 1);
     cohort_want(&cohort_fixture, 2);
@@ -436,7 +430,7 @@ static void an_error_of_the_ticket_is_everybodys(void **state)
     assert_true(hf_cohort_is_idle(&cohort_fixture.cohort));
 }
 
-static void a_release_that_is_denied_says_so(void **state)
+TEST(a_release_that_is_denied_says_so)
 {
     HELD(f, 1);
     cohort_release(f, 1);
@@ -446,7 +440,7 @@ static void a_release_that_is_denied_says_so(void **state)
     assert_string_equal(hf_acquisition_text(&f->w[1]), "said the engine");
 }
 
-static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)
+TEST(a_ticket_that_was_removed_is_a_grant_that_was_lost)
 {
     struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
@@ -458,7 +452,7 @@ static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)
     expect(f, "w1 RELEASED HF_ELOST; w1 DONE");
 }
 
-static void closing_ends_all_who_wait(void **state)
+TEST(closing_ends_all_who_wait)
 {
     HELD(f, 3);
     cohort_session(f, HF_EVENT_CLOSE);
@@ -474,7 +468,7 @@ static void closing_ends_all_who_wait(void **state)
 }
 
 /* The list failed on the old connection, so its backoff does not count. */
-static void a_ticket_is_looked_for_at_once_after_an_outage(void **state)
+TEST(a_ticket_is_looked_for_at_once_after_an_outage)
 {
     HELD(f, 2);
     hand_on_in_an_outage(f);
@@ -485,7 +479,7 @@ static void a_ticket_is_looked_for_at_once_after_an_outage(void **state)
     expect(f, "CONNECTED; LIST");
 }
 
-static void giving_up_spares_the_one_that_holds(void **state)
+TEST(giving_up_spares_the_one_that_holds)
 {
     HELD(f, 3);
     cohort_session(f, HF_EVENT_SUSPENDED);
@@ -499,7 +493,7 @@ static void giving_up_spares_the_one_that_holds(void **state)
 /* ---------------------------------------------------------------- memory -- */
 
 /* Of the first turn stays what the core keeps for all of its life. */
-static void a_turn_leaves_no_memory(void **state)
+TEST(a_turn_leaves_no_memory)
 {
     size_t blocks = 0;
 
@@ -527,11 +521,10 @@ static void a_turn_leaves_no_memory(void **state)
     }
 }
 
-static void without_memory_the_first_waiter_ends(void **state)
+TEST(without_memory_the_first_waiter_ends)
 {
     struct cohort_fixture cohort_fixture;
 
-    (void)state;
     cohort_fixture_init(&cohort_fixture);
     tracked_heap_fail(true);
     cohort_want(&cohort_fixture, 1);
@@ -542,8 +535,7 @@ static void without_memory_the_first_waiter_ends(void **state)
     expect(&cohort_fixture, "ENQUEUE t1");
 }
 
-static void
-without_memory_the_next_ticket_waits_for_the_one_before(void **state)
+TEST(without_memory_the_next_ticket_waits_for_the_one_before)
 {
     HELD(f, 2);
     cohort_tick(f, COHORT_START_MS + HF_OWN_WATCH_AFTER_MS);
@@ -558,44 +550,4 @@ without_memory_the_next_ticket_waits_for_the_one_before(void **state)
     tracked_heap_fail(false);
     cohort_removed(f, "REMOVE t1");
     expect(f, "w1 RELEASED HF_OK; w1 DONE; ENQUEUE t2");
-}
-
-TEST_FILE(cohort)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_alone_is_as_any_other),
-        cmocka_unit_test(a_release_hands_on_without_a_request),
-        cmocka_unit_test(after_so_many_another_ticket_is_taken),
-        cmocka_unit_test(no_more_than_two_tickets_at_once),
-        cmocka_unit_test(one_who_joins_while_the_last_leaves_gets_another),
-        cmocka_unit_test(a_try_is_busy_at_once_while_another_holds),
-        cmocka_unit_test(a_try_is_busy_when_its_ticket_is_behind),
-        cmocka_unit_test(a_try_that_is_busy_leaves_its_ticket_to_the_next),
-        cmocka_unit_test(a_limit_ends_only_the_one),
-        cmocka_unit_test(one_who_waits_behind_the_ticket_too_knows_its_place),
-        cmocka_unit_test(the_ticket_goes_with_the_last_who_waits),
-        cmocka_unit_test(who_waits_goes_on_behind_another_ticket),
-        cmocka_unit_test(safe_until_ends_the_grant_of_the_waiter),
-        cmocka_unit_test(nobody_is_granted_while_suspended),
-        cmocka_unit_test(a_ticket_that_was_evicted_meanwhile_is_not_handed_on),
-        cmocka_unit_test(a_ticket_that_may_not_be_looked_for_is_not_handed_on),
-        cmocka_unit_test(a_list_of_before_an_outage_confirms_nothing),
-        cmocka_unit_test(a_ticket_is_looked_for_once_a_connection),
-        cmocka_unit_test(the_last_waiter_waits_for_the_removal_within_a_bound),
-        cmocka_unit_test(a_proof_moves_the_safe_until_of_the_one_that_holds),
-        cmocka_unit_test(the_one_that_holds_is_asked_and_the_ticket_goes),
-        cmocka_unit_test(a_ticket_asked_for_in_time_serves_one),
-        cmocka_unit_test(an_error_of_the_ticket_is_everybodys),
-        cmocka_unit_test(a_release_that_is_denied_says_so),
-        cmocka_unit_test(a_ticket_that_was_removed_is_a_grant_that_was_lost),
-        cmocka_unit_test(closing_ends_all_who_wait),
-        cmocka_unit_test(a_ticket_is_looked_for_at_once_after_an_outage),
-        cmocka_unit_test(giving_up_spares_the_one_that_holds),
-        cmocka_unit_test(a_turn_leaves_no_memory),
-        cmocka_unit_test(without_memory_the_first_waiter_ends),
-        cmocka_unit_test(
-            without_memory_the_next_ticket_waits_for_the_one_before),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

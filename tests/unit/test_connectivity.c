@@ -80,11 +80,10 @@ static void disconnected(struct connectivity_fixture *fixture, hf_status status)
                                  fixture->now_ms, &fixture->random);
 }
 
-static void an_attempt_is_due_at_once(void **state)
+TEST(an_attempt_is_due_at_once)
 {
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     assert_false(hf_connectivity_has_connection(&fixture.connectivity));
     assert_int_equal(wake_in_ms(&fixture), 0);
@@ -93,11 +92,10 @@ static void an_attempt_is_due_at_once(void **state)
     assert_false(hf_connectivity_is_up(&fixture.connectivity));
 }
 
-static void nothing_is_due_while_it_is_up(void **state)
+TEST(nothing_is_due_while_it_is_up)
 {
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     connecting(&fixture);
     up(&fixture);
@@ -107,11 +105,10 @@ static void nothing_is_due_while_it_is_up(void **state)
     assert_true(wake_in_ms(&fixture) == HF_FOREVER);
 }
 
-static void a_silent_attempt_is_given_up(void **state)
+TEST(a_silent_attempt_is_given_up)
 {
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     connecting(&fixture);
     assert_int_equal(wake_in_ms(&fixture), 2000);
@@ -130,12 +127,11 @@ static void a_silent_attempt_is_given_up(void **state)
 
 /* Each server gets a part of the session, and silent rounds get twice as much
  * as the round before, up to that part. */
-static void an_attempt_has_its_time_again_with_each_answer(void **state)
+TEST(an_attempt_has_its_time_again_with_each_answer)
 {
     struct connectivity_fixture fixture;
     uint64_t timeout_ms;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     connecting(&fixture);
     timeout_ms = wake_in_ms(&fixture);
@@ -161,12 +157,11 @@ static void an_attempt_has_its_time_again_with_each_answer(void **state)
     assert_true(wake_in_ms(&fixture) == timeout_ms);
 }
 
-static void silent_attempts_make_the_next_longer(void **state)
+TEST(silent_attempts_make_the_next_longer)
 {
     static const uint64_t expected[] = {2000, 4000, 6000, 6000};
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin_shared(&fixture, NULL, 3, 1);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         sleep_until_due(&fixture);
@@ -190,12 +185,11 @@ static void silent_attempts_make_the_next_longer(void **state)
     assert_int_equal(wake_in_ms(&fixture), 500); /* and not 300 */
 }
 
-static void a_steady_connection_resets_the_backoff(void **state)
+TEST(a_steady_connection_resets_the_backoff)
 {
     const struct hf_reconnect policy = {700, 0, 1, HF_FOREVER, NULL, NULL};
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     for (int i = 0; i < 3; i++) {
         sleep_until_due(&fixture);
@@ -214,14 +208,13 @@ static void a_steady_connection_resets_the_backoff(void **state)
     assert_int_equal(wake_in_ms(&fixture), 700);
 }
 
-static void it_is_idle_when_the_policy_gave_up(void **state)
+TEST(it_is_idle_when_the_policy_gave_up)
 {
     const struct hf_reconnect policy = {700, 0, 1, HF_FOREVER, NULL, NULL};
     struct connectivity_fixture fixture;
     uint64_t elapsed_ms;
     uint32_t retries;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     assert_false(hf_connectivity_resume(&fixture.connectivity, fixture.now_ms));
     for (int i = 0; i < 2; i++) {
@@ -241,12 +234,11 @@ static void it_is_idle_when_the_policy_gave_up(void **state)
     assert_int_equal(wake_in_ms(&fixture), 700); /* the policy begins anew */
 }
 
-static void a_restart_is_no_failed_attempt(void **state)
+TEST(a_restart_is_no_failed_attempt)
 {
     const struct hf_reconnect policy = {700, 0, 0, HF_FOREVER, NULL, NULL};
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     for (int i = 0; i < 3; i++) {
         connecting(&fixture);
@@ -261,11 +253,10 @@ static void a_restart_is_no_failed_attempt(void **state)
 }
 
 /* What the old ones have answered, and how often, counts no more. */
-static void other_servers_are_counted_anew(void **state)
+TEST(other_servers_are_counted_anew)
 {
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     connecting(&fixture);
     disconnected(&fixture, HF_EURL);
@@ -284,11 +275,10 @@ static void other_servers_are_counted_anew(void **state)
     assert_true(hf_connectivity_set_error(&fixture.connectivity, 0, "refused"));
 }
 
-static void a_close_takes_no_longer_than_its_timeout(void **state)
+TEST(a_close_takes_no_longer_than_its_timeout)
 {
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     connecting(&fixture);
     up(&fixture);
@@ -305,12 +295,11 @@ static void a_close_takes_no_longer_than_its_timeout(void **state)
     hf_connectivity_closed(&fixture.connectivity); /* again, by a free */
 }
 
-static void the_same_error_of_a_server_is_logged_once(void **state)
+TEST(the_same_error_of_a_server_is_logged_once)
 {
     struct connectivity_fixture fixture;
     struct hf_connectivity *connectivity = &fixture.connectivity;
 
-    (void)state;
     begin(&fixture, NULL, 2);
     assert_string_equal(connectivity->error, "");
     assert_true(hf_connectivity_set_error(connectivity, 0, "a: refused"));
@@ -325,12 +314,11 @@ static void the_same_error_of_a_server_is_logged_once(void **state)
     assert_true(hf_connectivity_set_error(connectivity, 0, "a: no answer"));
 }
 
-static void a_final_error_is_logged_at_a_lower_level(void **state)
+TEST(a_final_error_is_logged_at_a_lower_level)
 {
     struct connectivity_fixture fixture;
     struct hf_connectivity *connectivity = &fixture.connectivity;
 
-    (void)state;
     begin(&fixture, NULL, 2);
     for (int i = 0; i < 2; i++) {
         assert_false(hf_connectivity_is_final(connectivity));
@@ -347,12 +335,11 @@ static void a_final_error_is_logged_at_a_lower_level(void **state)
 
 /* A refusal counts even if the connection was up for long, unlike one that was
  * lost; nothing from before that time counts. */
-static void no_attempt_follows_the_refusal_of_all_servers(void **state)
+TEST(no_attempt_follows_the_refusal_of_all_servers)
 {
     struct connectivity_fixture fixture;
     struct hf_connectivity *connectivity = &fixture.connectivity;
 
-    (void)state;
     begin(&fixture, NULL, 2);
     connecting(&fixture);
     disconnected(&fixture, HF_EDENIED);
@@ -373,35 +360,12 @@ static void no_attempt_follows_the_refusal_of_all_servers(void **state)
     assert_int_equal(due(&fixture), HF_CONNECTIVITY_CONNECT);
 }
 
-static void instants_do_not_overflow(void **state)
+TEST(instants_do_not_overflow)
 {
     struct connectivity_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     fixture.now_ms = HF_FOREVER - 10;
     connecting(&fixture);
     assert_true(wake_in_ms(&fixture) == HF_FOREVER);
-}
-
-TEST_FILE(connectivity)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_attempt_is_due_at_once),
-        cmocka_unit_test(nothing_is_due_while_it_is_up),
-        cmocka_unit_test(a_silent_attempt_is_given_up),
-        cmocka_unit_test(an_attempt_has_its_time_again_with_each_answer),
-        cmocka_unit_test(silent_attempts_make_the_next_longer),
-        cmocka_unit_test(a_steady_connection_resets_the_backoff),
-        cmocka_unit_test(it_is_idle_when_the_policy_gave_up),
-        cmocka_unit_test(a_restart_is_no_failed_attempt),
-        cmocka_unit_test(other_servers_are_counted_anew),
-        cmocka_unit_test(a_close_takes_no_longer_than_its_timeout),
-        cmocka_unit_test(the_same_error_of_a_server_is_logged_once),
-        cmocka_unit_test(a_final_error_is_logged_at_a_lower_level),
-        cmocka_unit_test(no_attempt_follows_the_refusal_of_all_servers),
-        cmocka_unit_test(instants_do_not_overflow),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

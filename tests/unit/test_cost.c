@@ -580,9 +580,8 @@ static void does_not_grow_with(enum idle_sort sort)
 }
 
 #define SORT_TEST(sort, name)                                                  \
-    static void name(void **state)                                             \
+    TEST(name)                                                                 \
     {                                                                          \
-        (void)state;                                                           \
         does_not_grow_with(sort);                                              \
     }
 
@@ -602,11 +601,10 @@ static bool is_of_all(enum hf_event_kind kind)
            kind == HF_EVENT_CLOSED;
 }
 
-static void each_kind_of_event_has_a_row(void **state)
+TEST(each_kind_of_event_has_a_row)
 {
     uint64_t seen = UINT64_C(1) << HF_EVENT_DOWNGRADE; /* before DOWNGRADED */
 
-    (void)state;
     for (size_t i = 0; i < CASES; i++)
         seen |= UINT64_C(1) << cases[i].kind;
     for (unsigned kind = 0; kind <= HF_EVENT_TICK; kind++) {
@@ -648,28 +646,24 @@ static void costs_each_the_same(enum idle_sort sort, enum hf_event_kind first,
     idle_free(f);
 }
 
-static void what_concerns_all_comes_by_each_some_times(void **state)
+TEST(what_concerns_all_comes_by_each_some_times)
 {
-    (void)state;
     for (enum idle_sort sort = 0; sort < IDLE_SORTS; sort++) {
         costs_each_the_same(sort, HF_EVENT_SUSPENDED, HF_EVENT_CONNECTED);
         costs_each_the_same(sort, HF_EVENT_CLOSE, HF_EVENT_CLOSED);
     }
 }
 
-static void a_lost_session_comes_by_each_some_times(void **state)
+TEST(a_lost_session_comes_by_each_some_times)
 {
-    (void)state;
     for (enum idle_sort sort = 0; sort < IDLE_SORTS; sort++)
         costs_each_the_same(sort, HF_EVENT_SESSION_LOST, HF_EVENT_GAVE_UP);
 }
 
-static void
-participants_that_time_out_at_once_come_by_each_some_times(void **state)
+TEST(participants_that_time_out_at_once_come_by_each_some_times)
 {
     struct idle_fixture *f = idle_new(IDLE_COHORT_WAITERS, MANY);
 
-    (void)state;
     for (size_t i = 0; i < MANY; i++) {
         f->idle[i].a.deadline_at_ms = f->now_ms + 1;
         hf_schedule_touch(&f->core, &f->idle[i].a.entry);
@@ -678,24 +672,4 @@ participants_that_time_out_at_once_come_by_each_some_times(void **state)
     assert_int_equal(f->idle[MANY - 1].a.status, HF_ETIMEDOUT);
     hf_core_check(&f->core);
     idle_free(f);
-}
-
-TEST_FILE(cost)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_of_event_has_a_row),
-        cmocka_unit_test(cost_does_not_grow_with_grants),
-        cmocka_unit_test(cost_does_not_grow_with_waiters),
-        cmocka_unit_test(cost_does_not_grow_with_names),
-        cmocka_unit_test(cost_does_not_grow_with_what_is_paused),
-        cmocka_unit_test(cost_does_not_grow_with_waiters_of_a_cohort),
-        cmocka_unit_test(cost_does_not_grow_with_cohorts),
-        cmocka_unit_test(cost_does_not_grow_with_waits_at_barriers),
-        cmocka_unit_test(what_concerns_all_comes_by_each_some_times),
-        cmocka_unit_test(a_lost_session_comes_by_each_some_times),
-        cmocka_unit_test(
-            participants_that_time_out_at_once_come_by_each_some_times),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -330,7 +330,7 @@ static void opposite(struct model *m)
     wait_for(m, 1, 'a');
 }
 
-static void opposite_orders_are_a_cycle(void **state)
+TEST(opposite_orders_are_a_cycle)
 {
     struct hf_deadlock_search search;
     char text[HF_ERROR_TEXT_BYTES];
@@ -352,7 +352,7 @@ static void opposite_orders_are_a_cycle(void **state)
     hf_deadlock_search_free(&search);
 }
 
-static void only_one_that_looks_fails(void **state)
+TEST(only_one_that_looks_fails)
 {
     size_t victim;
 
@@ -363,7 +363,7 @@ static void only_one_that_looks_fails(void **state)
     assert_int_equal(victim, 0);
 }
 
-static void a_wait_without_a_cycle_is_none(void **state)
+TEST(a_wait_without_a_cycle_is_none)
 {
     MODEL(m);
     hold(m, 0, 'a');
@@ -376,7 +376,7 @@ static void a_wait_without_a_cycle_is_none(void **state)
 
 /* Nobody waits for what the writer holds, but the reader behind it waits for
  * the writer itself. */
-static void a_writer_is_in_the_way_of_readers_behind_it(void **state)
+TEST(a_writer_is_in_the_way_of_readers_behind_it)
 {
     MODEL(m);
     hold(m, 0, 'c');
@@ -390,7 +390,7 @@ static void a_writer_is_in_the_way_of_readers_behind_it(void **state)
     assert_cycle(m, 2, 'a', 3);
 }
 
-static void an_owner_behind_a_deadlock_is_not_in_it(void **state)
+TEST(an_owner_behind_a_deadlock_is_not_in_it)
 {
     MODEL(m);
     opposite(m);
@@ -402,7 +402,7 @@ static void an_owner_behind_a_deadlock_is_not_in_it(void **state)
 
 /* It is ahead of one of the deadlock.  If it went, that one would still
  * wait. */
-static void an_owner_between_two_of_a_deadlock_is_not_in_it(void **state)
+TEST(an_owner_between_two_of_a_deadlock_is_not_in_it)
 {
     MODEL(m);
     hold(m, 0, 'a');
@@ -416,7 +416,7 @@ static void an_owner_between_two_of_a_deadlock_is_not_in_it(void **state)
     assert_cycle(m, 0, 'b', 2);
 }
 
-static void an_owner_may_wait_for_itself(void **state)
+TEST(an_owner_may_wait_for_itself)
 {
     MODEL(m);
     hold(m, 0, 'a');
@@ -424,7 +424,7 @@ static void an_owner_may_wait_for_itself(void **state)
     assert_cycle(m, 0, 'a', 1);
 }
 
-static void readers_wait_for_writers_only(void **state)
+TEST(readers_wait_for_writers_only)
 {
     MODEL(m);
     hold_as(m, 0, 'a', HF_TICKET_READ, 1);
@@ -438,7 +438,7 @@ static void readers_wait_for_writers_only(void **state)
 }
 
 /* The holder of "a" can go on, but a writer that waits ahead cannot. */
-static void a_waiter_ahead_counts_too(void **state)
+TEST(a_waiter_ahead_counts_too)
 {
     MODEL(m);
     hold_as(m, 3, 'a', HF_TICKET_READ, 1);
@@ -451,7 +451,7 @@ static void a_waiter_ahead_counts_too(void **state)
     assert_cycle(m, 0, 'c', 2);
 }
 
-static void one_free_permit_is_enough(void **state)
+TEST(one_free_permit_is_enough)
 {
     MODEL(m);
     m->locks[0].limit = 2;
@@ -465,7 +465,7 @@ static void one_free_permit_is_enough(void **state)
     assert_cycle(m, 0, 'b', 2); /* it cannot */
 }
 
-static void as_many_permits_as_it_lacks(void **state)
+TEST(as_many_permits_as_it_lacks)
 {
     MODEL(m);
     m->locks[0].limit = 3;
@@ -481,7 +481,7 @@ static void as_many_permits_as_it_lacks(void **state)
 
 /* Owner 0 has a permit too, and waits for nothing.  It is read, because another
  * reader of "a" waits. */
-static void what_a_holder_has_said_does_not_count(void **state)
+TEST(what_a_holder_has_said_does_not_count)
 {
     MODEL(m);
     m->locks[2].limit = 2;
@@ -497,7 +497,7 @@ static void what_a_holder_has_said_does_not_count(void **state)
 }
 
 /* A ticket that does not say how many permits it wants wants one. */
-static void a_permit_is_wanted_by_default(void **state)
+TEST(a_permit_is_wanted_by_default)
 {
     MODEL(m);
     opposite(m);
@@ -507,7 +507,7 @@ static void a_permit_is_wanted_by_default(void **state)
 }
 
 /* The leases that the list of the lock shows are those of the semaphore. */
-static void leases_beside_locks_are_no_locks(void **state)
+TEST(leases_beside_locks_are_no_locks)
 {
     MODEL(m);
     opposite(m);
@@ -518,7 +518,7 @@ static void leases_beside_locks_are_no_locks(void **state)
 
 /* Owner 0 waits as a writer, so the queue of "a" is read before owner 2 says
  * that it holds a permit of the semaphore of that name. */
-static void a_permit_counts_though_the_lock_was_read_before(void **state)
+TEST(a_permit_counts_though_the_lock_was_read_before)
 {
     MODEL(m);
     m->shares_name = true;
@@ -534,7 +534,7 @@ static void a_permit_counts_though_the_lock_was_read_before(void **state)
     assert_cycle(m, 0, 'a', 4);
 }
 
-static void tickets_of_others_can_go_on(void **state)
+TEST(tickets_of_others_can_go_on)
 {
     MODEL(m);
     opposite(m);
@@ -544,7 +544,7 @@ static void tickets_of_others_can_go_on(void **state)
 
 /* Another program waits in between; it adds nothing to the cycle and hides
  * nothing of it. */
-static void tickets_of_others_hide_nothing(void **state)
+TEST(tickets_of_others_hide_nothing)
 {
     MODEL(m);
     hold(m, 0, 'a');
@@ -556,7 +556,7 @@ static void tickets_of_others_hide_nothing(void **state)
     assert_cycle(m, 0, 'b', 2);
 }
 
-static void elections_are_no_waits(void **state)
+TEST(elections_are_no_waits)
 {
     MODEL(m);
     opposite(m);
@@ -566,7 +566,7 @@ static void elections_are_no_waits(void **state)
 }
 
 /* The first reading saw owner 1, the second does not. */
-static void both_readings_have_to_agree(void **state)
+TEST(both_readings_have_to_agree)
 {
     MODEL(m);
     opposite(m);
@@ -578,7 +578,7 @@ static void both_readings_have_to_agree(void **state)
 /* Two readers hold "a"; a writer waits for both, who wait for what it has.  By
  * the second reading one has gone, and only then the other one says that it
  * holds anything. */
-static void what_is_said_counts_if_both_readings_say_it(void **state)
+TEST(what_is_said_counts_if_both_readings_say_it)
 {
     MODEL(m);
     hold_as(m, 0, 'a', HF_TICKET_READ, 1);
@@ -598,7 +598,7 @@ static void what_is_said_counts_if_both_readings_say_it(void **state)
 
 /* "a" is held by two tickets with the same first digits, so nobody knows which
  * one owner 0 means. */
-static void a_text_that_fits_two_tickets_means_none(void **state)
+TEST(a_text_that_fits_two_tickets_means_none)
 {
     MODEL(m);
     hold_as(m, 0, 'a', HF_TICKET_READ, 1);
@@ -614,7 +614,7 @@ static void a_text_that_fits_two_tickets_means_none(void **state)
 /* Owner 2 holds "a"; owners 1 and 3 wait, and by then owner 0, who waits for 3,
  * has lost it.  What its text says of "a" fits the ticket of owner 1, which
  * waits, so it can hold nothing. */
-static void a_text_that_fits_a_waiter_means_none(void **state)
+TEST(a_text_that_fits_a_waiter_means_none)
 {
     MODEL(m);
     hold(m, 0, 'a');
@@ -628,7 +628,7 @@ static void a_text_that_fits_a_waiter_means_none(void **state)
 }
 
 /* All of a deadlock choose the same one. */
-static void one_of_equal_tokens_fails(void **state)
+TEST(one_of_equal_tokens_fails)
 {
     size_t one, other;
 
@@ -658,7 +658,7 @@ static size_t asked_about(struct model *m, const char *name, bool *possible)
 }
 
 /* The lock of an outer run is released when that goes on. */
-static void what_is_possible_is_no_deadlock(void **state)
+TEST(what_is_possible_is_no_deadlock)
 {
     bool possible;
 
@@ -714,7 +714,7 @@ static size_t asked_with_sessions(struct model *m, bool *possible)
 }
 
 /* One of other programs counts only for somebody who asks what is possible. */
-static void a_session_possibly_holds_what_its_tickets_do(void **state)
+TEST(a_session_possibly_holds_what_its_tickets_do)
 {
     bool possible;
 
@@ -731,7 +731,7 @@ static void a_session_possibly_holds_what_its_tickets_do(void **state)
 }
 
 /* Owner 1 waits for what nobody of the two holds. */
-static void a_session_that_can_go_on_is_no_deadlock(void **state)
+TEST(a_session_that_can_go_on_is_no_deadlock)
 {
     bool possible;
 
@@ -748,7 +748,7 @@ static void a_session_that_can_go_on_is_no_deadlock(void **state)
 
 /* Both permits are held by owners that wait for "b", one of them perhaps not:
  * then its permit may come free. */
-static void a_permit_that_is_possibly_held_is_no_deadlock(void **state)
+TEST(a_permit_that_is_possibly_held_is_no_deadlock)
 {
     bool possible;
 
@@ -764,7 +764,7 @@ static void a_permit_that_is_possibly_held_is_no_deadlock(void **state)
     assert_true(possible);
 }
 
-static void a_lock_can_be_asked_about(void **state)
+TEST(a_lock_can_be_asked_about)
 {
     struct hf_deadlock_search search = {.current = 0};
 
@@ -791,7 +791,7 @@ static unsigned found_owners(const struct hf_deadlock_search *search)
 
 /* Owners 0 and 1, and owners 2 and 3, and owner 4 waits behind these; 5 and 6
  * are in one that is only possible. */
-static void each_cycle_of_many_locks_is_found_once(void **state)
+TEST(each_cycle_of_many_locks_is_found_once)
 {
     const char *const names[] = {"e", "b", "c", "b"};
     struct hf_deadlock_search search = {.current = 0};
@@ -892,36 +892,33 @@ static const char *write_much(char *text, size_t i)
     return longest;
 }
 
-static void too_many_tickets_give_no_verdict(void **state)
+TEST(too_many_tickets_give_no_verdict)
 {
-    (void)state;
     assert_int_equal(answer_with(HF_DEADLOCK_TICKETS_MAX, write_nothing),
                      HF_OK);
     assert_int_equal(answer_with(HF_DEADLOCK_TICKETS_MAX + 1, write_nothing),
                      HF_EFULL);
 }
 
-static void too_many_holds_give_no_verdict(void **state)
+TEST(too_many_holds_give_no_verdict)
 {
     const size_t most = HF_DEADLOCK_TICKETS_MAX / 4;
 
-    (void)state;
     assert_int_equal(answer_with(most, write_four_holds), HF_OK);
     assert_int_equal(answer_with(most + 1, write_four_holds), HF_EFULL);
 }
 
 /* A reading may take 32 MiB of texts. */
-static void too_many_bytes_give_no_verdict(void **state)
+TEST(too_many_bytes_give_no_verdict)
 {
     const size_t fit = ((size_t)1 << 25) / (HF_PAYLOAD_BYTES + 256);
 
-    (void)state;
     assert_int_equal(answer_with(fit, write_much), HF_OK);
     assert_int_equal(answer_with(2 * fit, write_much), HF_EFULL);
 }
 
 /* Both readings have to be whole. */
-static void a_second_reading_that_is_cut_off_gives_no_verdict(void **state)
+TEST(a_second_reading_that_is_cut_off_gives_no_verdict)
 {
     struct hf_deadlock_search search;
 
@@ -937,11 +934,10 @@ static void a_second_reading_that_is_cut_off_gives_no_verdict(void **state)
 
 /* The first ticket holds, so it is not followed; each of the others names a
  * lock, which has three queues because no ticket of it is found. */
-static void too_many_queues_give_no_verdict(void **state)
+TEST(too_many_queues_give_no_verdict)
 {
     const size_t most = (HF_DEADLOCK_QUEUES_MAX - 1) / HF_DEADLOCK_ROLES;
 
-    (void)state;
     assert_int_equal(answer_with(most + 1, write_hold), HF_OK);
     assert_int_equal(answer_with(most + 2, write_hold), HF_EFULL);
     assert_int_equal(answer_with(20000, write_hold), HF_EFULL);
@@ -1051,11 +1047,10 @@ static size_t many_cycle(struct many *many, size_t owner)
     return count;
 }
 
-static void many_that_wait_for_one_cost_little(void **state)
+TEST(many_that_wait_for_one_cost_little)
 {
     static const size_t counts[] = {65, 257, 1000, 4000};
 
-    (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         struct many many = {.count = counts[i], .says_unread = i % 2 == 0};
 
@@ -1081,11 +1076,10 @@ static void many_that_wait_for_one_cost_little(void **state)
 
 /* The one whom all others wait for reads what each of them holds, and finds the
  * circle among them. */
-static void one_whom_a_thousand_wait_for_finds_the_circle(void **state)
+TEST(one_whom_a_thousand_wait_for_finds_the_circle)
 {
     struct many many = {.count = 1000, .circle = true};
 
-    (void)state;
     many.tickets = calloc(1002, sizeof *many.tickets);
     many.payloads = calloc(1002, sizeof *many.payloads);
     assert_int_equal(many_cycle(&many, 0), 2);
@@ -1349,13 +1343,12 @@ static void check_owners(struct model *m, size_t *lengths)
     assert_true(is_deadlock == is_found);
 }
 
-static void random_queues_agree_with_the_definition(void **state)
+TEST(random_queues_agree_with_the_definition)
 {
     size_t lengths[OWNERS + 1] = {0};
     struct hf_random random;
     struct model m;
 
-    (void)state;
     hf_random_seed(&random, 17);
     for (size_t run = 0; run < 10000; run++) {
         fill(&m, &random);
@@ -1363,49 +1356,4 @@ static void random_queues_agree_with_the_definition(void **state)
     }
     for (size_t i = 0; i <= 5; i++)
         assert_true(lengths[i] > 20);
-}
-
-TEST_FILE(deadlock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opposite_orders_are_a_cycle),
-        cmocka_unit_test(only_one_that_looks_fails),
-        cmocka_unit_test(a_wait_without_a_cycle_is_none),
-        cmocka_unit_test(a_writer_is_in_the_way_of_readers_behind_it),
-        cmocka_unit_test(an_owner_behind_a_deadlock_is_not_in_it),
-        cmocka_unit_test(an_owner_between_two_of_a_deadlock_is_not_in_it),
-        cmocka_unit_test(an_owner_may_wait_for_itself),
-        cmocka_unit_test(readers_wait_for_writers_only),
-        cmocka_unit_test(a_waiter_ahead_counts_too),
-        cmocka_unit_test(one_free_permit_is_enough),
-        cmocka_unit_test(as_many_permits_as_it_lacks),
-        cmocka_unit_test(what_a_holder_has_said_does_not_count),
-        cmocka_unit_test(a_permit_is_wanted_by_default),
-        cmocka_unit_test(leases_beside_locks_are_no_locks),
-        cmocka_unit_test(a_permit_counts_though_the_lock_was_read_before),
-        cmocka_unit_test(tickets_of_others_can_go_on),
-        cmocka_unit_test(tickets_of_others_hide_nothing),
-        cmocka_unit_test(elections_are_no_waits),
-        cmocka_unit_test(both_readings_have_to_agree),
-        cmocka_unit_test(what_is_said_counts_if_both_readings_say_it),
-        cmocka_unit_test(a_text_that_fits_two_tickets_means_none),
-        cmocka_unit_test(a_text_that_fits_a_waiter_means_none),
-        cmocka_unit_test(one_of_equal_tokens_fails),
-        cmocka_unit_test(what_is_possible_is_no_deadlock),
-        cmocka_unit_test(a_session_possibly_holds_what_its_tickets_do),
-        cmocka_unit_test(a_session_that_can_go_on_is_no_deadlock),
-        cmocka_unit_test(a_permit_that_is_possibly_held_is_no_deadlock),
-        cmocka_unit_test(a_lock_can_be_asked_about),
-        cmocka_unit_test(each_cycle_of_many_locks_is_found_once),
-        cmocka_unit_test(too_many_tickets_give_no_verdict),
-        cmocka_unit_test(too_many_holds_give_no_verdict),
-        cmocka_unit_test(too_many_bytes_give_no_verdict),
-        cmocka_unit_test(a_second_reading_that_is_cut_off_gives_no_verdict),
-        cmocka_unit_test(too_many_queues_give_no_verdict),
-        cmocka_unit_test(many_that_wait_for_one_cost_little),
-        cmocka_unit_test(one_whom_a_thousand_wait_for_finds_the_circle),
-        cmocka_unit_test(random_queues_agree_with_the_definition),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -164,24 +164,22 @@ static void cancel(struct detection_fixture *f)
          (struct hf_event){.kind = HF_EVENT_CANCEL, .as.acquisition = &f->a});
 }
 
-static void one_that_does_not_say_so_makes_no_request(void **state)
+TEST(one_that_does_not_say_so_makes_no_request)
 {
     struct detection_fixture f;
 
-    (void)state;
     wait_for_b(&f, "host=h pid=1");
     for (uint64_t ms = 0; ms <= 200000; ms += 100)
         advance(&f, ms);
     assert_int_equal(f.requests, 0);
 }
 
-static void it_looks_ever_more_rarely(void **state)
+TEST(it_looks_ever_more_rarely)
 {
     static const unsigned seconds[] = {1, 3, 7, 15, 31, 63, 123, 183};
     struct detection_fixture f;
     size_t looks = 0;
 
-    (void)state;
     wait_for_b(&f, HOLDS_A);
     for (unsigned ms = 0; ms <= 200000; ms += 100) {
         advance(&f, ms);
@@ -195,11 +193,10 @@ static void it_looks_ever_more_rarely(void **state)
     assert_int_equal(looks, sizeof seconds / sizeof *seconds);
 }
 
-static void the_last_of_a_cycle_fails(void **state)
+TEST(the_last_of_a_cycle_fails)
 {
     struct detection_fixture f;
 
-    (void)state;
     wait_for_b(&f, HOLDS_A);
     advance(&f, 1000);
     list(&f, "a");
@@ -221,11 +218,10 @@ static void the_last_of_a_cycle_fails(void **state)
 
 /* The engine has the list yet: the end is reported at once, but the core keeps
  * the acquisition until the answer. */
-static void a_wait_may_end_during_a_look(void **state)
+TEST(a_wait_may_end_during_a_look)
 {
     struct detection_fixture f;
 
-    (void)state;
     wait_for_b(&f, HOLDS_A);
     advance(&f, 1000);
     cancel(&f);
@@ -238,12 +234,11 @@ static void a_wait_may_end_during_a_look(void **state)
     assert_int_equal(f.lists, 1);
 }
 
-static void a_failed_list_ends_the_look(void **state)
+TEST(a_failed_list_ends_the_look)
 {
     struct detection_fixture f;
     struct hf_event event = {.kind = HF_EVENT_FAILED};
 
-    (void)state;
     wait_for_b(&f, HOLDS_A);
     advance(&f, 1000);
     event.as.answer.request = f.list;
@@ -258,11 +253,10 @@ static void a_failed_list_ends_the_look(void **state)
     assert_non_null(f.list); /* the next look */
 }
 
-static void closing_ends_a_look(void **state)
+TEST(closing_ends_a_look)
 {
     struct detection_fixture f;
 
-    (void)state;
     wait_for_b(&f, HOLDS_A);
     advance(&f, 1000);
     step(&f, (struct hf_event){.kind = HF_EVENT_CLOSE});
@@ -273,13 +267,12 @@ static void closing_ends_a_look(void **state)
 
 /* Somebody evicts its ticket, and the last list of the look was made a moment
  * before.  It waits by another ticket then, and nobody may wait for that. */
-static void a_look_ends_with_its_ticket(void **state)
+TEST(a_look_ends_with_its_ticket)
 {
     struct hf_ticket tickets[2];
     struct detection_fixture f;
     struct hf_ticket_id evicted, next;
 
-    (void)state;
     wait_for_b(&f, HOLDS_A);
     advance(&f, 1000);
     list(&f, "a");
@@ -300,19 +293,4 @@ static void a_look_ends_with_its_ticket(void **state)
     assert_null(f.list);
     assert_null(f.remove);
     assert_int_equal(f.ended, 0);
-}
-
-TEST_FILE(deadlock_detection)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_does_not_say_so_makes_no_request),
-        cmocka_unit_test(it_looks_ever_more_rarely),
-        cmocka_unit_test(the_last_of_a_cycle_fails),
-        cmocka_unit_test(a_wait_may_end_during_a_look),
-        cmocka_unit_test(a_failed_list_ends_the_look),
-        cmocka_unit_test(closing_ends_a_look),
-        cmocka_unit_test(a_look_ends_with_its_ticket),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -535,22 +535,12 @@ static void play(const struct outcome_part *beginning,
                  e->count);
 }
 
-static void fn29_every_case_ends_well(void **state)
+TEST(fn29_every_case_ends_well)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(beginnings); i++) {
         for (size_t j = 0; j < COUNT(disturbances); j++) {
             for (size_t k = 0; k < COUNT(disturbances); k++)
                 play(&beginnings[i], &disturbances[j], &disturbances[k]);
         }
     }
-}
-
-TEST_FILE(disturbances)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fn29_every_case_ends_well),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -56,16 +56,14 @@ static enum hf_leave_answer leave(const char *who, char name,
                                           keeps);
 }
 
-static void who_is_not_there_does_not_go_in(void **state)
+TEST(who_is_not_there_does_not_go_in)
 {
-    (void)state;
     assert_int_equal(enter("", 'a', 1), HF_ENTER_MISSING);
     assert_int_equal(enter("bc!", 'a', 2), HF_ENTER_MISSING);
 }
 
-static void too_few_wait_and_enough_make_a_generation(void **state)
+TEST(too_few_wait_and_enough_make_a_generation)
 {
-    (void)state;
     assert_int_equal(enter("a", 'a', 2), HF_ENTER_WAIT);
     assert_int_equal(enter("ab", 'a', 3), HF_ENTER_WAIT);
     assert_int_equal(enter("abc", 'a', 3), HF_ENTER_NEW_GENERATION);
@@ -74,9 +72,8 @@ static void too_few_wait_and_enough_make_a_generation(void **state)
     assert_int_equal(enter("a", 'a', 1), HF_ENTER_NEW_GENERATION);
 }
 
-static void fn66_a_generation_counts_for_those_it_found(void **state)
+TEST(fn66_a_generation_counts_for_those_it_found)
 {
-    (void)state;
     assert_int_equal(enter("ab!", 'a', 2), HF_ENTER_PASS);
     assert_int_equal(enter("ab!", 'b', 2), HF_ENTER_PASS);
     assert_int_equal(enter("ab!c", 'a', 2), HF_ENTER_PASS);
@@ -84,22 +81,20 @@ static void fn66_a_generation_counts_for_those_it_found(void **state)
     assert_int_equal(enter("a!", 'a', 2), HF_ENTER_PASS);
 }
 
-static void fn66_an_old_generation_lets_nobody_in(void **state)
+TEST(fn66_an_old_generation_lets_nobody_in)
 {
-    (void)state;
     assert_int_equal(enter("!a", 'a', 2), HF_ENTER_WAIT);
     assert_int_equal(enter("a!b", 'b', 3), HF_ENTER_WAIT);
     assert_int_equal(enter("!ab", 'a', 2), HF_ENTER_NEW_GENERATION);
     assert_int_equal(enter("a!b", 'b', 2), HF_ENTER_NEW_GENERATION);
 }
 
-static void the_generation_does_not_count_as_a_participant(void **state)
+TEST(the_generation_does_not_count_as_a_participant)
 {
     struct hf_ticket_id mine = id_of('a');
     struct hf_enter_decision answer;
     struct barrier_case s;
 
-    (void)state;
     barrier_case(&s, "!ab");
     answer = hf_double_barrier_decide_enter(&s.snapshot, &mine, 3);
     assert_int_equal(answer.answer, HF_ENTER_WAIT);
@@ -107,17 +102,15 @@ static void the_generation_does_not_count_as_a_participant(void **state)
     assert_int_equal(answer.generation, 1);
 }
 
-static void the_last_of_the_generation_goes(void **state)
+TEST(the_last_of_the_generation_goes)
 {
-    (void)state;
     assert_int_equal(leave("a!", 'a', 2, true), HF_LEAVE_PASS);
     assert_int_equal(leave("!", 'a', 2, false), HF_LEAVE_PASS);
     assert_int_equal(leave("", 'a', 2, false), HF_LEAVE_PASS);
 }
 
-static void the_lowest_keeps_its_ticket_and_others_yield(void **state)
+TEST(the_lowest_keeps_its_ticket_and_others_yield)
 {
-    (void)state;
     assert_int_equal(leave("abc!", 'a', 4, true), HF_LEAVE_WAIT);
     assert_int_equal(leave("abc!", 'b', 4, true), HF_LEAVE_YIELD);
     assert_int_equal(leave("abc!", 'c', 4, true), HF_LEAVE_YIELD);
@@ -126,17 +119,15 @@ static void the_lowest_keeps_its_ticket_and_others_yield(void **state)
 }
 
 /* Also where a list still shows a ticket that was removed. */
-static void who_has_yielded_waits_for_all(void **state)
+TEST(who_has_yielded_waits_for_all)
 {
-    (void)state;
     assert_int_equal(leave("a!", 'b', 2, false), HF_LEAVE_WAIT);
     assert_int_equal(leave("ab!", 'b', 3, false), HF_LEAVE_WAIT);
     assert_int_equal(leave("b!", 'b', 2, false), HF_LEAVE_PASS);
 }
 
-static void later_participants_are_of_another_generation(void **state)
+TEST(later_participants_are_of_another_generation)
 {
-    (void)state;
     assert_int_equal(leave("b!a", 'b', 2, true), HF_LEAVE_PASS);
     assert_int_equal(leave("!ab", 'c', 1, false), HF_LEAVE_PASS);
     /* b has entered since. */
@@ -146,12 +137,11 @@ static void later_participants_are_of_another_generation(void **state)
 
 /* Whatever participants of a generation are left, in any order: one keeps its
  * ticket, and once all have asked to leave one of them can. */
-static void somebody_always_gets_on(void **state)
+TEST(somebody_always_gets_on)
 {
     static const char *const orders[] = {"abc!", "acb!", "bac!",
                                          "bca!", "cab!", "cba!"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         size_t keep = 0;
 
@@ -159,22 +149,4 @@ static void somebody_always_gets_on(void **state)
             keep += leave(orders[i], *name, 4, true) == HF_LEAVE_WAIT;
         assert_int_equal(keep, 1);
     }
-}
-
-TEST_FILE(double_barrier)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_not_there_does_not_go_in),
-        cmocka_unit_test(too_few_wait_and_enough_make_a_generation),
-        cmocka_unit_test(fn66_a_generation_counts_for_those_it_found),
-        cmocka_unit_test(fn66_an_old_generation_lets_nobody_in),
-        cmocka_unit_test(the_generation_does_not_count_as_a_participant),
-        cmocka_unit_test(the_last_of_the_generation_goes),
-        cmocka_unit_test(the_lowest_keeps_its_ticket_and_others_yield),
-        cmocka_unit_test(who_has_yielded_waits_for_all),
-        cmocka_unit_test(later_participants_are_of_another_generation),
-        cmocka_unit_test(somebody_always_gets_on),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void begin_downgrade(struct core_fixture *f)
     expect(f, "a UNWATCH a1; a DOWNGRADE a1");
 }
 
-static void its_ticket_is_not_watched_meanwhile(void **state)
+TEST(its_ticket_is_not_watched_meanwhile)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -38,7 +38,7 @@ static void its_ticket_is_not_watched_meanwhile(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-static void it_is_asked_again_until_answered(void **state)
+TEST(it_is_asked_again_until_answered)
 {
     static const enum hf_failure failures[] = {HF_FAILURE_RETRY,
                                                HF_FAILURE_UNSURE};
@@ -60,7 +60,7 @@ static void it_is_asked_again_until_answered(void **state)
     expect(f, "a DOWNGRADED HF_OK; a WATCH a1");
 }
 
-static void a_broken_link_is_waited_for(void **state)
+TEST(a_broken_link_is_waited_for)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
@@ -81,7 +81,7 @@ static void a_broken_link_is_waited_for(void **state)
 
 /* Until the downgrade can be asked for, the ticket is that of a writer, and
  * its safe-until may pass. */
-static void a_loss_while_the_link_is_broken_is_reported_first(void **state)
+TEST(a_loss_while_the_link_is_broken_is_reported_first)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
@@ -94,7 +94,7 @@ static void a_loss_while_the_link_is_broken_is_reported_first(void **state)
     expect(f, "STATE CONNECTED");
 }
 
-static void a_ticket_that_is_gone_is_a_loss(void **state)
+TEST(a_ticket_that_is_gone_is_a_loss)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -105,7 +105,7 @@ static void a_ticket_that_is_gone_is_a_loss(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void what_is_refused_leaves_a_writer(void **state)
+TEST(what_is_refused_leaves_a_writer)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -121,7 +121,7 @@ static void what_is_refused_leaves_a_writer(void **state)
 
 /* An answer was lost, and the next DOWNGRADE is refused: readers may be in, so
  * the owner is no writer any more, and is notified that this is not certain. */
-static void what_is_refused_after_a_lost_answer_may_be_a_reader(void **state)
+TEST(what_is_refused_after_a_lost_answer_may_be_a_reader)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -157,7 +157,7 @@ static enum hf_ticket_kind kind_in(const struct core_fixture *f,
 
 /* It is watched as the write ticket that it was.  If that is gone it may be a
  * read ticket, which nobody must leave in the queue. */
-static void one_of_unknown_kind_is_removed_when_it_is_lost(void **state)
+TEST(one_of_unknown_kind_is_removed_when_it_is_lost)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -175,7 +175,7 @@ static void one_of_unknown_kind_is_removed_when_it_is_lost(void **state)
 }
 
 /* The pending request ends first; no ticket of either name is left. */
-static void a_release_ends_it(void **state)
+TEST(a_release_ends_it)
 {
     for (int answer = 0; answer < 3; answer++) {
         CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
@@ -194,7 +194,7 @@ static void a_release_ends_it(void **state)
     }
 }
 
-static void a_release_takes_back_what_was_not_asked(void **state)
+TEST(a_release_takes_back_what_was_not_asked)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
@@ -204,7 +204,7 @@ static void a_release_takes_back_what_was_not_asked(void **state)
     assert_false(is_pending(f, "a DOWNGRADE a1"));
 }
 
-static void a_lost_session_ends_it(void **state)
+TEST(a_lost_session_ends_it)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -215,7 +215,7 @@ static void a_lost_session_ends_it(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void a_close_ends_it(void **state)
+TEST(a_close_ends_it)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -229,7 +229,7 @@ static void a_close_ends_it(void **state)
 
 /* Safe-until passes: the ticket may exist under either name, and must be
  * removed. */
-static void the_end_of_the_safe_until_ends_it(void **state)
+TEST(the_end_of_the_safe_until_ends_it)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     begin_downgrade(f);
@@ -239,7 +239,7 @@ static void the_end_of_the_safe_until_ends_it(void **state)
 }
 
 /* The owner asks at the instant at which safe-until passes. */
-static void the_safe_until_may_end_as_it_is_asked_for(void **state)
+TEST(the_safe_until_may_end_as_it_is_asked_for)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     hold(f);
@@ -253,7 +253,7 @@ static void the_safe_until_may_end_as_it_is_asked_for(void **state)
 
 /* The watch of the writer ends after a list has shown the reader: that is no
  * loss, because another watch is set. */
-static void a_reader_is_watched_anew(void **state)
+TEST(a_reader_is_watched_anew)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     f->a.kind = HF_TICKET_WRITE;
@@ -268,27 +268,4 @@ static void a_reader_is_watched_anew(void **state)
     watching(f, "a WATCH x");
     gone(f, "a WATCH x"); /* the reader's */
     expect(f, "a GRANTED");
-}
-
-TEST_FILE(downgrade)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_ticket_is_not_watched_meanwhile),
-        cmocka_unit_test(it_is_asked_again_until_answered),
-        cmocka_unit_test(a_broken_link_is_waited_for),
-        cmocka_unit_test(a_loss_while_the_link_is_broken_is_reported_first),
-        cmocka_unit_test(a_ticket_that_is_gone_is_a_loss),
-        cmocka_unit_test(what_is_refused_leaves_a_writer),
-        cmocka_unit_test(what_is_refused_after_a_lost_answer_may_be_a_reader),
-        cmocka_unit_test(one_of_unknown_kind_is_removed_when_it_is_lost),
-        cmocka_unit_test(a_release_ends_it),
-        cmocka_unit_test(a_release_takes_back_what_was_not_asked),
-        cmocka_unit_test(a_lost_session_ends_it),
-        cmocka_unit_test(a_close_ends_it),
-        cmocka_unit_test(the_end_of_the_safe_until_ends_it),
-        cmocka_unit_test(the_safe_until_may_end_as_it_is_asked_for),
-        cmocka_unit_test(a_reader_is_watched_anew),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
     want(f, &f->b);                                                            \
     expect(f, "a ENQUEUE a1")
 
-static void the_second_asks_when_the_first_has_its_answer(void **state)
+TEST(the_second_asks_when_the_first_has_its_answer)
 {
     BOTH(f);
     enqueued(f, "a ENQUEUE a1", "a1");
@@ -25,7 +25,7 @@ static void the_second_asks_when_the_first_has_its_answer(void **state)
 }
 
 /* Once the queue has one ticket, all others enqueue at once. */
-static void the_rest_asks_together(void **state)
+TEST(the_rest_asks_together)
 {
     BOTH(f);
     want(f, &f->c);
@@ -35,7 +35,7 @@ static void the_rest_asks_together(void **state)
 }
 
 /* After a failure those that have not enqueued do so one by one again. */
-static void after_a_failure_they_go_one_by_one(void **state)
+TEST(after_a_failure_they_go_one_by_one)
 {
     BOTH(f);
     want(f, &f->c);
@@ -53,7 +53,7 @@ static void after_a_failure_they_go_one_by_one(void **state)
     expect(f, "c ENQUEUE c2");
 }
 
-static void other_names_do_not_wait(void **state)
+TEST(other_names_do_not_wait)
 {
     CORE_FIXTURE(f, 0);
     f->b.queue = "another";
@@ -63,7 +63,7 @@ static void other_names_do_not_wait(void **state)
 }
 
 /* The others wait for the backoff of the first one. */
-static void a_retry_keeps_its_turn(void **state)
+TEST(a_retry_keeps_its_turn)
 {
     BOTH(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_RETRY);
@@ -74,7 +74,7 @@ static void a_retry_keeps_its_turn(void **state)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a2; b ENQUEUE b1");
 }
 
-static void a_search_keeps_its_turn(void **state)
+TEST(a_search_keeps_its_turn)
 {
     BOTH(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
@@ -83,7 +83,7 @@ static void a_search_keeps_its_turn(void **state)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1");
 }
 
-static void what_was_not_found_is_asked_for_again_first(void **state)
+TEST(what_was_not_found_is_asked_for_again_first)
 {
     BOTH(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
@@ -96,7 +96,7 @@ static void what_was_not_found_is_asked_for_again_first(void **state)
     expect(f, "a GRANTED; b ENQUEUE b1");
 }
 
-static void one_that_is_cancelled_waits_for_nobody(void **state)
+TEST(one_that_is_cancelled_waits_for_nobody)
 {
     BOTH(f);
     cancel(f, &f->a);
@@ -105,14 +105,14 @@ static void one_that_is_cancelled_waits_for_nobody(void **state)
     expect(f, "a REMOVE a1");
 }
 
-static void one_that_is_refused_gives_its_turn_on(void **state)
+TEST(one_that_is_refused_gives_its_turn_on)
 {
     BOTH(f);
     failed_as(f, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
     expect(f, "a ENDED HF_EDENIED; a DONE; b ENQUEUE b1");
 }
 
-static void a_deadline_gives_its_turn_on(void **state)
+TEST(a_deadline_gives_its_turn_on)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = CORE_START_MS + 50;
@@ -125,7 +125,7 @@ static void a_deadline_gives_its_turn_on(void **state)
 }
 
 /* An acquisition that may not enqueue yet is passed. */
-static void a_pause_holds_up_nobody(void **state)
+TEST(a_pause_holds_up_nobody)
 {
     CORE_FIXTURE(f, 0);
     f->a.not_before_ms = CORE_START_MS + 500;
@@ -136,7 +136,7 @@ static void a_pause_holds_up_nobody(void **state)
 
 /* The error of the first enqueue is in the text of the deadline of the
  * second. */
-static void a_waiter_for_its_turn_reports_why(void **state)
+TEST(a_waiter_for_its_turn_reports_why)
 {
     CORE_FIXTURE(f, 0);
     f->b.deadline_at_ms = CORE_START_MS + 40;
@@ -164,12 +164,11 @@ static void begin_without_end(struct core_fixture *f)
 }
 
 /* The second one never waits for ever, whatever happens to the first. */
-static void the_turn_has_an_end(void **state)
+TEST(the_turn_has_an_end)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     begin_without_end(f);
     for (unsigned i = 1; i < HF_ENQUEUE_ORDER_FAILURES; i++) {
         char name[32], next[32];
@@ -191,12 +190,11 @@ static void the_turn_has_an_end(void **state)
 
 /* Nor if the search for a ticket whose ENQUEUE got no answer goes on failing.
  */
-static void a_search_that_fails_has_an_end(void **state)
+TEST(a_search_that_fails_has_an_end)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     begin_without_end(f);
     failed(f, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     expect(f, "a LIST");
@@ -216,7 +214,7 @@ static void a_search_that_fails_has_an_end(void **state)
 
 /* A ticket that may not be removed keeps its id.  With all ids in use the
  * first one cannot enqueue, and does not delay others. */
-static void without_an_id_the_turn_is_over(void **state)
+TEST(without_an_id_the_turn_is_over)
 {
     CORE_FIXTURE(f, 0);
     f->core.config.retry.tries = HF_RETRY_UNLIMITED;
@@ -238,7 +236,7 @@ static void without_an_id_the_turn_is_over(void **state)
 }
 
 /* Those that lost their tickets enqueue again in the old order. */
-static void a_lost_session_keeps_the_order(void **state)
+TEST(a_lost_session_keeps_the_order)
 {
     BOTH(f);
     enqueued(f, "a ENQUEUE a1", "x a1");
@@ -256,7 +254,7 @@ static void a_lost_session_keeps_the_order(void **state)
 /* The queue's node may be deleted in an outage.  So after it the first one
  * shows again that the queue takes tickets, before the others follow: a create
  * that finds no node is sent again, behind those that followed it. */
-static void after_an_outage_the_first_goes_alone(void **state)
+TEST(after_an_outage_the_first_goes_alone)
 {
     BOTH(f);
     want(f, &f->c);
@@ -269,29 +267,4 @@ static void after_an_outage_the_first_goes_alone(void **state)
     expect(f, "STATE CONNECTED; a LIST; a WATCH x; a WATCH a1; b ENQUEUE b1");
     enqueued(f, "b ENQUEUE b1", "x a1 b1");
     expect(f, "b WAITING 2; b WATCH a1; b WATCH b1; c ENQUEUE c1");
-}
-
-TEST_FILE(enqueue_order)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_second_asks_when_the_first_has_its_answer),
-        cmocka_unit_test(the_rest_asks_together),
-        cmocka_unit_test(after_a_failure_they_go_one_by_one),
-        cmocka_unit_test(other_names_do_not_wait),
-        cmocka_unit_test(a_retry_keeps_its_turn),
-        cmocka_unit_test(a_search_keeps_its_turn),
-        cmocka_unit_test(what_was_not_found_is_asked_for_again_first),
-        cmocka_unit_test(one_that_is_cancelled_waits_for_nobody),
-        cmocka_unit_test(one_that_is_refused_gives_its_turn_on),
-        cmocka_unit_test(a_deadline_gives_its_turn_on),
-        cmocka_unit_test(a_pause_holds_up_nobody),
-        cmocka_unit_test(a_waiter_for_its_turn_reports_why),
-        cmocka_unit_test(the_turn_has_an_end),
-        cmocka_unit_test(a_search_that_fails_has_an_end),
-        cmocka_unit_test(without_an_id_the_turn_is_over),
-        cmocka_unit_test(a_lost_session_keeps_the_order),
-        cmocka_unit_test(after_an_outage_the_first_goes_alone),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -20,17 +20,15 @@ static void check(const char *text, const char *shown)
     assert_string_equal(why, shown);
 }
 
-static void texts_are_shown(void **state)
+TEST(texts_are_shown)
 {
-    (void)state;
     check("alice@db1", SAYS "alice@db1");
     check("alice@db1: 100 % \"full\" \xc3\xa9 \\n",
           SAYS "alice@db1: 100 % \"full\" \xc3\xa9 \\n");
 }
 
-static void what_could_deceive_is_not(void **state)
+TEST(what_could_deceive_is_not)
 {
-    (void)state;
     check("a\x1b[2J\r\nb\x7f", SAYS "a?[2J??b?");
     check("\xff\xc3", SAYS "??");
     check("\xe2\x80\xae"
@@ -42,13 +40,12 @@ static void what_could_deceive_is_not(void **state)
 }
 
 /* The last character, which does not fit, is not split. */
-static void long_texts_are_cut(void **state)
+TEST(long_texts_are_cut)
 {
     char text[2 * HF_EVICTED_BY_BYTES];
     char why[HF_EVICTED_WHY_BYTES];
     char hex[4 * HF_EVICTED_BY_BYTES];
 
-    (void)state;
     memset(text, 'x', sizeof text);
     assert_non_null(hf_evicted_by_explain(text, sizeof text, why));
     assert_int_equal(strlen(why), strlen(SAYS) + HF_EVICTED_BY_BYTES);
@@ -60,28 +57,15 @@ static void long_texts_are_cut(void **state)
     assert_int_equal(strlen(why), strlen(SAYS) + HF_EVICTED_BY_BYTES);
 }
 
-static void what_is_no_text_says_nothing(void **state)
+TEST(what_is_no_text_says_nothing)
 {
     static const char *const digits[] = {"",   "6",    "x1", "1x",
                                          "00", "0061", "GG", "  "};
     char why[HF_EVICTED_WHY_BYTES];
 
-    (void)state;
     assert_null(hf_evicted_by_explain("", 0, why));
     assert_null(hf_evicted_by_explain("\0a", 2, why));
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++)
         assert_null(
             hf_evicted_by_explain_hex(digits[i], strlen(digits[i]), why));
-}
-
-TEST_FILE(evicted_by)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_shown),
-        cmocka_unit_test(what_could_deceive_is_not),
-        cmocka_unit_test(long_texts_are_cut),
-        cmocka_unit_test(what_is_no_text_says_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

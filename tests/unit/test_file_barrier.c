@@ -50,13 +50,12 @@ static void flag(struct engine_client *client, enum hf_request_kind kind)
 }
 
 /* As ls -l shows it.  Clearing removes the directory too. */
-static void a_flag_says_whose_it_is(void **state)
+FILE_TEST(a_flag_says_whose_it_is)
 {
     struct engine_client *a = client_open(&conformance_file);
     char path[FLAG_BYTES], text[128];
     ssize_t got;
 
-    (void)state;
     flag(a, HF_REQUEST_SET_FLAG);
     flag_path("b", path);
     got = readlink(path, text, sizeof text - 1);
@@ -71,13 +70,12 @@ static void a_flag_says_whose_it_is(void **state)
 }
 
 /* New times, links, other files and other barriers are no event of this one. */
-static void fn66_other_events_wake_nobody(void **state)
+FILE_TEST(fn66_other_events_wake_nobody)
 {
     struct engine_client *a = client_open(&conformance_file);
     char path[FLAG_BYTES], beside[FLAG_BYTES + 8];
     struct client_request *seen;
 
-    (void)state;
     flag(a, HF_REQUEST_SET_FLAG);
     seen = look(a, true);
     flag_path("b", path);
@@ -96,14 +94,13 @@ static void fn66_other_events_wake_nobody(void **state)
 }
 
 /* Tickets come and go in the same directory. */
-static void a_flag_stays_when_a_queue_runs_empty(void **state)
+FILE_TEST(a_flag_stays_when_a_queue_runs_empty)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *seen;
 
-    (void)state;
     flag(a, HF_REQUEST_SET_FLAG);
     seen = look(b, true);
     (void)client_enqueue(a, "b", id, HF_TICKET_MUTEX, "");
@@ -124,13 +121,12 @@ static void move(const char *from, const char *to)
 
 /* The directory of the barrier, that of all locks, or the root was moved: the
  * flag counts as cleared. */
-static void a_flag_that_was_moved_away_is_down(void **state)
+FILE_TEST(a_flag_that_was_moved_away_is_down)
 {
     struct engine_client *a = client_open(&conformance_file);
     char paths[3][FLAG_BYTES], away[FLAG_BYTES];
     struct client_request *seen;
 
-    (void)state;
     flag_path("b", paths[0]);
     *strrchr(paths[0], '/') = '\0';
     (void)snprintf(paths[1], FLAG_BYTES, "%s/locks", conformance_file_root());
@@ -151,12 +147,11 @@ static void a_flag_that_was_moved_away_is_down(void **state)
 }
 
 /* Setting a flag makes the directories that are missing. */
-static void a_root_that_is_gone_is_made_again(void **state)
+FILE_TEST(a_root_that_is_gone_is_made_again)
 {
     struct engine_client *a = client_open(&conformance_file);
     char locks[FLAG_BYTES];
 
-    (void)state;
     (void)snprintf(locks, sizeof locks, "%s/locks", conformance_file_root());
     assert_int_equal(rmdir(locks), 0);
     flag(a, HF_REQUEST_SET_FLAG);
@@ -176,12 +171,11 @@ static struct hf_engine *open_list_only(struct conformance_fixture *fixture,
 }
 
 /* A client that only looks makes no root; any request that needs one does. */
-static void a_missing_root_is_made_when_a_request_needs_it(void **state)
+FILE_TEST(a_missing_root_is_made_when_a_request_needs_it)
 {
     struct conformance_fixture list_only = conformance_file;
     struct engine_client *client;
 
-    (void)state;
     list_only.open = open_list_only;
     client = client_open(&list_only);
     assert_int_equal(count_files(conformance_file_root()), 0);
@@ -193,12 +187,11 @@ static void a_missing_root_is_made_when_a_request_needs_it(void **state)
     client_close(client);
 }
 
-static void a_missing_root_is_made_by_who_watches(void **state)
+FILE_TEST(a_missing_root_is_made_by_who_watches)
 {
     struct conformance_fixture list_only = conformance_file;
     struct engine_client *a, *client;
 
-    (void)state;
     list_only.open = open_list_only;
     client = client_open(&list_only);
     a = client_open(&conformance_file);
@@ -209,12 +202,11 @@ static void a_missing_root_is_made_by_who_watches(void **state)
     client_close(a);
 }
 
-static void a_missing_root_is_made_by_an_enqueue(void **state)
+FILE_TEST(a_missing_root_is_made_by_an_enqueue)
 {
     struct conformance_fixture list_only = conformance_file;
     struct engine_client *client;
 
-    (void)state;
     list_only.open = open_list_only;
     client = client_open(&list_only);
     assert_int_equal(
@@ -223,14 +215,13 @@ static void a_missing_root_is_made_by_an_enqueue(void **state)
     client_close(client);
 }
 
-static void a_flag_for_all_users(void **state)
+FILE_TEST(a_flag_for_all_users)
 {
     struct engine_client *a;
     struct stat status;
     char path[FLAG_BYTES];
     mode_t before = umask(077);
 
-    (void)state;
     conformance_file_share();
     a = client_open(&conformance_file);
     flag(a, HF_REQUEST_SET_FLAG);
@@ -244,7 +235,7 @@ static void a_flag_for_all_users(void **state)
 }
 
 /* A file of another program, or of another name. */
-static void what_is_no_flag_is_refused(void **state)
+FILE_TEST(what_is_no_flag_is_refused)
 {
     static const char *const texts[] = {
         "nonsense", "00000000-0000-0000-0000-000000000000 another"};
@@ -252,7 +243,6 @@ static void what_is_no_flag_is_refused(void **state)
     char path[FLAG_BYTES];
     struct client_request *request;
 
-    (void)state;
     flag_path("b", path);
     for (size_t i = 0; i < 2; i++) {
         flag(a, HF_REQUEST_SET_FLAG);
@@ -296,21 +286,19 @@ static void wait_without(int (*fault)(const char *request))
     client_close(a);
 }
 
-static void a_barrier_is_watched_without_inotify(void **state)
+FILE_TEST(a_barrier_is_watched_without_inotify)
 {
-    (void)state;
     wait_without(no_inotify);
     wait_without(no_inotify_watch);
 }
 
 /* One client has a watch on each of several barriers. */
-static void barriers_are_watched_side_by_side(void **state)
+FILE_TEST(barriers_are_watched_side_by_side)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct client_request *looks[3];
     char queue[] = "0";
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++, queue[0]++) {
         (void)client_barrier(a, HF_REQUEST_SET_FLAG, queue);
         looks[i] = client_barrier(a, HF_REQUEST_WATCH_QUEUE, queue);
@@ -370,37 +358,13 @@ static void fail_each_call(size_t kinds)
     assert_int_equal(count_descriptors(), before);
 }
 
-static void every_call_of_a_flag_may_fail(void **state)
+FILE_TEST(every_call_of_a_flag_may_fail)
 {
-    (void)state;
     fail_each_call(5);
 }
 
-static void every_call_of_a_flag_for_all_users_may_fail(void **state)
+FILE_TEST(every_call_of_a_flag_for_all_users_may_fail)
 {
-    (void)state;
     conformance_file_share();
     fail_each_call(1);
-}
-
-TEST_FILE(file_barrier)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(a_flag_says_whose_it_is),
-        FILE_TEST(fn66_other_events_wake_nobody),
-        FILE_TEST(a_flag_stays_when_a_queue_runs_empty),
-        FILE_TEST(a_flag_that_was_moved_away_is_down),
-        FILE_TEST(a_root_that_is_gone_is_made_again),
-        FILE_TEST(a_missing_root_is_made_when_a_request_needs_it),
-        FILE_TEST(a_missing_root_is_made_by_who_watches),
-        FILE_TEST(a_missing_root_is_made_by_an_enqueue),
-        FILE_TEST(a_flag_for_all_users),
-        FILE_TEST(what_is_no_flag_is_refused),
-        FILE_TEST(a_barrier_is_watched_without_inotify),
-        FILE_TEST(barriers_are_watched_side_by_side),
-        FILE_TEST(every_call_of_a_flag_may_fail),
-        FILE_TEST(every_call_of_a_flag_for_all_users_may_fail),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

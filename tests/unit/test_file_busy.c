@@ -49,7 +49,7 @@ static struct client_request *begin_enqueue(struct engine_client *client,
     return request;
 }
 
-static void an_enqueue_waits_for_the_lock(void **state)
+FILE_TEST(an_enqueue_waits_for_the_lock)
 {
     struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
@@ -57,7 +57,6 @@ static void an_enqueue_waits_for_the_lock(void **state)
     struct client_request *calls[3];
     size_t places = 0;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         calls[i] = begin_enqueue(a, "q", ids[i]);
     /* The queue of another lock is not delayed. */
@@ -76,7 +75,7 @@ static void an_enqueue_waits_for_the_lock(void **state)
 }
 
 /* A stuck lock does not delay another one that is only busy. */
-static void a_stuck_lock_holds_up_no_other(void **state)
+FILE_TEST(a_stuck_lock_holds_up_no_other)
 {
     struct engine_client *a = client_open(&conformance_file);
     int stuck = lock_directory("stuck");
@@ -84,7 +83,6 @@ static void a_stuck_lock_holds_up_no_other(void **state)
     struct client_request *first = begin_enqueue(a, "stuck", fresh_id());
     struct client_request *second = begin_enqueue(a, "busy", fresh_id());
 
-    (void)state;
     assert_int_equal(close(busy), 0);
     (void)client_wait(a, second);
     assert_int_equal(second->answer, HF_EVENT_ENQUEUED);
@@ -95,14 +93,13 @@ static void a_stuck_lock_holds_up_no_other(void **state)
     client_close(a);
 }
 
-static void the_end_waits_for_nobody(void **state)
+FILE_TEST(the_end_waits_for_nobody)
 {
     struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
     struct client_request *calls[2];
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         calls[i] = begin_enqueue(a, "q", fresh_id());
     client_end(a);
@@ -116,7 +113,7 @@ static void the_end_waits_for_nobody(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
-static void a_removal_catches_up(void **state)
+FILE_TEST(a_removal_catches_up)
 {
     struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
@@ -125,7 +122,6 @@ static void a_removal_catches_up(void **state)
     struct client_request *remove_request =
         client_start(a, HF_REQUEST_REMOVE, "q", id);
 
-    (void)state;
     client_wait(a, remove_request);
     assert_int_equal(request->answers, 1);
     assert_int_equal(request->answer, HF_EVENT_FAILED);
@@ -151,7 +147,7 @@ static void lock_and_stop(void *arg)
 }
 
 /* The enqueue fails within a bound, and names the process. */
-static void who_has_the_lock_is_named(void **state)
+FILE_TEST(who_has_the_lock_is_named)
 {
     struct engine_client *a = client_open(&conformance_file);
     pid_t pid;
@@ -159,7 +155,6 @@ static void who_has_the_lock_is_named(void **state)
     char expected[64];
     int ended;
 
-    (void)state;
     assert_int_equal(close(lock_directory("q")), 0);
     pid = real_host_fork(lock_and_stop, NULL);
     assert_int_equal(waitpid(pid, &ended, WUNTRACED), pid);
@@ -259,12 +254,11 @@ static void enqueue_and_remove(struct engine_client *client)
     assert_true(client_ask(client, HF_REQUEST_REMOVE, "q", id)->found);
 }
 
-static void an_enqueue_wakes_who_waits(void **state)
+FILE_TEST(an_enqueue_wakes_who_waits)
 {
     struct engine_client *a = client_open(&conformance_file),
                          *b = client_open(&conformance_file);
 
-    (void)state;
     begin_visit(a, "mkfifoat");
     (void)client_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
     assert_visitor_was_woken();
@@ -273,12 +267,11 @@ static void an_enqueue_wakes_who_waits(void **state)
     client_close(a);
 }
 
-static void tidying_up_wakes_who_waits(void **state)
+FILE_TEST(tidying_up_wakes_who_waits)
 {
     struct engine_client *a = client_open(&conformance_file),
                          *b = client_open(&conformance_file);
 
-    (void)state;
     enqueue_and_remove(b);
     begin_visit(a, "rmdir");
     client_close(b);
@@ -287,14 +280,13 @@ static void tidying_up_wakes_who_waits(void **state)
 }
 
 /* Both have the directory open when it is moved away. */
-static void leaving_another_directory_wakes_who_waits(void **state)
+FILE_TEST(leaving_another_directory_wakes_who_waits)
 {
     struct engine_client *a = client_open(&conformance_file),
                          *b = client_open(&conformance_file);
     char path[CONFORMANCE_FILE_PATH_BYTES],
         aside[CONFORMANCE_FILE_PATH_BYTES + 16];
 
-    (void)state;
     enqueue_and_remove(b);
     conformance_file_path("q", path);
     begin_visit(a, "lstat");
@@ -308,14 +300,13 @@ static void leaving_another_directory_wakes_who_waits(void **state)
 }
 
 /* The mapped page of the file must not be touched any more. */
-static void a_counter_that_was_truncated_wakes_nobody(void **state)
+FILE_TEST(a_counter_that_was_truncated_wakes_nobody)
 {
     struct engine_client *a = client_open(&conformance_file);
     int fd = lock_directory("q");
     char counter[CONFORMANCE_FILE_PATH_BYTES];
     struct client_request *request;
 
-    (void)state;
     (void)snprintf(counter, sizeof(counter), "%s/counter",
                    conformance_file_root());
     assert_int_equal(truncate(counter, 0), 0);
@@ -332,7 +323,7 @@ static void a_counter_that_was_truncated_wakes_nobody(void **state)
 /* ------------------------------------------------------------- the disk -- */
 
 /* It takes two syncs, on the helper thread, once in a million numbers. */
-static void a_new_block_is_reserved_on_the_side(void **state)
+FILE_TEST(a_new_block_is_reserved_on_the_side)
 {
     struct engine_client *a = client_open(&conformance_file);
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -341,7 +332,6 @@ static void a_new_block_is_reserved_on_the_side(void **state)
     uint64_t limit;
     int fd;
 
-    (void)state;
     (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     fd = open(path, O_RDWR | O_CLOEXEC);
     page = mmap(NULL, HF_TOKEN_COUNTER_BYTES, PROT_READ | PROT_WRITE,
@@ -358,22 +348,4 @@ static void a_new_block_is_reserved_on_the_side(void **state)
     (void)munmap(page, HF_TOKEN_COUNTER_BYTES);
     (void)close(fd);
     client_close(a);
-}
-
-TEST_FILE(file_busy)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(an_enqueue_waits_for_the_lock),
-        FILE_TEST(a_stuck_lock_holds_up_no_other),
-        FILE_TEST(the_end_waits_for_nobody),
-        FILE_TEST(a_removal_catches_up),
-        FILE_TEST(who_has_the_lock_is_named),
-        FILE_TEST(an_enqueue_wakes_who_waits),
-        FILE_TEST(tidying_up_wakes_who_waits),
-        FILE_TEST(leaving_another_directory_wakes_who_waits),
-        FILE_TEST(a_counter_that_was_truncated_wakes_nobody),
-        FILE_TEST(a_new_block_is_reserved_on_the_side),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -69,12 +69,11 @@ static struct client_request *watch(struct engine_client *client,
 }
 
 /* The directory exists and is open from the second time on. */
-static void nobody_else(void **state)
+FILE_TEST(nobody_else)
 {
     struct engine_client *client = client_open(&conformance_file);
     struct hf_ticket_id id = enqueue(client, HF_TICKET_MUTEX);
 
-    (void)state;
     leave(client, id);
     begin_noting();
     id = enqueue(client, HF_TICKET_MUTEX);
@@ -86,12 +85,11 @@ static void nobody_else(void **state)
 }
 
 /* In a root that others may write to, the counter is read and written. */
-static void nobody_else_in_a_shared_root(void **state)
+FILE_TEST(nobody_else_in_a_shared_root)
 {
     struct engine_client *client;
     struct hf_ticket_id id;
 
-    (void)state;
     conformance_file_share();
     client = client_open(&conformance_file);
     id = enqueue(client, HF_TICKET_MUTEX);
@@ -107,12 +105,11 @@ static void nobody_else_in_a_shared_root(void **state)
 }
 
 /* The descriptor of inotify is below those of the tickets. */
-static void a_ticket_is_watched(void **state)
+FILE_TEST(a_ticket_is_watched)
 {
     struct engine_client *client = client_open(&conformance_file);
     struct hf_ticket_id id = enqueue(client, HF_TICKET_MUTEX);
 
-    (void)state;
     (void)watch(client, id, HF_TICKET_MUTEX);
     leave(client, id);
     begin_noting();
@@ -123,12 +120,11 @@ static void a_ticket_is_watched(void **state)
 }
 
 /* Each ticket keeps one descriptor, also behind another of its session. */
-static void descriptors(void **state)
+FILE_TEST(descriptors)
 {
     struct engine_client *client = client_open(&conformance_file);
     unsigned before;
 
-    (void)state;
     (void)enqueue(client, HF_TICKET_MUTEX);
     before = count_descriptors();
     for (unsigned i = 1; i <= 3; i++) {
@@ -176,29 +172,13 @@ static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
         client_close(clients[i]);
 }
 
-static void a_mutex_is_handed_over(void **state)
+FILE_TEST(a_mutex_is_handed_over)
 {
-    (void)state;
     hand_over(HF_TICKET_MUTEX, "unlink unlink fstat lstat lstat");
 }
 
 /* It checks whether the writer has become a reader. */
-static void a_write_lock_is_handed_over(void **state)
+FILE_TEST(a_write_lock_is_handed_over)
 {
-    (void)state;
     hand_over(HF_TICKET_WRITE, "unlink unlink fstat lstat lstat lstat");
-}
-
-TEST_FILE(file_cost)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(nobody_else),
-        FILE_TEST(nobody_else_in_a_shared_root),
-        FILE_TEST(a_ticket_is_watched),
-        FILE_TEST(descriptors),
-        FILE_TEST(a_mutex_is_handed_over),
-        FILE_TEST(a_write_lock_is_handed_over),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

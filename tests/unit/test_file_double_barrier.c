@@ -42,7 +42,7 @@ static void ticket_path(const struct hf_ticket *ticket,
 }
 
 /* As ls -l shows it.  The last participant to leave removes the flag. */
-static void what_lies_in_the_directory(void **state)
+FILE_TEST(what_lies_in_the_directory)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
@@ -51,7 +51,6 @@ static void what_lies_in_the_directory(void **state)
     struct stat status;
     ssize_t got;
 
-    (void)state;
     ticket_path(&seen->tickets[0], path);
     assert_non_null(strstr(path, "-d-"));
     assert_int_equal(lstat(path, &status), 0);
@@ -72,7 +71,7 @@ static void what_lies_in_the_directory(void **state)
 }
 
 /* Participants are in no queue, and no ticket of a queue is a participant. */
-static void a_queue_of_that_name_is_another(void **state)
+FILE_TEST(a_queue_of_that_name_is_another)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -81,7 +80,6 @@ static void a_queue_of_that_name_is_another(void **state)
     struct client_request *request =
         client_enqueue(b, BARRIER, mutex, HF_TICKET_MUTEX, "");
 
-    (void)state;
     assert_int_equal(request->count, 1);
     generation(a, participant, 1);
     (void)participants_list(b, 1, true);
@@ -98,14 +96,13 @@ static void a_queue_of_that_name_is_another(void **state)
 
 /* An enqueue that is repeated finds the ticket, or makes it if it is not
  * there. */
-static void one_who_comes_twice_is_one(void **state)
+FILE_TEST(one_who_comes_twice_is_one)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     char path[BARRIER_PATH_BYTES];
     struct client_request *request;
 
-    (void)state;
     request = client_enqueue(a, BARRIER, id, HF_TICKET_PARTICIPANT, "me");
     assert_int_equal(request->count, 1);
     ticket_path(&request->tickets[0], path);
@@ -117,14 +114,13 @@ static void one_who_comes_twice_is_one(void **state)
     client_close(a);
 }
 
-static void a_long_name_is_one_name(void **state)
+FILE_TEST(a_long_name_is_one_name)
 {
     static char name[401];
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
-    (void)state;
     memset(name, 'n', sizeof name - 1);
     name[200] = '/';
     request = client_enqueue(a, name, id, HF_TICKET_PARTICIPANT, "");
@@ -139,7 +135,7 @@ static void a_long_name_is_one_name(void **state)
     client_close(a);
 }
 
-static void participants_of_all_users(void **state)
+FILE_TEST(participants_of_all_users)
 {
     struct engine_client *a;
     struct hf_ticket_id id;
@@ -147,7 +143,6 @@ static void participants_of_all_users(void **state)
     char path[BARRIER_PATH_BYTES];
     mode_t before = umask(077);
 
-    (void)state;
     conformance_file_share();
     a = client_open(&conformance_file);
     id = participant_enter(a);
@@ -159,7 +154,7 @@ static void participants_of_all_users(void **state)
     (void)umask(before);
 }
 
-static void what_is_no_generation_is_refused(void **state)
+FILE_TEST(what_is_no_generation_is_refused)
 {
     static const char *const texts[] = {"nonsense", "00000000000000000001x",
                                         "1"};
@@ -168,7 +163,6 @@ static void what_is_no_generation_is_refused(void **state)
     char path[BARRIER_PATH_BYTES];
     struct client_request *request;
 
-    (void)state;
     participants_path("ready", path);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(symlink(texts[i], path), 0);
@@ -224,7 +218,7 @@ static void remove_file(const char *file)
 
 /* Tickets of a queue, new times, names without a meaning, and an old
  * generation that is put there again. */
-static void fn66_other_events_wake_no_participant(void **state)
+FILE_TEST(fn66_other_events_wake_no_participant)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -233,7 +227,6 @@ static void fn66_other_events_wake_no_participant(void **state)
     char path[BARRIER_PATH_BYTES];
     struct client_request *seen;
 
-    (void)state;
     generation(a, id, 1);
     seen = participants_look(a, 1, true);
     (void)client_enqueue(b, BARRIER, mutex, HF_TICKET_MUTEX, "");
@@ -279,7 +272,7 @@ static unsigned watches_of_names(void)
 }
 
 /* Without a waiter no inotify watch is needed. */
-static void without_a_queue_watch_nothing_is_reported(void **state)
+FILE_TEST(without_a_queue_watch_nothing_is_reported)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -288,7 +281,6 @@ static void without_a_queue_watch_nothing_is_reported(void **state)
     struct client_request *own = client_watch(a, BARRIER, &seen->tickets[0]);
     struct client_request *look = participants_look(a, 1, false);
 
-    (void)state;
     assert_int_equal(watches_of_names(), 1);
     client_forget(a, look);
     assert_int_equal(watches_of_names(), 0);
@@ -308,7 +300,7 @@ static void without_a_queue_watch_nothing_is_reported(void **state)
 }
 
 /* A change that the list shows already, although its event was not read yet. */
-static void an_old_event_wakes_nobody(void **state)
+FILE_TEST(an_old_event_wakes_nobody)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -317,7 +309,6 @@ static void an_old_event_wakes_nobody(void **state)
     struct client_request *own = client_watch(a, BARRIER, &seen->tickets[0]);
     struct hf_ticket_id other = fresh_id();
 
-    (void)state;
     seen = participants_look(a, 1, false);
     /* The loop does not run before the end of this. */
     (void)client_start_double_barrier(b, HF_REQUEST_ENQUEUE, BARRIER, other, 0);
@@ -337,13 +328,12 @@ static void an_old_event_wakes_nobody(void **state)
 }
 
 /* Tickets of one session: no FIFO is closed for them. */
-static void ones_own_participants_come_and_go(void **state)
+FILE_TEST(ones_own_participants_come_and_go)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id first = participant_enter(a), second;
     struct client_request *seen = participants_look(a, 1, false);
 
-    (void)state;
     second = participant_enter(a);
     assert_true(client_wait_gone(a, seen));
     seen = participants_look(a, 2, false);
@@ -360,7 +350,7 @@ static void ones_own_participants_come_and_go(void **state)
 }
 
 /* Two queue watches at once; each gets the event. */
-static void all_queue_watches_are_notified(void **state)
+FILE_TEST(all_queue_watches_are_notified)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -368,7 +358,6 @@ static void all_queue_watches_are_notified(void **state)
     struct client_request *seen[2] = {participants_look(b, 1, false),
                                       participants_look(b, 1, false)};
 
-    (void)state;
     (void)participant_enter(a);
     for (size_t i = 0; i < 2; i++)
         assert_true(client_wait_gone(b, seen[i]));
@@ -383,14 +372,13 @@ static void all_queue_watches_are_notified(void **state)
 
 /* Their directory, that of all locks, or the root was moved: they do not
  * count. */
-static void participants_that_are_moved_away_are_gone(void **state)
+FILE_TEST(participants_that_are_moved_away_are_gone)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     char paths[3][BARRIER_PATH_BYTES], away[BARRIER_PATH_BYTES];
     struct client_request *seen;
 
-    (void)state;
     (void)participant_enter(a);
     participants_path("", paths[0]);
     *strrchr(paths[0], '/') = '\0';
@@ -412,7 +400,7 @@ static void participants_that_are_moved_away_are_gone(void **state)
 }
 
 /* The directory is removed and made again between two lists. */
-static void a_directory_made_anew_is_watched(void **state)
+FILE_TEST(a_directory_made_anew_is_watched)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -420,7 +408,6 @@ static void a_directory_made_anew_is_watched(void **state)
     struct client_request *seen;
     char path[BARRIER_PATH_BYTES], command[BARRIER_PATH_BYTES + 16];
 
-    (void)state;
     (void)participant_enter(a);
     seen = participants_look(b, 1, false);
     participants_path("", path);
@@ -474,14 +461,13 @@ static int replace_under_a_look(const char *request)
 }
 
 /* The directory that is read must be the one that is watched. */
-static void a_directory_replaced_under_a_look_is_watched(void **state)
+FILE_TEST(a_directory_replaced_under_a_look_is_watched)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     char path[BARRIER_PATH_BYTES];
     struct client_request *seen;
 
-    (void)state;
     /* One for inotify, and one for the directory above. */
     (void)client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, "other", fresh_id(),
                                 0);
@@ -502,26 +488,4 @@ static void a_directory_replaced_under_a_look_is_watched(void **state)
     client_close(latecomer);
     client_close(b);
     client_close(a);
-}
-
-TEST_FILE(file_double_barrier)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(what_lies_in_the_directory),
-        FILE_TEST(a_queue_of_that_name_is_another),
-        FILE_TEST(one_who_comes_twice_is_one),
-        FILE_TEST(a_long_name_is_one_name),
-        FILE_TEST(participants_of_all_users),
-        FILE_TEST(what_is_no_generation_is_refused),
-        FILE_TEST(fn66_other_events_wake_no_participant),
-        FILE_TEST(without_a_queue_watch_nothing_is_reported),
-        FILE_TEST(an_old_event_wakes_nobody),
-        FILE_TEST(ones_own_participants_come_and_go),
-        FILE_TEST(all_queue_watches_are_notified),
-        FILE_TEST(participants_that_are_moved_away_are_gone),
-        FILE_TEST(a_directory_made_anew_is_watched),
-        FILE_TEST(a_directory_replaced_under_a_look_is_watched),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

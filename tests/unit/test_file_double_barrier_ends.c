@@ -23,14 +23,13 @@
 
 /* -------------------------------------------------------------- crashes -- */
 
-static void a_crash_is_reported(void **state)
+FILE_TEST(a_crash_is_reported)
 {
     pid_t victim = participant_victim_start();
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_look(a, 2, false);
 
-    (void)state;
     victim_kill_process(victim);
     assert_true(client_wait_gone(a, seen));
     (void)participants_list(a, 1, false);
@@ -43,14 +42,13 @@ static void a_crash_is_reported(void **state)
 
 /* A participant that is dead when they are counted does not count, and is
  * removed. */
-static void a_generation_counts_living_participants(void **state)
+FILE_TEST(a_generation_counts_living_participants)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     pid_t victims[3];
     struct client_request *request;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         victims[i] = participant_victim_start();
     assert_int_equal(participants_new_generation(a, id, 4)->answer,
@@ -74,7 +72,7 @@ static void a_generation_counts_living_participants(void **state)
 
 /* The last participant of a generation is killed: its flag lets no later
  * participant enter and blocks none. */
-static void a_generation_left_by_the_dead_does_no_harm(void **state)
+FILE_TEST(a_generation_left_by_the_dead_does_no_harm)
 {
     pid_t victim = participant_victim_start();
     struct engine_client *a = client_open(&conformance_file);
@@ -82,7 +80,6 @@ static void a_generation_left_by_the_dead_does_no_harm(void **state)
     struct client_request *request;
     uint64_t token;
 
-    (void)state;
     assert_int_equal(participants_new_generation(a, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
     token = participants_list(a, 2, true)->tickets[2].token;
@@ -100,7 +97,7 @@ static void a_generation_left_by_the_dead_does_no_harm(void **state)
 
 /* A stopped participant counts.  Once it is evicted it does not, although it
  * cannot notice. */
-static void a_stopped_participant_is_counted_until_it_is_taken_out(void **state)
+FILE_TEST(a_stopped_participant_is_counted_until_it_is_taken_out)
 {
     pid_t victim = participant_victim_start();
     struct engine_client *a = client_open(&conformance_file);
@@ -108,7 +105,6 @@ static void a_stopped_participant_is_counted_until_it_is_taken_out(void **state)
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *seen = participants_look(b, 2, false);
 
-    (void)state;
     assert_int_equal(kill(victim, SIGSTOP), 0);
     assert_int_equal(participants_new_generation(a, id, 2)->answer,
                      HF_EVENT_FLAG_UPDATED);
@@ -174,13 +170,12 @@ static uint64_t meet_alone(void)
     return token;
 }
 
-static void a_kill_before_any_call_leaves_no_trace(void **state)
+FILE_TEST(a_kill_before_any_call_leaves_no_trace)
 {
     unsigned step = 1;
     uint64_t last = 0;
     int ended = SIGKILL;
 
-    (void)state;
     for (; ended == SIGKILL; step++) {
         pid_t pid = real_host_fork(live_to_be_killed, &step);
         uint64_t token;
@@ -271,24 +266,21 @@ static void fail_each_call_of(unsigned least, bool (*with_fault)(unsigned step))
     assert_int_equal(count_descriptors(), before);
 }
 
-static void every_call_of_a_generation_may_fail(void **state)
+FILE_TEST(every_call_of_a_generation_may_fail)
 {
-    (void)state;
     fail_each_call_of(60, generation_with_fault);
 }
 
-static void every_call_of_a_meeting_may_fail(void **state)
+FILE_TEST(every_call_of_a_meeting_may_fail)
 {
-    (void)state;
     fail_each_call_of(20, meeting_with_fault);
 }
 
-static void memory_may_run_out(void **state)
+FILE_TEST(memory_may_run_out)
 {
     unsigned before, step = 0;
     bool met;
 
-    (void)state;
     (void)meet_alone();
     before = count_descriptors();
     do {
@@ -355,20 +347,18 @@ static void look_without(int (*fault)(const char *request))
     client_close(a);
 }
 
-static void participants_are_looked_at_without_inotify(void **state)
+FILE_TEST(participants_are_looked_at_without_inotify)
 {
-    (void)state;
     look_without(no_inotify);
     look_without(no_inotify_watch);
 }
 
-static void or_it_is_said_that_they_cannot_be(void **state)
+FILE_TEST(or_it_is_said_that_they_cannot_be)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
     struct client_request *request;
 
-    (void)state;
     hf_file_sys_hook = neither;
     request = client_double_barrier(a, HF_REQUEST_WATCH_QUEUE, BARRIER, id, 0);
     hf_file_sys_hook = NULL;
@@ -405,7 +395,7 @@ static struct client_request *begin_work(struct engine_client *client,
     return request;
 }
 
-static void generations_wait_for_the_lock(void **state)
+FILE_TEST(generations_wait_for_the_lock)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
@@ -414,7 +404,6 @@ static void generations_wait_for_the_lock(void **state)
         begin_work(a, HF_REQUEST_NEW_GENERATION, id);
     struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
 
-    (void)state;
     (void)participants_list(a, 1, false); /* which needs no lock */
     assert_int_equal(close(fd), 0);
     assert_int_equal(client_wait(a, generation)->answer, HF_EVENT_FLAG_UPDATED);
@@ -429,7 +418,7 @@ static void generations_wait_for_the_lock(void **state)
 }
 
 /* A participant that left before the lock was free makes no generation. */
-static void a_generation_is_overtaken_by_a_removal(void **state)
+FILE_TEST(a_generation_is_overtaken_by_a_removal)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
@@ -437,7 +426,6 @@ static void a_generation_is_overtaken_by_a_removal(void **state)
     struct client_request *generation =
         begin_work(a, HF_REQUEST_NEW_GENERATION, id);
 
-    (void)state;
     participant_leave(a, id);
     assert_int_equal(close(fd), 0);
     assert_int_equal(client_wait(a, generation)->answer, HF_EVENT_FAILED);
@@ -446,7 +434,7 @@ static void a_generation_is_overtaken_by_a_removal(void **state)
     client_close(a);
 }
 
-static void the_end_waits_for_no_lock(void **state)
+FILE_TEST(the_end_waits_for_no_lock)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = participant_enter(a);
@@ -456,7 +444,6 @@ static void the_end_waits_for_no_lock(void **state)
     struct client_request *lower = begin_work(a, HF_REQUEST_CLEAR_FLAG, id);
     char path[BARRIER_PATH_BYTES];
 
-    (void)state;
     client_end(a);
     assert_int_equal(generation->answer, HF_EVENT_FAILED);
     assert_int_equal(generation->status, HF_ECLOSED);
@@ -470,24 +457,9 @@ static void the_end_waits_for_no_lock(void **state)
 
 TEST_FILE(file_double_barrier_ends)
 {
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(a_crash_is_reported),
-        FILE_TEST(a_generation_counts_living_participants),
-        FILE_TEST(a_generation_left_by_the_dead_does_no_harm),
-        FILE_TEST(a_stopped_participant_is_counted_until_it_is_taken_out),
-        FILE_TEST(a_kill_before_any_call_leaves_no_trace),
-        FILE_TEST(every_call_of_a_generation_may_fail),
-        FILE_TEST(every_call_of_a_meeting_may_fail),
-        FILE_TEST(memory_may_run_out),
-        FILE_TEST(participants_are_looked_at_without_inotify),
-        FILE_TEST(or_it_is_said_that_they_cannot_be),
-        FILE_TEST(generations_wait_for_the_lock),
-        FILE_TEST(a_generation_is_overtaken_by_a_removal),
-        FILE_TEST(the_end_waits_for_no_lock),
-    };
     int failed;
 
     heap_install();
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     return failed != 0 ? failed : heap_live() != 0;
 }

@@ -64,11 +64,10 @@ static void assert_not_admitted(const struct client_request *request,
     assert_true(hf_ticket_id_equal(&decision.nearest->id, &writer.id));
 }
 
-static void an_enqueue_sees_one_of_the_two(void **state)
+TEST(an_enqueue_sees_one_of_the_two)
 {
     bool changed = true;
 
-    (void)state;
     for (unsigned long nth = 1; changed; nth++) {
         struct hf_ticket_id mine = fresh_id();
         struct engine_client *other;
@@ -124,11 +123,10 @@ static bool list_while_it_changes(unsigned long nth)
 /* On most filesystems the order of entries in a directory is random, so a
  * list could see neither name, if the engine did not take care, in every
  * second round. */
-static void a_list_sees_one_of_the_two(void **state)
+TEST(a_list_sees_one_of_the_two)
 {
     enum { ITERATIONS = 10 };
 
-    (void)state;
     for (int iteration = 0; iteration < ITERATIONS; iteration++) {
         unsigned long nth = 1;
 
@@ -138,11 +136,10 @@ static void a_list_sees_one_of_the_two(void **state)
 }
 
 /* The answer is GONE of the writer, or WATCHING and later GONE. */
-static void a_watch_learns_of_the_change(void **state)
+TEST(a_watch_learns_of_the_change)
 {
     bool changed = true;
 
-    (void)state;
     for (unsigned long nth = 1; changed; nth++) {
         struct hf_ticket_id mine = fresh_id();
         struct engine_client *other;
@@ -180,11 +177,10 @@ static void assert_reported(void)
     assert_true(client_wait_revoked(writer.client, own, 0));
 }
 
-static void a_request_finds_the_ticket_while_it_changes(void **state)
+TEST(a_request_finds_the_ticket_while_it_changes)
 {
     bool changed = true;
 
-    (void)state;
     for (unsigned long nth = 1; changed; nth++) {
         struct engine_client *other;
         struct client_request *request;
@@ -225,11 +221,10 @@ static int ask_in_time(const char *request)
     return 0;
 }
 
-static void the_change_keeps_a_request(void **state)
+TEST(the_change_keeps_a_request)
 {
     bool asked = true;
 
-    (void)state;
     for (unsigned long nth = 1; asked; nth++) {
         begin(0);
         asker.client = client_open(&conformance_file);
@@ -263,11 +258,10 @@ static void assert_taken_out(struct engine_client *other)
                      0);
 }
 
-static void an_eviction_finds_the_ticket_while_it_changes(void **state)
+TEST(an_eviction_finds_the_ticket_while_it_changes)
 {
     bool changed = true;
 
-    (void)state;
     for (unsigned long nth = 1; changed; nth++) {
         struct engine_client *other;
 
@@ -297,11 +291,10 @@ static int evict_in_time(const char *request)
 }
 
 /* Either the downgrade comes too late, or the eviction finds the reader. */
-static void what_is_evicted_while_it_changes_is_gone(void **state)
+TEST(what_is_evicted_while_it_changes_is_gone)
 {
     bool evicted = true;
 
-    (void)state;
     for (unsigned long nth = 1; evicted; nth++) {
         begin(0);
         asker.client = client_open(&conformance_file);
@@ -317,19 +310,4 @@ static void what_is_evicted_while_it_changes_is_gone(void **state)
         conformance_file.finish(&conformance_file);
         assert_true(nth < 200);
     }
-}
-
-TEST_FILE(file_downgrade)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_enqueue_sees_one_of_the_two),
-        cmocka_unit_test(a_list_sees_one_of_the_two),
-        cmocka_unit_test(a_watch_learns_of_the_change),
-        cmocka_unit_test(a_request_finds_the_ticket_while_it_changes),
-        cmocka_unit_test(the_change_keeps_a_request),
-        cmocka_unit_test(an_eviction_finds_the_ticket_while_it_changes),
-        cmocka_unit_test(what_is_evicted_while_it_changes_is_gone),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static pid_t pid_of(const struct victim *victim)
 
 /* An owner that is stopped cannot answer, and blocks neither a waiter nor the
  * next one. */
-static void a_stopped_holder_is_evicted(void **state)
+FILE_TEST(a_stopped_holder_is_evicted)
 {
     struct hf_ticket_id held = fresh_id();
     struct victim *victim =
@@ -55,7 +55,6 @@ static void a_stopped_holder_is_evicted(void **state)
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *first, *second, *evict;
 
-    (void)state;
     take(a, fresh_id());
     first = watch(a, held);
     second = watch(b, held);
@@ -84,14 +83,13 @@ static bool has_payload(void)
 
 /* The text that it cannot read is removed with the next ticket that is made.
  */
-static void nothing_stays_that_a_stopped_holder_was_to_read(void **state)
+FILE_TEST(nothing_stays_that_a_stopped_holder_was_to_read)
 {
     struct hf_ticket_id held = fresh_id();
     struct victim *victim =
         conformance_file.victim_start(&conformance_file, "q", held, 0);
     struct engine_client *a = client_open(&conformance_file);
 
-    (void)state;
     assert_int_equal(kill(pid_of(victim), SIGSTOP), 0);
     assert_true(client_evict(a, "q", held, "alice@db1")->found);
     assert_true(has_payload());
@@ -103,7 +101,7 @@ static void nothing_stays_that_a_stopped_holder_was_to_read(void **state)
 
 /* The payload of a ticket says nothing of an eviction unless it begins as
  * evictions do, and then nothing that could deceive. */
-static void payloads_are_no_texts_of_evictions(void **state)
+FILE_TEST(payloads_are_no_texts_of_evictions)
 {
     static const struct {
         const char *payload, *why;
@@ -118,7 +116,6 @@ static void payloads_are_no_texts_of_evictions(void **state)
     struct hf_ticket_id held;
     struct client_request *own;
 
-    (void)state;
     conformance_file_path("q", path);
     (void)snprintf(command, sizeof command, "find %s -type p -delete", path);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -134,14 +131,13 @@ static void payloads_are_no_texts_of_evictions(void **state)
 
 /* The holder learns of it by its own watch.  The next client does not depend
  * on that: the FIFO of the ticket is closed for the holder. */
-static void a_ticket_removed_by_hand_holds_nobody_up(void **state)
+FILE_TEST(a_ticket_removed_by_hand_holds_nobody_up)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id held = fresh_id();
     struct client_request *own, *before;
 
-    (void)state;
     take(a, held);
     own = watch(a, held);
     take(b, fresh_id());
@@ -156,7 +152,7 @@ static void a_ticket_removed_by_hand_holds_nobody_up(void **state)
 }
 
 /* A detailed list removes the tickets of dead processes. */
-static void a_detailed_list_has_no_dead_that_nobody_watched(void **state)
+FILE_TEST(a_detailed_list_has_no_dead_that_nobody_watched)
 {
     struct hf_ticket_id dead = fresh_id();
     struct victim *victim =
@@ -164,7 +160,6 @@ static void a_detailed_list_has_no_dead_that_nobody_watched(void **state)
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
 
-    (void)state;
     conformance_file.victim_kill(&conformance_file, victim);
     assert_int_equal(client_detailed_list(a, "q")->count, 0);
     take(a, id);
@@ -172,7 +167,7 @@ static void a_detailed_list_has_no_dead_that_nobody_watched(void **state)
     client_close(a);
 }
 
-static void the_dead_are_not_asked(void **state)
+FILE_TEST(the_dead_are_not_asked)
 {
     struct hf_ticket_id dead = fresh_id();
     struct victim *victim =
@@ -180,7 +175,6 @@ static void the_dead_are_not_asked(void **state)
     struct engine_client *a = client_open(&conformance_file);
     struct client_request *ask;
 
-    (void)state;
     conformance_file.victim_kill(&conformance_file, victim);
     ask = client_ask_until_done(a, HF_REQUEST_REVOKE, "q", dead);
     assert_int_equal(ask->answer, HF_EVENT_REVOKE_SENT);
@@ -190,7 +184,7 @@ static void the_dead_are_not_asked(void **state)
 }
 
 /* As an administrator asks for it: touch the ticket. */
-static void touching_a_ticket_asks_its_owner(void **state)
+FILE_TEST(touching_a_ticket_asks_its_owner)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
@@ -198,7 +192,6 @@ static void touching_a_ticket_asks_its_owner(void **state)
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct client_request *own;
 
-    (void)state;
     take(a, id);
     own = watch(a, id);
     conformance_file_path("q", path);
@@ -232,12 +225,11 @@ static int touch_at_once(const char *request)
     return 0;
 }
 
-static void a_request_is_not_lost_however_early_it_comes(void **state)
+FILE_TEST(a_request_is_not_lost_however_early_it_comes)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
 
-    (void)state;
     touched = false;
     hf_file_sys_hook = touch_at_once;
     take(a, id);
@@ -245,20 +237,4 @@ static void a_request_is_not_lost_however_early_it_comes(void **state)
     assert_true(touched);
     assert_true(client_wait_revoked(a, watch(a, id), 0));
     client_close(a);
-}
-
-TEST_FILE(file_eviction)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(a_stopped_holder_is_evicted),
-        FILE_TEST(a_ticket_removed_by_hand_holds_nobody_up),
-        FILE_TEST(nothing_stays_that_a_stopped_holder_was_to_read),
-        FILE_TEST(payloads_are_no_texts_of_evictions),
-        FILE_TEST(a_detailed_list_has_no_dead_that_nobody_watched),
-        FILE_TEST(the_dead_are_not_asked),
-        FILE_TEST(touching_a_ticket_asks_its_owner),
-        FILE_TEST(a_request_is_not_lost_however_early_it_comes),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

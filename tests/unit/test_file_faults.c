@@ -175,44 +175,39 @@ static void fail_each_call_of(const char *queue, unsigned least, size_t kinds,
     assert_int_equal(count_descriptors(), before);
 }
 
-static void every_call_may_fail(void **state)
+FILE_TEST(every_call_may_fail)
 {
-    (void)state;
     fail_each_call_of("q", 30, ALL, live_with_fault);
 }
 
-static void every_call_may_fail_for_a_long_name(void **state)
+FILE_TEST(every_call_may_fail_for_a_long_name)
 {
     static char name[401];
 
-    (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
     fail_each_call_of(name, 30, ALL, live_with_fault);
 }
 
 /* With mode=1777 each file must be made usable for other users. */
-static void every_call_may_fail_for_all_users(void **state)
+FILE_TEST(every_call_may_fail_for_all_users)
 {
-    (void)state;
     conformance_file_share();
     fail_each_call_of("q", 30, 1, live_with_fault);
 }
 
-static void every_call_about_others_may_fail(void **state)
+FILE_TEST(every_call_about_others_may_fail)
 {
-    (void)state;
     fail_each_call_of("q", 30, ALL, visit_with_fault);
 }
 
-static void every_call_of_a_look_may_fail(void **state)
+FILE_TEST(every_call_of_a_look_may_fail)
 {
-    (void)state;
     fail_each_call_of("q", 12, ALL, look_with_fault);
 }
 
 /* Two names with one digest: the second is refused. */
-static void a_digest_serves_one_name(void **state)
+FILE_TEST(a_digest_serves_one_name)
 {
     static char name[401];
     char path[CONFORMANCE_FILE_PATH_BYTES];
@@ -221,7 +216,6 @@ static void a_digest_serves_one_name(void **state)
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
-    (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
     request = client_enqueue(client, name, id, HF_TICKET_MUTEX, "");
@@ -234,18 +228,4 @@ static void a_digest_serves_one_name(void **state)
     assert_int_equal(request->answer, HF_EVENT_FAILED);
     assert_int_equal(request->status, HF_EDIR);
     client_close(client);
-}
-
-TEST_FILE(file_faults)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(every_call_may_fail),
-        FILE_TEST(every_call_may_fail_for_a_long_name),
-        FILE_TEST(every_call_may_fail_for_all_users),
-        FILE_TEST(every_call_about_others_may_fail),
-        FILE_TEST(every_call_of_a_look_may_fail),
-        FILE_TEST(a_digest_serves_one_name),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -89,17 +89,15 @@ static void fail_each_call_of(const char *queue)
     assert_true(life.step > 30);
 }
 
-static void a_kill_before_any_call_leaves_no_trace(void **state)
+FILE_TEST(a_kill_before_any_call_leaves_no_trace)
 {
-    (void)state;
     fail_each_call_of("q");
 }
 
-static void nor_with_a_long_name(void **state)
+FILE_TEST(nor_with_a_long_name)
 {
     static char name[401];
 
-    (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
     fail_each_call_of(name);
@@ -207,13 +205,12 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
     *pid = real_host_fork(contend, NULL);
 }
 
-static void one_at_a_time_whoever_is_killed(void **state)
+FILE_TEST(one_at_a_time_whoever_is_killed)
 {
     pid_t pids[CONTENDERS];
     struct hf_random random;
     int ended;
 
-    (void)state;
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(board != MAP_FAILED);
@@ -305,12 +302,11 @@ static void live_with_truncation(void *arg)
 }
 
 /* In a root that others may write to: another one comes after each, too. */
-static void a_truncation_before_any_call_kills_nobody(void **state)
+FILE_TEST(a_truncation_before_any_call_kills_nobody)
 {
     unsigned step = 1;
     int ended = 0;
 
-    (void)state;
     conformance_file_share();
     tokens = mmap(NULL, sizeof(*tokens), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -352,12 +348,11 @@ static void contend_and_truncate(void *arg)
 
 /* Each of the contenders is the other user of the others.  A number that came
  * twice, or was too low, would be a disorder or an overlap. */
-static void nor_does_one_at_any_moment(void **state)
+FILE_TEST(nor_does_one_at_any_moment)
 {
     pid_t pids[CONTENDERS];
     int ended;
 
-    (void)state;
     conformance_file_share();
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -372,17 +367,4 @@ static void nor_does_one_at_any_moment(void **state)
     assert_int_equal(atomic_load(&board->disorders), 0);
     assert_true(atomic_load(&board->iterations) >= ITERATIONS);
     (void)munmap(board, sizeof(*board));
-}
-
-TEST_FILE(file_kills)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(a_kill_before_any_call_leaves_no_trace),
-        FILE_TEST(nor_with_a_long_name),
-        FILE_TEST(one_at_a_time_whoever_is_killed),
-        FILE_TEST(a_truncation_before_any_call_kills_nobody),
-        FILE_TEST(nor_does_one_at_any_moment),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "engines/file/file_names.h"
 
-static void names_are_spelled_out(void **state)
+TEST(names_are_spelled_out)
 {
     static const struct {
         const char *queue;
@@ -25,19 +25,17 @@ static void names_are_spelled_out(void **state)
     };
     char entry[HF_DIR_NAME_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_false(hf_file_dir_name_format(rows[i].queue, entry));
         assert_string_equal(entry, rows[i].entry);
     }
 }
 
-static void two_hundred_bytes_are_spelled_and_more_are_not(void **state)
+TEST(two_hundred_bytes_are_spelled_and_more_are_not)
 {
     char queue[HF_NAME_BYTES + 1] = {0};
     char entry[HF_DIR_NAME_BYTES];
 
-    (void)state;
     memset(queue, 'n', 200);
     assert_false(hf_file_dir_name_format(queue, entry));
     assert_string_equal(entry, queue);
@@ -52,12 +50,11 @@ static void two_hundred_bytes_are_spelled_and_more_are_not(void **state)
 }
 
 /* As sha256sum(1) prints it for 201 times "n". */
-static void the_digest_is_sha256(void **state)
+TEST(the_digest_is_sha256)
 {
     char queue[HF_NAME_BYTES + 1] = {0};
     char entry[HF_DIR_NAME_BYTES];
 
-    (void)state;
     memset(queue, 'n', 201);
     assert_true(hf_file_dir_name_format(queue, entry));
     assert_string_equal(
@@ -65,12 +62,11 @@ static void the_digest_is_sha256(void **state)
         "291c4194382c6bd5c12b872660b0fb6d2316508d4632c9b289ed5928c2588b1b");
 }
 
-static void a_digest_cuts_no_character(void **state)
+TEST(a_digest_cuts_no_character)
 {
     char queue[HF_NAME_BYTES + 1] = {0};
     char entry[HF_DIR_NAME_BYTES];
 
-    (void)state;
     queue[0] = 'n';
     memset(queue + 1, '/', 300);
     assert_true(hf_file_dir_name_format(queue, entry));
@@ -97,7 +93,7 @@ static void expect_read_back(const struct hf_ticket *ticket)
     assert_true(hf_ticket_id_equal(&back.id, &ticket->id));
 }
 
-static void tickets_are_read_back(void **state)
+TEST(tickets_are_read_back)
 {
     static const enum hf_ticket_kind kinds[] = {
         HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_LEASE,
@@ -106,7 +102,6 @@ static void tickets_are_read_back(void **state)
                                          UINT64_MAX};
     struct hf_random random;
 
-    (void)state;
     hf_random_seed(&random, 7);
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         for (size_t s = 0; s < 4; s++) {
@@ -120,13 +115,12 @@ static void tickets_are_read_back(void **state)
     }
 }
 
-static void a_lease_says_what_it_weighs(void **state)
+TEST(a_lease_says_what_it_weighs)
 {
     struct hf_ticket ticket = {.sequence = 9, .kind = HF_TICKET_LEASE};
     struct hf_random random;
     char file[HF_TICKET_FILE_BYTES];
 
-    (void)state;
     hf_random_seed(&random, 8);
     ticket.id = hf_ticket_id_random(&random);
     for (uint32_t weight = 1; weight <= HF_WEIGHT_MAX; weight++) {
@@ -137,7 +131,7 @@ static void a_lease_says_what_it_weighs(void **state)
     assert_memory_equal(file, "00000000000000000009-l64-", 25);
 }
 
-static void unknown_files_are_left_alone(void **state)
+TEST(unknown_files_are_left_alone)
 {
 #define ID "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f"
     static const char *const foreign[] = {
@@ -177,7 +171,6 @@ static void unknown_files_are_left_alone(void **state)
     };
     struct hf_ticket ticket;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         assert_int_equal(hf_file_name_parse(foreign[i], &ticket),
                          HF_FILE_NAME_OTHER);
@@ -186,19 +179,4 @@ static void unknown_files_are_left_alone(void **state)
     assert_int_equal(
         hf_file_name_parse("00000000000000000001-l01-" ID, &ticket),
         HF_FILE_NAME_TICKET);
-}
-
-TEST_FILE(file_names)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_spelled_out),
-        cmocka_unit_test(two_hundred_bytes_are_spelled_and_more_are_not),
-        cmocka_unit_test(the_digest_is_sha256),
-        cmocka_unit_test(a_digest_cuts_no_character),
-        cmocka_unit_test(tickets_are_read_back),
-        cmocka_unit_test(a_lease_says_what_it_weighs),
-        cmocka_unit_test(unknown_files_are_left_alone),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

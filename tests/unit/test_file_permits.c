@@ -204,13 +204,12 @@ static void expect_all_free(void)
     client_close(client);
 }
 
-static void never_too_many_whoever_is_killed(void **state)
+TEST_WITH(never_too_many_whoever_is_killed, begin, finish)
 {
     pid_t pids[CONTENDERS];
     struct hf_random random;
     int ended;
 
-    (void)state;
     hf_random_seed(&random, 57);
     for (unsigned i = 0; i < CONTENDERS; i++)
         pids[i] = real_host_fork(contend, &i);
@@ -234,14 +233,4 @@ static void never_too_many_whoever_is_killed(void **state)
     assert_int_equal(atomic_load(&board->failures), 0);
     assert_int_equal(atomic_load(&board->most), LIMIT);
     expect_all_free();
-}
-
-TEST_FILE(file_permits)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(never_too_many_whoever_is_killed, begin,
-                                        finish),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -125,12 +125,11 @@ static struct hf_file_token_counter_page *map_page(void)
 
 /* ---------------------------------------------------------------- unread -- */
 
-static void one_behind_the_other(void **state)
+FILE_TEST(one_behind_the_other)
 {
     static const enum hf_ticket_kind kinds[] = {
         HF_TICKET_MUTEX, HF_TICKET_ELECTION, HF_TICKET_WRITE};
 
-    (void)state;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         struct queued_ticket ones[4];
 
@@ -144,13 +143,12 @@ static void one_behind_the_other(void **state)
     }
 }
 
-static void a_writer_behind_readers(void **state)
+FILE_TEST(a_writer_behind_readers)
 {
     struct queued_ticket ones[3] = {enqueue(HF_TICKET_READ),
                                     enqueue(HF_TICKET_READ),
                                     enqueue(HF_TICKET_WRITE)};
 
-    (void)state;
     leave(&ones[0]);
     assert_behind(&ones[2],
                   &ones[1]); /* which has not reported that it is first */
@@ -161,13 +159,12 @@ static void a_writer_behind_readers(void **state)
 
 /* ------------------------------------------------------------------ read -- */
 
-static void the_one_before_died_waiting(void **state)
+FILE_TEST(the_one_before_died_waiting)
 {
     struct queued_ticket ones[3] = {enqueue(HF_TICKET_MUTEX),
                                     enqueue(HF_TICKET_MUTEX),
                                     enqueue(HF_TICKET_MUTEX)};
 
-    (void)state;
     leave(&ones[1]);
     assert_behind(&ones[2], &ones[0]);
     leave(&ones[0]);
@@ -175,22 +172,20 @@ static void the_one_before_died_waiting(void **state)
     close_all(ones, 3);
 }
 
-static void the_one_before_is_there(void **state)
+FILE_TEST(the_one_before_is_there)
 {
     struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
                                     enqueue(HF_TICKET_MUTEX)};
 
-    (void)state;
     assert_behind(&ones[1], &ones[0]);
     close_all(ones, 2);
 }
 
-static void a_reader_has_taken_its_writers_place(void **state)
+FILE_TEST(a_reader_has_taken_its_writers_place)
 {
     struct queued_ticket ones[2] = {enqueue(HF_TICKET_WRITE),
                                     enqueue(HF_TICKET_WRITE)};
 
-    (void)state;
     assert_int_equal(
         client_ask(ones[0].client, HF_REQUEST_DOWNGRADE, "q", ones[0].ticket.id)
             ->answer,
@@ -201,13 +196,12 @@ static void a_reader_has_taken_its_writers_place(void **state)
     close_all(ones, 2);
 }
 
-static void ones_own_was_taken_out(void **state)
+FILE_TEST(ones_own_was_taken_out)
 {
     struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
                                     enqueue(HF_TICKET_MUTEX)};
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     leave(&ones[0]);
     path_of(&ones[1], path);
     assert_int_equal(unlink(path), 0);
@@ -215,14 +209,13 @@ static void ones_own_was_taken_out(void **state)
     close_all(ones, 2);
 }
 
-static void the_directory_is_another(void **state)
+FILE_TEST(the_directory_is_another)
 {
     struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
                                     enqueue(HF_TICKET_MUTEX)};
     char path[CONFORMANCE_FILE_PATH_BYTES];
     char aside[CONFORMANCE_FILE_PATH_BYTES + 8];
 
-    (void)state;
     conformance_file_path("q", path);
     (void)snprintf(aside, sizeof(aside), "%s.aside", path);
     assert_int_equal(rename(path, aside), 0);
@@ -233,11 +226,10 @@ static void the_directory_is_another(void **state)
     close_all(ones, 2);
 }
 
-static void another_number_is_in_its_place(void **state)
+FILE_TEST(another_number_is_in_its_place)
 {
     static const uint64_t others[] = {0, HF_TOKEN_COUNTER_HEADS, UINT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct hf_file_token_counter_page *page;
         struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
@@ -258,13 +250,12 @@ static void another_number_is_in_its_place(void **state)
     }
 }
 
-static void the_counter_is_another(void **state)
+FILE_TEST(the_counter_is_another)
 {
     struct queued_ticket ones[2] = {enqueue(HF_TICKET_MUTEX),
                                     enqueue(HF_TICKET_MUTEX)};
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     assert_int_equal(unlink(path), 0);
     leave(&ones[0]);
@@ -273,13 +264,12 @@ static void the_counter_is_another(void **state)
     close_all(ones, 2);
 }
 
-static void what_an_earlier_boot_left_is_forgotten(void **state)
+FILE_TEST(what_an_earlier_boot_left_is_forgotten)
 {
     struct hf_file_token_counter_page *page;
     struct queued_ticket one = enqueue(HF_TICKET_MUTEX);
     uint64_t number = one.ticket.sequence;
 
-    (void)state;
     client_close(one.client);
     page = map_page();
     page->boot[0] ^= 1;
@@ -299,13 +289,12 @@ static int count_payloads(const char *request)
     return 0;
 }
 
-static void only_the_first_payload_is_read(void **state)
+FILE_TEST(only_the_first_payload_is_read)
 {
     enum { MANY = 20 };
     struct engine_client *client = client_open(&conformance_file);
     struct client_request *request = NULL;
 
-    (void)state;
     hf_file_sys_hook = count_payloads;
     for (int i = 0; i < MANY; i++) {
         payloads = 0;
@@ -353,7 +342,7 @@ static struct queued_ticket enqueue_with(struct engine_client *client)
 
 /* Of many tickets of one session only the first has an inotify watch, and
  * only once it has been first for a while. */
-static void a_session_watches_the_first_of_its_own(void **state)
+FILE_TEST(a_session_watches_the_first_of_its_own)
 {
     struct queued_ticket head = enqueue(HF_TICKET_MUTEX);
     struct queued_ticket first = enqueue(HF_TICKET_MUTEX);
@@ -361,7 +350,6 @@ static void a_session_watches_the_first_of_its_own(void **state)
     struct client_request *gone, *own, *own_second;
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     armed = 0;
     hf_file_sys_hook = count_armed;
     gone = watch(first.client, &head);
@@ -382,24 +370,4 @@ static void a_session_watches_the_first_of_its_own(void **state)
     hf_file_sys_hook = NULL;
     client_close(first.client);
     client_close(head.client);
-}
-
-TEST_FILE(file_predecessor)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(one_behind_the_other),
-        FILE_TEST(a_writer_behind_readers),
-        FILE_TEST(the_one_before_died_waiting),
-        FILE_TEST(the_one_before_is_there),
-        FILE_TEST(a_reader_has_taken_its_writers_place),
-        FILE_TEST(ones_own_was_taken_out),
-        FILE_TEST(the_directory_is_another),
-        FILE_TEST(another_number_is_in_its_place),
-        FILE_TEST(the_counter_is_another),
-        FILE_TEST(what_an_earlier_boot_left_is_forgotten),
-        FILE_TEST(only_the_first_payload_is_read),
-        FILE_TEST(a_session_watches_the_first_of_its_own),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 /* ----------------------------------------------------------------- list -- */
 
-static void a_list_says_who_has_how_many(void **state)
+FILE_TEST(a_list_says_who_has_how_many)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -24,7 +24,6 @@ static void a_list_says_who_has_how_many(void **state)
     struct hf_ticket_id second = leases_take(b, HF_WEIGHT_MAX);
     struct client_request *request = leases_look(b, 2);
 
-    (void)state;
     assert_true(hf_ticket_id_equal(&request->tickets[0].id, &first));
     assert_int_equal(request->tickets[0].kind, HF_TICKET_LEASE);
     assert_int_equal(request->tickets[0].weight, 3);
@@ -36,13 +35,12 @@ static void a_list_says_who_has_how_many(void **state)
 }
 
 /* A queue without tickets has no event, and neither has an enqueue. */
-static void a_queue_without_tickets_stays_quiet(void **state)
+FILE_TEST(a_queue_without_tickets_stays_quiet)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *request = leases_look(b, 0);
 
-    (void)state;
     (void)leases_take(a, 1);
     leases_expect_nothing(b, request);
     client_close(b);
@@ -50,7 +48,7 @@ static void a_queue_without_tickets_stays_quiet(void **state)
 }
 
 /* The name of a queue of leases is longer than any name of a lock. */
-static void the_longest_name_has_leases(void **state)
+FILE_TEST(the_longest_name_has_leases)
 {
     static char name[HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES)];
     struct engine_client *a = client_open(&conformance_file);
@@ -58,7 +56,6 @@ static void the_longest_name_has_leases(void **state)
     struct hf_ticket_id id = fresh_id();
     struct client_request *request;
 
-    (void)state;
     memset(name, 'n', HF_NAME_BYTES);
     (void)strcpy(name + HF_NAME_BYTES, HF_QUEUE_LEASES);
     request = client_lease(a, name, id, 1);
@@ -85,13 +82,12 @@ static int busy_here(const char *request)
     return here && strcmp(request, "flock") == 0 ? EWOULDBLOCK : 0;
 }
 
-static void a_lease_that_had_to_wait_has_its_weight(void **state)
+FILE_TEST(a_lease_that_had_to_wait_has_its_weight)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id;
     struct client_request *request;
 
-    (void)state;
     loop_thread = pthread_self();
     hf_file_sys_hook = busy_here;
     id = leases_take(a, 5);
@@ -134,11 +130,10 @@ static void expect_empty(struct engine_client *client,
 }
 
 /* As the last client removes it; nothing or some of it was read before. */
-static void a_directory_that_is_removed_is_empty(void **state)
+FILE_TEST(a_directory_that_is_removed_is_empty)
 {
     struct engine_client *a = client_open(&conformance_file);
 
-    (void)state;
     for (unsigned lists = 1; lists <= 2; lists++) {
         expect_empty(a, HF_REQUEST_LIST, lists);
         expect_empty(a, HF_REQUEST_WATCH_QUEUE, lists);
@@ -148,14 +143,13 @@ static void a_directory_that_is_removed_is_empty(void **state)
 
 /* ---------------------------------------------------------------- going -- */
 
-static void each_leave_is_reported_once(void **state)
+FILE_TEST(each_leave_is_reported_once)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id ids[3];
     struct client_request *request;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         ids[i] = leases_take(a, 1);
     for (size_t i = 0; i < 3; i++) {
@@ -173,13 +167,12 @@ static void each_leave_is_reported_once(void **state)
     client_close(a);
 }
 
-static void all_going_at_once_is_one_change(void **state)
+FILE_TEST(all_going_at_once_is_one_change)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *request;
 
-    (void)state;
     for (unsigned i = 0; i < 5; i++)
         (void)leases_take(a, 1);
     request = leases_look(b, 5);
@@ -191,7 +184,7 @@ static void all_going_at_once_is_one_change(void **state)
 }
 
 /* Several queue watches of one client, each with its own end. */
-static void looks_do_not_mix(void **state)
+FILE_TEST(looks_do_not_mix)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -199,7 +192,6 @@ static void looks_do_not_mix(void **state)
     struct hf_ticket_id other = fresh_id();
     struct client_request *here, *there, *again;
 
-    (void)state;
     (void)client_lease(a, "t/leases", other, 1);
     here = leases_look(b, 1);
     there = client_ask(b, HF_REQUEST_WATCH_QUEUE, "t/leases", other);
@@ -216,7 +208,7 @@ static void looks_do_not_mix(void **state)
 
 /* ------------------------------------------------------------- one's own -- */
 
-static void ones_own_ticket_that_goes_is_reported(void **state)
+FILE_TEST(ones_own_ticket_that_goes_is_reported)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -224,7 +216,6 @@ static void ones_own_ticket_that_goes_is_reported(void **state)
     struct hf_ticket_id second = leases_take(a, 1);
     struct client_request *request, *elsewhere;
 
-    (void)state;
     (void)leases_take(b, 1);
     request = leases_look(a, 3);
     elsewhere = client_ask(a, HF_REQUEST_WATCH_QUEUE, "t/leases", first);
@@ -238,12 +229,11 @@ static void ones_own_ticket_that_goes_is_reported(void **state)
     client_close(a);
 }
 
-static void ones_own_take_no_descriptor(void **state)
+FILE_TEST(ones_own_take_no_descriptor)
 {
     struct engine_client *a = client_open(&conformance_file);
     unsigned before;
 
-    (void)state;
     for (unsigned i = 0; i < 5; i++)
         (void)leases_take(a, 1);
     before = leases_open_in_root();
@@ -254,14 +244,13 @@ static void ones_own_take_no_descriptor(void **state)
 
 /* The descriptor was duplicated into another process: the ticket stays in the
  * queue until that is closed too. */
-static void a_copy_keeps_a_lease(void **state)
+FILE_TEST(a_copy_keeps_a_lease)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request;
     int copy;
 
-    (void)state;
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_OK);
     request = leases_look(a, 1);
     assert_true(leases_leave(a, id));
@@ -306,7 +295,7 @@ static bool head_is_lost(void *arg)
 
 /* The loop learns first that the lease is gone.  Its event comes last all the
  * same, or not at all. */
-static void a_lost_head_is_reported_before_a_change(void **state)
+FILE_TEST(a_lost_head_is_reported_before_a_change)
 {
     struct head_watch head_watch = {
         .look = {.kind = HF_REQUEST_WATCH_QUEUE, .queue = LEASES}};
@@ -324,7 +313,6 @@ static void a_lost_head_is_reported_before_a_change(void **state)
                                .ticket = enqueue.ticket,
                                .ticket_kind = HF_TICKET_MUTEX};
 
-    (void)state;
     head_watch.host =
         (struct hf_engine_host){.event = on_head_event, .host = &head_watch};
     head_watch.engine =
@@ -366,7 +354,7 @@ static void on_event(void *arg, struct hf_event *event)
     hf_engine_file.request(repeated_watch->engine, &repeated_watch->look);
 }
 
-static void looking_again_at_once_is_another_look(void **state)
+FILE_TEST(looking_again_at_once_is_another_look)
 {
     struct repeated_watch repeated_watch = {
         .look = {.kind = HF_REQUEST_WATCH_QUEUE, .queue = LEASES}};
@@ -380,7 +368,6 @@ static void looking_again_at_once_is_another_look(void **state)
     struct hf_request remove_request = {
         .kind = HF_REQUEST_REMOVE, .queue = LEASES, .ticket = enqueue.ticket};
 
-    (void)state;
     repeated_watch.host =
         (struct hf_engine_host){.event = on_event, .host = &repeated_watch};
     repeated_watch.engine =
@@ -392,25 +379,4 @@ static void looking_again_at_once_is_another_look(void **state)
     assert_int_equal(repeated_watch.listed, 2);
     hf_engine_file.request(repeated_watch.engine, &end);
     hf_engine_file.free(repeated_watch.engine);
-}
-
-TEST_FILE(file_queue_watch)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(a_list_says_who_has_how_many),
-        FILE_TEST(a_queue_without_tickets_stays_quiet),
-        FILE_TEST(the_longest_name_has_leases),
-        FILE_TEST(a_lease_that_had_to_wait_has_its_weight),
-        FILE_TEST(a_directory_that_is_removed_is_empty),
-        FILE_TEST(each_leave_is_reported_once),
-        FILE_TEST(all_going_at_once_is_one_change),
-        FILE_TEST(looks_do_not_mix),
-        FILE_TEST(ones_own_ticket_that_goes_is_reported),
-        FILE_TEST(ones_own_take_no_descriptor),
-        FILE_TEST(a_copy_keeps_a_lease),
-        FILE_TEST(a_lost_head_is_reported_before_a_change),
-        FILE_TEST(looking_again_at_once_is_another_look),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -40,14 +40,13 @@ static pid_t victim_start(uint32_t weight)
     return victim_start_process(enqueue_lease, &weight);
 }
 
-static void a_crash_is_reported(void **state)
+FILE_TEST(a_crash_is_reported)
 {
     pid_t victim = victim_start(2);
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *request;
 
-    (void)state;
     (void)leases_take(a, 1);
     request = leases_look(b, 2);
     victim_kill_process(victim);
@@ -63,14 +62,13 @@ static void a_crash_is_reported(void **state)
 
 /* No event came at that time.  A lease does not wait for another, so only a
  * list finds the dead among them. */
-static void the_dead_are_dropped(void **state)
+FILE_TEST(the_dead_are_dropped)
 {
     struct engine_client *a = client_open(&conformance_file);
     pid_t victims[VICTIMS_MAX];
     struct hf_ticket_id id;
     struct client_request *request;
 
-    (void)state;
     for (size_t i = 0; i < VICTIMS_MAX; i++) {
         if (i == VICTIMS_MAX / 2)
             id = leases_take(a, 7);
@@ -87,13 +85,12 @@ static void the_dead_are_dropped(void **state)
     client_close(a);
 }
 
-static void a_queue_of_the_dead_is_removed(void **state)
+FILE_TEST(a_queue_of_the_dead_is_removed)
 {
     struct engine_client *a = client_open(&conformance_file);
     pid_t victim = victim_start(1);
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     victim_kill_process(victim);
     (void)leases_look(a, 0);
     conformance_file_path(LEASES, path);
@@ -105,7 +102,7 @@ static void a_queue_of_the_dead_is_removed(void **state)
 
 /* The owner gets the event and closes its ticket.  That is what the others
  * notice. */
-static void an_evicted_lease_is_reported(void **state)
+FILE_TEST(an_evicted_lease_is_reported)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -114,7 +111,6 @@ static void an_evicted_lease_is_reported(void **state)
     struct client_request *own = client_watch(a, LEASES, &mine->tickets[0]);
     struct client_request *request = leases_look(b, 1);
 
-    (void)state;
     conformance_file.evict(&conformance_file, LEASES, &request->tickets[0]);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
     assert_true(client_wait_gone(a, own));
@@ -127,14 +123,13 @@ static void an_evicted_lease_is_reported(void **state)
 }
 
 /* The client that evicts does not wait for the owner. */
-static void ones_own_eviction_is_reported_at_once(void **state)
+FILE_TEST(ones_own_eviction_is_reported_at_once)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request = leases_look(b, 1);
 
-    (void)state;
     assert_true(leases_leave(b, id));
     assert_int_equal(request->gone, 1);
     request = leases_look(b, 0);
@@ -147,7 +142,7 @@ static void ones_own_eviction_is_reported_at_once(void **state)
 
 /* An owner that is stopped closes nothing.  Queue watches get the event all
  * the same, in other processes too. */
-static void a_stopped_owner_keeps_no_permit(void **state)
+FILE_TEST(a_stopped_owner_keeps_no_permit)
 {
     pid_t victim = victim_start(1);
     struct engine_client *a = client_open(&conformance_file);
@@ -155,7 +150,6 @@ static void a_stopped_owner_keeps_no_permit(void **state)
     struct client_request *mine = leases_look(a, 1);
     struct client_request *theirs = leases_look(b, 1);
 
-    (void)state;
     assert_int_equal(kill(victim, SIGSTOP), 0);
     assert_true(leases_leave(a, mine->tickets[0].id));
     assert_int_equal(mine->gone, 1);
@@ -167,13 +161,12 @@ static void a_stopped_owner_keeps_no_permit(void **state)
 }
 
 /* An enqueue that is repeated makes a lease again that was removed. */
-static void a_lease_put_in_anew_has_been_gone(void **state)
+FILE_TEST(a_lease_put_in_anew_has_been_gone)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = leases_take(a, 1);
     struct client_request *request = leases_look(a, 1);
 
-    (void)state;
     conformance_file.evict(&conformance_file, LEASES, &request->tickets[0]);
     assert_int_equal(client_lease(a, LEASES, id, 1)->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(request->gone, 1);
@@ -182,7 +175,7 @@ static void a_lease_put_in_anew_has_been_gone(void **state)
 
 /* -------------------------------------------------------------- the end -- */
 
-static void a_forgotten_look_is_silent(void **state)
+FILE_TEST(a_forgotten_look_is_silent)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -190,7 +183,6 @@ static void a_forgotten_look_is_silent(void **state)
     struct client_request *request, *observer;
     unsigned before;
 
-    (void)state;
     (void)leases_take(a, 1);
     before = leases_open_in_root();
     request = leases_look(b, 2);
@@ -209,13 +201,12 @@ static void a_forgotten_look_is_silent(void **state)
     client_close(a);
 }
 
-static void an_end_is_silent(void **state)
+FILE_TEST(an_end_is_silent)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *request;
 
-    (void)state;
     (void)leases_take(a, 1);
     (void)leases_take(b, 1);
     request = leases_look(b, 2);
@@ -241,14 +232,13 @@ static void be_child(void *arg)
     _exit(rest > 2 && leases_open_in_root() == 0 ? 0 : 1);
 }
 
-static void a_forked_child_looks_at_nothing(void **state)
+FILE_TEST(a_forked_child_looks_at_nothing)
 {
     struct forked_child_check forked_child_check = {
         client_open(&conformance_file), client_open(&conformance_file)};
     int ended;
     pid_t pid;
 
-    (void)state;
     (void)leases_take(forked_child_check.holder, 1);
     (void)leases_take(forked_child_check.holder, 1);
     (void)leases_look(forked_child_check.looker, 2);
@@ -286,13 +276,12 @@ static struct client_request *look_with(struct engine_client *client,
     return request;
 }
 
-static void too_few_descriptors_are_reported(void **state)
+FILE_TEST(too_few_descriptors_are_reported)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     unsigned before;
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++)
         (void)leases_take(a, 1);
     before = leases_open_in_root();
@@ -313,13 +302,12 @@ static void too_few_descriptors_are_reported(void **state)
     client_close(a);
 }
 
-static void other_connection_error_is_reported_as_it_is(void **state)
+FILE_TEST(other_connection_error_is_reported_as_it_is)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
     struct client_request *request;
 
-    (void)state;
     (void)leases_take(a, 1);
     request = look_with(b, 0, EACCES);
     assert_int_equal(request->answer, HF_EVENT_FAILED);
@@ -329,7 +317,7 @@ static void other_connection_error_is_reported_as_it_is(void **state)
     client_close(a);
 }
 
-static void memory_may_run_out(void **state)
+FILE_TEST(memory_may_run_out)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id nobody = {{0}};
@@ -337,7 +325,6 @@ static void memory_may_run_out(void **state)
     struct client_request *request;
     bool met;
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++)
         (void)leases_take(a, 1);
     before = leases_open_in_root();
@@ -364,24 +351,9 @@ static void memory_may_run_out(void **state)
 
 TEST_FILE(file_queue_watch_ends)
 {
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(a_crash_is_reported),
-        FILE_TEST(the_dead_are_dropped),
-        FILE_TEST(a_queue_of_the_dead_is_removed),
-        FILE_TEST(an_evicted_lease_is_reported),
-        FILE_TEST(ones_own_eviction_is_reported_at_once),
-        FILE_TEST(a_stopped_owner_keeps_no_permit),
-        FILE_TEST(a_lease_put_in_anew_has_been_gone),
-        FILE_TEST(a_forgotten_look_is_silent),
-        FILE_TEST(an_end_is_silent),
-        FILE_TEST(a_forked_child_looks_at_nothing),
-        FILE_TEST(too_few_descriptors_are_reported),
-        FILE_TEST(other_connection_error_is_reported_as_it_is),
-        FILE_TEST(memory_may_run_out),
-    };
     int failed;
 
     heap_install();
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     return failed != 0 ? failed : heap_live() != 0;
 }

@@ -92,18 +92,17 @@ static void lose_by(const char *command, const char *path)
     client_close(a);
 }
 
-static void the_lock_is_removed(void **state)
+FILE_TEST(the_lock_is_removed)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     conformance_file_path("q", path);
     lose_by("rm -r $P", path);
 }
 
 /* A waiter for a ticket that is removed goes on, also when it finds that by
  * itself and before the event. */
-static void a_ticket_is_removed_before_it_is_watched(void **state)
+FILE_TEST(a_ticket_is_removed_before_it_is_watched)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct engine_client *a = client_open(&conformance_file);
@@ -111,7 +110,6 @@ static void a_ticket_is_removed_before_it_is_watched(void **state)
     struct hf_ticket_id held = fresh_id();
     struct client_request *others;
 
-    (void)state;
     conformance_file_path("q", path);
     (void)take(a, "q", held, 1);
     (void)take(b, "q", fresh_id(), 2);
@@ -135,13 +133,12 @@ static int no_looks(const char *request)
 }
 
 /* A ticket that cannot be examined is not taken for one that is gone. */
-static void a_ticket_is_not_seen_for_once(void **state)
+FILE_TEST(a_ticket_is_not_seen_for_once)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct engine_client *a = client_open(&conformance_file);
     struct client_request *own;
 
-    (void)state;
     for (unsigned look = 1; look <= 2; look++) {
         struct hf_ticket_id id = fresh_id();
 
@@ -160,31 +157,28 @@ static void a_ticket_is_not_seen_for_once(void **state)
     client_close(a);
 }
 
-static void the_lock_is_moved(void **state)
+FILE_TEST(the_lock_is_moved)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     conformance_file_path("q", path);
     lose_by("d=$(mktemp -d /tmp/holdfast-moved-XXXXXX) && mv $P $d && rm -r $d",
             path);
 }
 
-static void the_root_is_removed(void **state)
+FILE_TEST(the_root_is_removed)
 {
-    (void)state;
     lose_by("rm -r $P", conformance_file_root());
 }
 
-static void the_root_is_moved(void **state)
+FILE_TEST(the_root_is_moved)
 {
-    (void)state;
     lose_by("d=$(mktemp -d /tmp/holdfast-moved-XXXXXX) && mv $P $d && rm -r $d",
             conformance_file_root());
 }
 
 /* After the move the old directory exists with all in it. */
-static void the_lock_is_moved_and_kept(void **state)
+FILE_TEST(the_lock_is_moved_and_kept)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct engine_client *a = client_open(&conformance_file);
@@ -192,7 +186,6 @@ static void the_lock_is_moved_and_kept(void **state)
     struct hf_ticket_id id = fresh_id();
     struct client_request *own;
 
-    (void)state;
     conformance_file_path("q", path);
     (void)take(a, "q", id, 1);
     own = watch(a, "q", id);
@@ -207,14 +200,13 @@ static void the_lock_is_moved_and_kept(void **state)
     client_close(a);
 }
 
-static void the_counter_is_removed(void **state)
+FILE_TEST(the_counter_is_removed)
 {
     char path[CONFORMANCE_FILE_PATH_BYTES];
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     uint64_t last = take(a, "q", id, 1);
 
-    (void)state;
     (void)snprintf(path, sizeof(path), "%s/counter", conformance_file_root());
     for (unsigned i = 0; i < 5; i++) {
         uint64_t token;
@@ -257,16 +249,15 @@ static void lose_without(int (*step)(const char *request))
     hf_file_sys_hook = NULL;
 }
 
-static void removal_is_noticed_without_inotify(void **state)
+FILE_TEST(removal_is_noticed_without_inotify)
 {
-    (void)state;
     lose_without(no_inotify);
     lose_without(no_inotify_watch);
 }
 
 /* -------------------------------------------------------------- copies -- */
 
-static void a_copy_keeps_the_ticket(void **state)
+FILE_TEST(a_copy_keeps_the_ticket)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -275,7 +266,6 @@ static void a_copy_keeps_the_ticket(void **state)
     struct client_request *gone, *request;
     int copy;
 
-    (void)state;
     (void)take(a, "q", id, 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_OK);
     assert_int_equal(fcntl(copy, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
@@ -292,13 +282,12 @@ static void a_copy_keeps_the_ticket(void **state)
     client_close(a);
 }
 
-static void a_closed_copy_keeps_nothing(void **state)
+FILE_TEST(a_closed_copy_keeps_nothing)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct hf_ticket_id id = fresh_id();
     int copy;
 
-    (void)state;
     (void)take(a, "q", id, 1);
     assert_int_equal(hf_engine_file.hold(a->engine, &id, &copy), HF_OK);
     assert_int_equal(close(copy), 0);
@@ -335,7 +324,7 @@ static void be_parent(void *arg)
         (void)pause();
 }
 
-static void fn56_a_forked_child_keeps_nothing(void **state)
+FILE_TEST(fn56_a_forked_child_keeps_nothing)
 {
     struct forking_parent forking_parent = {.id = fresh_id()};
     struct engine_client *b = client_open(&conformance_file);
@@ -343,7 +332,6 @@ static void fn56_a_forked_child_keeps_nothing(void **state)
     pid_t pid, grandchild;
     int ready_pipe[2];
 
-    (void)state;
     assert_int_equal(pipe(ready_pipe), 0);
     forking_parent.ready_pipe = ready_pipe[1];
     pid = real_host_fork(be_parent, &forking_parent);
@@ -361,7 +349,7 @@ static void fn56_a_forked_child_keeps_nothing(void **state)
 
 /* ---------------------------------------------------------- bystanders -- */
 
-static void bytes_in_the_fifo_wake_nobody(void **state)
+FILE_TEST(bytes_in_the_fifo_wake_nobody)
 {
     struct engine_client *a = client_open(&conformance_file);
     struct engine_client *b = client_open(&conformance_file);
@@ -372,7 +360,6 @@ static void bytes_in_the_fifo_wake_nobody(void **state)
     struct client_request *gone;
     int fd;
 
-    (void)state;
     ticket.sequence = take(a, "q", ticket.id, 1);
     gone = watch(b, "q", ticket.id);
     conformance_file_path("q", dir);
@@ -391,12 +378,11 @@ static void bytes_in_the_fifo_wake_nobody(void **state)
 
 /* Files in a lock directory that are no tickets stay and block nobody;
  * payloads without a ticket are removed. */
-static void unknown_files_block_nobody(void **state)
+FILE_TEST(unknown_files_block_nobody)
 {
     struct engine_client *a = client_open(&conformance_file);
     char path[CONFORMANCE_FILE_PATH_BYTES];
 
-    (void)state;
     (void)take(a, "q", fresh_id(), 1);
     conformance_file_path("q", path);
     shell("touch $P/README $P/.nfs0001", path);
@@ -444,7 +430,7 @@ static void be_other_user(void *arg)
     client_close(client);
 }
 
-static void users_share_a_queue(void **state)
+FILE_TEST(users_share_a_queue)
 {
     struct other_user other_user = {.before = fresh_id()};
     struct victim *victim;
@@ -453,7 +439,6 @@ static void users_share_a_queue(void **state)
     int ended;
     char byte;
 
-    (void)state;
     if (geteuid() != 0) {
         print_message("only root can become another user\n");
         skip();
@@ -498,7 +483,7 @@ static void be_in_mount_namespace(void *arg)
         (void)pause();
 }
 
-static void two_mount_namespaces_share_a_queue(void **state)
+FILE_TEST(two_mount_namespaces_share_a_queue)
 {
     struct mount_namespace mount_namespace = {.id = fresh_id()};
     struct engine_client *b;
@@ -507,7 +492,6 @@ static void two_mount_namespaces_share_a_queue(void **state)
     pid_t pid;
     char byte;
 
-    (void)state;
     assert_int_equal(pipe(ready_pipe), 0);
     mount_namespace.ready_pipe = ready_pipe[1];
     (void)snprintf(mount_namespace.elsewhere, sizeof(mount_namespace.elsewhere),
@@ -531,28 +515,4 @@ static void two_mount_namespaces_share_a_queue(void **state)
     assert_true(client_wait_gone(b, gone));
     shell("rmdir $P", mount_namespace.elsewhere);
     client_close(b);
-}
-
-TEST_FILE(file_removal)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(the_lock_is_removed),
-        FILE_TEST(a_ticket_is_removed_before_it_is_watched),
-        FILE_TEST(a_ticket_is_not_seen_for_once),
-        FILE_TEST(the_lock_is_moved),
-        FILE_TEST(the_root_is_removed),
-        FILE_TEST(the_root_is_moved),
-        FILE_TEST(the_lock_is_moved_and_kept),
-        FILE_TEST(the_counter_is_removed),
-        FILE_TEST(removal_is_noticed_without_inotify),
-        FILE_TEST(a_copy_keeps_the_ticket),
-        FILE_TEST(a_closed_copy_keeps_nothing),
-        FILE_TEST(fn56_a_forked_child_keeps_nothing),
-        FILE_TEST(bytes_in_the_fifo_wake_nobody),
-        FILE_TEST(unknown_files_block_nobody),
-        FILE_TEST(users_share_a_queue),
-        FILE_TEST(two_mount_namespaces_share_a_queue),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -14,12 +14,13 @@
 #include "cmocka/runner.h"
 #include "file_root.h"
 
-static void the_url_decides_then_the_environment(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, root_begin, root_finish)
+
+FIXTURE_TEST(the_url_decides_then_the_environment)
 {
     struct hf_file_root_settings settings;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(setenv("HOLDFAST_DIR", "/srv/locks/", 1), 0);
     assert_int_equal(root_parse_url("file:", &settings, &error), HF_OK);
     assert_string_equal(settings.root, "/srv/locks");
@@ -41,14 +42,13 @@ static void the_url_decides_then_the_environment(void **state)
 
 /* The default root of a user has the uid in its path, and all processes of
  * that user find it. */
-static void the_default_of_a_user_names_the_user(void **state)
+FIXTURE_TEST(the_default_of_a_user_names_the_user)
 {
     struct hf_file_root_settings settings;
     struct hf_error error;
     pid_t child;
     int ended;
 
-    (void)state;
     if (geteuid() != 0) {
         print_message("only root can become another user\n");
         skip();
@@ -65,7 +65,7 @@ static void the_default_of_a_user_names_the_user(void **state)
     assert_int_equal(ended, 0);
 }
 
-static void modes_are_kept_and_checked(void **state)
+FIXTURE_TEST(modes_are_kept_and_checked)
 {
     static const char *const bad[] = {"file:/x?mode=",     "file:/x?mode=rw",
                                       "file:/x?mode=0888", "file:/x?mode=077",
@@ -74,7 +74,6 @@ static void modes_are_kept_and_checked(void **state)
     struct hf_file_root_settings settings = {0};
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(root_parse_url("file:/x", &settings, &error), HF_OK);
     assert_false(settings.shared);
     assert_int_equal(hf_file_root_settings_dir_mode(&settings), 0700);
@@ -91,7 +90,7 @@ static void modes_are_kept_and_checked(void **state)
     }
 }
 
-static void bad_urls_are_refused(void **state)
+FIXTURE_TEST(bad_urls_are_refused)
 {
     static const struct {
         const char *url;
@@ -105,7 +104,6 @@ static void bad_urls_are_refused(void **state)
     struct hf_file_root_settings settings;
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_int_equal(root_parse_url(rows[i].url, &settings, &error),
                          HF_EURL);
@@ -122,13 +120,12 @@ static void bad_urls_are_refused(void **state)
     assert_non_null(strstr(error.text, "HOLDFAST_DIR"));
 }
 
-static void options_go_into_the_url(void **state)
+FIXTURE_TEST(options_go_into_the_url)
 {
     static const char *const wrong[] = {"/srv/locks?mode=0770", "file:/srv"};
     struct hf_file_root_settings settings;
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(setenv("HOLDFAST_DIR", wrong[i], 1), 0);
         assert_int_equal(root_parse_url("file:", &settings, &error), HF_EDIR);
@@ -138,7 +135,7 @@ static void options_go_into_the_url(void **state)
     }
 }
 
-static void filesystems_are_allowed_by_name(void **state)
+FIXTURE_TEST(filesystems_are_allowed_by_name)
 {
     static const uint64_t good[] = {0x01021994, 0xef53,     0x58465342,
                                     0x9123683e, 0xf2f52010, 0x794c7630,
@@ -151,7 +148,6 @@ static void filesystems_are_allowed_by_name(void **state)
                {0, "unknown"}};
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         assert_int_equal(
             hf_file_root_dir_check_filesystem(good[i], "/x", &error), HF_OK);
@@ -172,13 +168,12 @@ static mode_t mode_of(const char *path)
     return status.st_mode & 07777;
 }
 
-static void what_is_missing_is_made(void **state)
+FIXTURE_TEST(what_is_missing_is_made)
 {
     char root[96], path[128];
     struct hf_error error;
     mode_t before = umask(0077);
 
-    (void)state;
     (void)snprintf(root, sizeof(root), "%s/root", root_dir);
     assert_int_equal(root_open(root, "", &error), HF_OK);
     assert_int_equal(mode_of(root), 0700);
@@ -195,7 +190,7 @@ static void what_is_missing_is_made(void **state)
 }
 
 /* A client that makes no ticket leaves nothing behind. */
-static void looking_makes_nothing(void **state)
+FIXTURE_TEST(looking_makes_nothing)
 {
     struct hf_file_descriptors descriptors = {{NULL}};
     struct hf_file_root_dir *opened;
@@ -203,7 +198,6 @@ static void looking_makes_nothing(void **state)
     struct hf_file_root_settings settings;
     char url[96], root[80], locks[88];
 
-    (void)state;
     (void)snprintf(root, sizeof root, "%s/root", root_dir);
     (void)snprintf(locks, sizeof locks, "%s/locks", root);
     (void)snprintf(url, sizeof url, "file:%s", root);
@@ -233,12 +227,11 @@ static void looking_makes_nothing(void **state)
     hf_file_descriptors_free(&descriptors);
 }
 
-static void unsafe_directories_are_refused(void **state)
+FIXTURE_TEST(unsafe_directories_are_refused)
 {
     char path[96], link[96];
     struct hf_error error;
 
-    (void)state;
     (void)snprintf(path, sizeof(path), "%s/root", root_dir);
     (void)snprintf(link, sizeof(link), "%s/link", root_dir);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -257,12 +250,11 @@ static void unsafe_directories_are_refused(void **state)
     assert_int_equal(root_open(path, "", &error), HF_EDIR);
 }
 
-static void another_users_directory_is_refused(void **state)
+FIXTURE_TEST(another_users_directory_is_refused)
 {
     char path[96];
     struct hf_error error;
 
-    (void)state;
     if (geteuid() != 0) {
         print_message("only root can give a directory away\n");
         skip();
@@ -278,11 +270,10 @@ static void another_users_directory_is_refused(void **state)
     assert_int_equal(root_open(path, "&mode=0770", &error), HF_OK);
 }
 
-static void another_filesystem_is_refused(void **state)
+FIXTURE_TEST(another_filesystem_is_refused)
 {
     struct hf_error error;
 
-    (void)state;
     /* It belongs to this user, and cannot have locks. */
     assert_int_equal(root_open("/proc/self", "", &error), HF_EDIR);
     assert_int_equal(root_open("/proc/self/task", "&mode=0777", &error),
@@ -327,12 +318,11 @@ static int open_on_full(void)
     return root_open(root, "", &error) == HF_OK ? 0 : 12;
 }
 
-static void a_full_filesystem_is_reported(void **state)
+FIXTURE_TEST(a_full_filesystem_is_reported)
 {
     pid_t child = test_fork();
     int ended;
 
-    (void)state;
     if (child == 0)
         _exit(unshare(CLONE_NEWNS) != 0 ? 77 : open_on_full());
     assert_int_equal(waitpid(child, &ended, 0), child);
@@ -342,27 +332,4 @@ static void a_full_filesystem_is_reported(void **state)
         skip();
     }
     assert_int_equal(WEXITSTATUS(ended), 0);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, root_begin, root_finish)
-
-TEST_FILE(file_root_dir)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_url_decides_then_the_environment),
-        TEST(options_go_into_the_url),
-        TEST(the_default_of_a_user_names_the_user),
-        TEST(modes_are_kept_and_checked),
-        TEST(bad_urls_are_refused),
-        TEST(filesystems_are_allowed_by_name),
-        TEST(what_is_missing_is_made),
-        TEST(looking_makes_nothing),
-        TEST(unsafe_directories_are_refused),
-        TEST(another_users_directory_is_refused),
-        TEST(another_filesystem_is_refused),
-        TEST(a_full_filesystem_is_reported),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -92,11 +92,12 @@ static void refused(uid_t user, const char *name, const char *query,
         fail_msg("\"%s\" does not say \"%s\"", error.text, says);
 }
 
+#define ATTACK(name) TEST_WITH(name, begin, root_finish)
+
 /* ----------------------------------------------------- what is prepared -- */
 
-static void locks_of_another(void **state)
+ATTACK(locks_of_another)
 {
-    (void)state;
     make_dir("root", 0, 0, 01777);
     make_dir("root/locks", ATTACKER, ATTACKER, 0777);
     refused(0, "root", "", "chmod");
@@ -106,9 +107,8 @@ static void locks_of_another(void **state)
     refused(0, "root", "", "mode 0777");
 }
 
-static void a_counter_of_another(void **state)
+ATTACK(a_counter_of_another)
 {
-    (void)state;
     make_dir("root", 0, 0, 0755);
     make_file("root/counter", ATTACKER, 0600);
     refused(0, "root", "", "user 54321");
@@ -119,11 +119,10 @@ static void a_counter_of_another(void **state)
 
 /* The counter has a second name, where another user can write to it, or is
  * another file that is to be overwritten. */
-static void a_counter_with_another_name(void **state)
+ATTACK(a_counter_with_another_name)
 {
     char other[256];
 
-    (void)state;
     open_to_all();
     make_dir("root", VICTIM, VICTIM, 0700);
     make_file("precious", VICTIM, 0600);
@@ -135,9 +134,8 @@ static void a_counter_with_another_name(void **state)
     refused(VICTIM, "all", "&mode=0777", "3 names");
 }
 
-static void a_root_that_all_can_write(void **state)
+ATTACK(a_root_that_all_can_write)
 {
-    (void)state;
     make_dir("root", 0, 0, 01777);
     refused(0, "root", "", "mode 1777");
     assert_int_equal(chmod(path, 0775), 0);
@@ -145,18 +143,16 @@ static void a_root_that_all_can_write(void **state)
     assert_int_equal(open_as(0, "root", "&mode=1777"), HF_OK);
 }
 
-static void a_root_of_another(void **state)
+ATTACK(a_root_of_another)
 {
-    (void)state;
     open_to_all();
     make_dir("root", ATTACKER, ATTACKER, 0777);
     refused(VICTIM, "root", "", "user 54321");
     refused(0, "root", "", "user 54321");
 }
 
-static void a_parent_that_others_can_write(void **state)
+ATTACK(a_parent_that_others_can_write)
 {
-    (void)state;
     open_to_all();
     make_dir("parent", 0, 0, 0777);
     make_dir("parent/root", VICTIM, VICTIM, 0700);
@@ -167,9 +163,8 @@ static void a_parent_that_others_can_write(void **state)
     assert_int_equal(open_as(VICTIM, "parent/root", ""), HF_OK);
 }
 
-static void a_parent_of_another(void **state)
+ATTACK(a_parent_of_another)
 {
-    (void)state;
     open_to_all();
     make_dir("parent", ATTACKER, ATTACKER, 0755);
     make_dir("parent/root", VICTIM, VICTIM, 0700);
@@ -177,11 +172,10 @@ static void a_parent_of_another(void **state)
     refused(VICTIM, "parent/root", "&mode=0777", "user 54321");
 }
 
-static void a_link_of_another(void **state)
+ATTACK(a_link_of_another)
 {
     char target[256];
 
-    (void)state;
     open_to_all();
     make_dir("home", VICTIM, VICTIM, 0700);
     make_dir("home/root", VICTIM, VICTIM, 0700);
@@ -194,9 +188,8 @@ static void a_link_of_another(void **state)
 }
 
 /* A good symbolic link, with a relative path, to a bad directory. */
-static void a_link_to_a_directory_of_another(void **state)
+ATTACK(a_link_to_a_directory_of_another)
 {
-    (void)state;
     open_to_all();
     make_dir("parent", ATTACKER, ATTACKER, 0755);
     make_dir("parent/root", VICTIM, VICTIM, 0700);
@@ -208,28 +201,25 @@ static void a_link_to_a_directory_of_another(void **state)
     refused(VICTIM, "link/root", "", "user 54321");
 }
 
-static void links_in_a_circle(void **state)
+ATTACK(links_in_a_circle)
 {
-    (void)state;
     assert_int_equal(symlink("there", in_dir("here")), 0);
     assert_int_equal(symlink("here", in_dir("there")), 0);
     assert_int_equal(open_as(0, "here/root", ""), HF_EDIR);
     assert_non_null(strstr(error.text, "links"));
 }
 
-static void an_owner_that_is_not_mapped(void **state)
+ATTACK(an_owner_that_is_not_mapped)
 {
-    (void)state;
     open_to_all();
     make_dir("root", 65534, 65534, 0755);
     refused(VICTIM, "root", "", "user namespace");
 }
 
-static void what_a_path_may_be(void **state)
+ATTACK(what_a_path_may_be)
 {
     char longest[HF_ROOT_BYTES];
 
-    (void)state;
     make_file("file", 0, 0600);
     assert_int_equal(open_as(0, "file/root", ""), HF_EDIR);
     assert_non_null(strstr(error.text, "must be a directory"));
@@ -252,7 +242,7 @@ static int fail_one(const char *request)
 }
 
 /* A component that cannot be examined is refused. */
-static void every_step_may_fail(void **state)
+ATTACK(every_step_may_fail)
 {
     unsigned before = count_descriptors(), steps = 0;
     char way[256];
@@ -261,7 +251,6 @@ static void every_step_may_fail(void **state)
     hf_status status;
     int dir;
 
-    (void)state;
     make_dir("home", 0, 0, 0700);
     (void)strcpy(way, path);
     assert_int_equal(symlink(way, in_dir("link")), 0);
@@ -282,14 +271,13 @@ static void every_step_may_fail(void **state)
 
 /* --------------------------------------------------------- lock by lock -- */
 
-static void a_lock_of_another(void **state)
+ATTACK(a_lock_of_another)
 {
     char of_lock[CONFORMANCE_FILE_PATH_BYTES];
     struct hf_ticket_id id = {{1}};
     struct engine_client *client;
     struct client_request *request;
 
-    (void)state;
     conformance_file.begin(&conformance_file);
     client = client_open(&conformance_file);
     conformance_file_path("q", of_lock);
@@ -318,14 +306,13 @@ static void a_lock_of_another(void **state)
 }
 
 /* A client has the root open, and another directory is put at its path. */
-static void a_root_that_another_put_in_its_place(void **state)
+ATTACK(a_root_that_another_put_in_its_place)
 {
     char moved[CONFORMANCE_FILE_PATH_BYTES + 8], command[sizeof(moved) + 8];
     struct hf_ticket_id id = {{1}};
     struct engine_client *client;
     struct client_request *request;
 
-    (void)state;
     conformance_file.begin(&conformance_file);
     client = client_open(&conformance_file);
     (void)snprintf(moved, sizeof(moved), "%s-moved", conformance_file_root());
@@ -344,11 +331,10 @@ static void a_root_that_another_put_in_its_place(void **state)
 
 /* -------------------------------------------------------------- a group -- */
 
-static void a_group_shares(void **state)
+ATTACK(a_group_shares)
 {
     struct stat status;
 
-    (void)state;
     make_dir("parent", 0, 0, 0755);
     assert_int_equal(chmod(root_dir, 0755), 0);
     make_dir("parent/root", 0, TEAM, 02770);
@@ -366,9 +352,8 @@ static void a_group_shares(void **state)
 
 /* Made in a directory where any user could have made it, by a user who need
  * not be in the group. */
-static void a_groups_root_by_another(void **state)
+ATTACK(a_groups_root_by_another)
 {
-    (void)state;
     open_to_all();
     make_dir("root", ATTACKER, TEAM, 02770);
     refused(VICTIM, "root", "&mode=0770", "user 54321");
@@ -377,17 +362,15 @@ static void a_groups_root_by_another(void **state)
     assert_int_equal(open_as(VICTIM, "root", "&mode=0770"), HF_OK);
 }
 
-static void a_groups_root_that_all_can_write(void **state)
+ATTACK(a_groups_root_that_all_can_write)
 {
-    (void)state;
     assert_int_equal(chmod(root_dir, 0755), 0);
     make_dir("root", 0, TEAM, 02777);
     refused(VICTIM, "root", "&mode=0770", "mode 2777");
 }
 
-static void another_groups_locks(void **state)
+ATTACK(another_groups_locks)
 {
-    (void)state;
     assert_int_equal(chmod(root_dir, 0755), 0);
     make_dir("root", 0, TEAM, 02770);
     make_dir("root/locks", VICTIM, ATTACKER, 02770);
@@ -428,12 +411,11 @@ static void assert_secret(const char *name, off_t bytes)
     assert_int_equal(close(fd), 0);
 }
 
-static void a_private_file_as_the_counter(void **state)
+ATTACK(a_private_file_as_the_counter)
 {
     static const off_t lengths[] = {SECRET_BYTES, HF_TOKEN_COUNTER_BYTES, 20};
     struct stat status;
 
-    (void)state;
     assert_int_equal(chmod(root_dir, 0755), 0);
     make_dir("root", 0, TEAM, 02777);
     for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
@@ -465,7 +447,7 @@ static int swap_fifo(const char *call)
     return 0;
 }
 
-static void a_private_file_as_the_ticket(void **state)
+ATTACK(a_private_file_as_the_ticket)
 {
     char of_lock[CONFORMANCE_FILE_PATH_BYTES];
     struct hf_ticket_id id = {{1}};
@@ -474,7 +456,6 @@ static void a_private_file_as_the_ticket(void **state)
     struct stat status;
     int fd;
 
-    (void)state;
     conformance_file.begin(&conformance_file);
     conformance_file_share();
     client = client_open(&conformance_file);
@@ -506,9 +487,8 @@ static void assert_mode(const char *name, mode_t mode)
     assert_int_equal(status.st_mode & 07777, mode);
 }
 
-static void readers_can_lock_nothing(void **state)
+ATTACK(readers_can_lock_nothing)
 {
-    (void)state;
     open_to_all();
     assert_int_equal(open_as(VICTIM, "root", "&mode=0755"), HF_OK);
     assert_mode("root", 0755);
@@ -529,11 +509,10 @@ static void readers_can_lock_nothing(void **state)
 
 /* ------------------------------------------------------------- the floor -- */
 
-static void a_floor_of_another(void **state)
+ATTACK(a_floor_of_another)
 {
     uint64_t start;
 
-    (void)state;
     make_dir("state", 0, 0, 0700);
     make_file("state/floor", ATTACKER, 0600);
     (void)in_dir("state");
@@ -542,11 +521,10 @@ static void a_floor_of_another(void **state)
     assert_non_null(strstr(error.text, "user 54321"));
 }
 
-static void a_floor_that_would_block(void **state)
+ATTACK(a_floor_that_would_block)
 {
     uint64_t start;
 
-    (void)state;
     make_dir("state", 0, 0, 0700);
     assert_int_equal(mkfifo(in_dir("state/floor"), 0600), 0);
     assert_int_equal(mkfifo(in_dir("state/.floor.new"), 0600), 0);
@@ -559,11 +537,10 @@ static void a_floor_that_would_block(void **state)
                      HF_OK);
 }
 
-static void a_floor_below_a_parent_of_another(void **state)
+ATTACK(a_floor_below_a_parent_of_another)
 {
     uint64_t start;
 
-    (void)state;
     open_to_all();
     make_dir("parent", ATTACKER, ATTACKER, 0755);
     make_dir("parent/state", 0, 0, 0700);
@@ -579,40 +556,12 @@ static void all_of_this(void **state)
     skip();
 }
 
-#define ATTACK(name) cmocka_unit_test_setup_teardown(name, begin, root_finish)
-
+/* Only root can play several users. */
 TEST_FILE(file_safe_path)
 {
     const struct CMUnitTest skipped[] = {cmocka_unit_test(all_of_this)};
-    const struct CMUnitTest tests[] = {
-        ATTACK(locks_of_another),
-        ATTACK(a_counter_of_another),
-        ATTACK(a_counter_with_another_name),
-        ATTACK(a_root_that_all_can_write),
-        ATTACK(a_root_of_another),
-        ATTACK(a_parent_that_others_can_write),
-        ATTACK(a_parent_of_another),
-        ATTACK(a_link_of_another),
-        ATTACK(a_link_to_a_directory_of_another),
-        ATTACK(links_in_a_circle),
-        ATTACK(an_owner_that_is_not_mapped),
-        ATTACK(what_a_path_may_be),
-        ATTACK(every_step_may_fail),
-        ATTACK(a_lock_of_another),
-        ATTACK(a_root_that_another_put_in_its_place),
-        ATTACK(a_private_file_as_the_counter),
-        ATTACK(a_private_file_as_the_ticket),
-        ATTACK(readers_can_lock_nothing),
-        ATTACK(a_group_shares),
-        ATTACK(a_groups_root_by_another),
-        ATTACK(a_groups_root_that_all_can_write),
-        ATTACK(another_groups_locks),
-        ATTACK(a_floor_of_another),
-        ATTACK(a_floor_that_would_block),
-        ATTACK(a_floor_below_a_parent_of_another),
-    };
 
     if (geteuid() != 0)
-        return RUN_TESTS(skipped, NULL, NULL);
-    return RUN_TESTS(tests, NULL, NULL);
+        return test_run(NULL, skipped, 1, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -180,24 +180,24 @@ static void assert_was_woken(struct flock_waiter *waiter)
     assert_true(waiter->took_ms < HF_FLOCK_TIMEOUT_MS);
 }
 
-static void the_unlock_wakes_who_waits(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, begin, finish)
+
+FIXTURE_TEST(the_unlock_wakes_who_waits)
 {
     int fd = hold(one);
     struct flock_waiter waiter;
 
-    (void)state;
     start(&waiter, one);
     unlock_and_wake(fd);
     assert_was_woken(&waiter);
 }
 
 /* Each waiter that was woken wakes the next. */
-static void each_of_many_is_woken(void **state)
+FIXTURE_TEST(each_of_many_is_woken)
 {
     int fd = hold(one);
     struct flock_waiter waiters[WAITERS_MAX];
 
-    (void)state;
     for (size_t i = 0; i < WAITERS_MAX; i++)
         start(&waiters[i], one);
     unlock_and_wake(fd);
@@ -207,12 +207,11 @@ static void each_of_many_is_woken(void **state)
 
 /* The first to sleep waits for the other lock and is woken in vain: it sleeps
  * again, or the one that was woken instead has had the lock. */
-static void two_locks_have_one_word(void **state)
+FIXTURE_TEST(two_locks_have_one_word)
 {
     int fds[2] = {hold(one), hold(other)};
     struct flock_waiter waiters[2];
 
-    (void)state;
     start(&waiters[1], other);
     start(&waiters[0], one);
     unlock_and_wake(fds[0]);
@@ -222,11 +221,10 @@ static void two_locks_have_one_word(void **state)
         assert_was_woken(&waiters[i]);
 }
 
-static void nobody_waits_and_nobody_is_woken(void **state)
+FIXTURE_TEST(nobody_waits_and_nobody_is_woken)
 {
     struct hf_error error;
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         int fd = open_lock(one);
 
@@ -236,12 +234,11 @@ static void nobody_waits_and_nobody_is_woken(void **state)
     assert_int_equal(atomic_load(&sleeps) + atomic_load(&wakes), 0);
 }
 
-static void no_timeout_is_no_sleep(void **state)
+FIXTURE_TEST(no_timeout_is_no_sleep)
 {
     int held = hold(one), fd = open_lock(one);
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_file_flock_try(fd, one, &error), HF_FLOCK_BUSY);
     assert_int_equal(atomic_load(&sleeps), 0);
     assert_int_equal(atomic_load(&shared->futex), 0);
@@ -251,13 +248,12 @@ static void no_timeout_is_no_sleep(void **state)
 
 /* The lock is released by an earlier version, which does not know the word,
  * or by the kernel. */
-static void nobody_wakes(void **state)
+FIXTURE_TEST(nobody_wakes)
 {
     int held = hold(one), fd = open_lock(one);
     struct hf_error error;
     enum hf_file_flock_answer answer = HF_FLOCK_BUSY;
 
-    (void)state;
     assert_int_equal(hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_SLICE,
                                         &shared->futex, NULL, &error),
                      HF_FLOCK_BUSY);
@@ -282,14 +278,13 @@ static void hold_and_be_killed(void)
 }
 
 /* The helper thread tries again after each slice, and so does this test. */
-static void the_holder_is_killed(void **state)
+FIXTURE_TEST(the_holder_is_killed)
 {
     enum hf_file_flock_answer answer = HF_FLOCK_BUSY;
     struct hf_error error;
     pid_t pid = test_fork();
     int fd;
 
-    (void)state;
     assert_true(pid >= 0);
     if (pid == 0)
         hold_and_be_killed();
@@ -341,12 +336,11 @@ static void await_asleep(struct flock_waiter *waiter)
 
 /* A lost wake-up costs one sleep and not the lock.  That is also what
  * assert_was_woken() must distinguish from a wake-up. */
-static void a_wake_up_is_lost(void **state)
+FIXTURE_TEST(a_wake_up_is_lost)
 {
     int fd = hold(one);
     struct flock_waiter waiter;
 
-    (void)state;
     wake_error = EFAULT;
     start(&waiter, one);
     await_asleep(&waiter);
@@ -356,12 +350,11 @@ static void a_wake_up_is_lost(void **state)
     assert_true(waiter.took_ms >= HF_FLOCK_TIMEOUT_MS);
 }
 
-static void cancelling_wakes_a_waiter(void **state)
+FIXTURE_TEST(cancelling_wakes_a_waiter)
 {
     int fd = hold(one);
     struct flock_waiter waiter;
 
-    (void)state;
     start(&waiter, one);
     atomic_store(&waiter.cancelled, true);
     hf_file_flock_wake(&shared->futex); /* as the end of its sleep would */
@@ -371,12 +364,11 @@ static void cancelling_wakes_a_waiter(void **state)
     (void)close(fd);
 }
 
-static void the_kernel_has_no_futexes(void **state)
+FIXTURE_TEST(the_kernel_has_no_futexes)
 {
     int fd = hold(one);
     struct flock_waiter waiter;
 
-    (void)state;
     sleep_error = ENOSYS;
     wake_error = ENOSYS;
     start(&waiter, one);
@@ -385,12 +377,11 @@ static void the_kernel_has_no_futexes(void **state)
     assert_was_woken(&waiter);
 }
 
-static void there_is_no_word(void **state)
+FIXTURE_TEST(there_is_no_word)
 {
     int fd = open_lock(one);
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(
         hf_file_flock_lock(fd, one, HF_FLOCK_WAIT_TIMEOUT, NULL, NULL, &error),
         HF_FLOCK_TAKEN);
@@ -425,14 +416,13 @@ static void *take_turns(void *arg)
 }
 
 /* Any process that may use the directory may write the word. */
-static void rubbish_in_the_word_is_harmless(void **state)
+FIXTURE_TEST(rubbish_in_the_word_is_harmless)
 {
     static const uint32_t rubbish[] = {2, UINT32_MAX, 0, 0x80000000, 1};
     uint64_t until_ms =
         hf_file_flock_now_ms() + UINT64_C(4) * HF_FLOCK_TIMEOUT_MS;
     pthread_t threads[4];
 
-    (void)state;
     atomic_store(&shared->futex, UINT32_MAX);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, take_turns, NULL),
@@ -445,26 +435,4 @@ static void rubbish_in_the_word_is_harmless(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(atomic_load(&shared->turns), 4 * TURNS);
     assert_int_equal(atomic_load(&shared->overlaps), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-
-TEST_FILE(file_timed_flock)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_unlock_wakes_who_waits),
-        TEST(each_of_many_is_woken),
-        TEST(two_locks_have_one_word),
-        TEST(nobody_waits_and_nobody_is_woken),
-        TEST(no_timeout_is_no_sleep),
-        TEST(nobody_wakes),
-        TEST(the_holder_is_killed),
-        TEST(a_wake_up_is_lost),
-        TEST(cancelling_wakes_a_waiter),
-        TEST(the_kernel_has_no_futexes),
-        TEST(there_is_no_word),
-        TEST(rubbish_in_the_word_is_harmless),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

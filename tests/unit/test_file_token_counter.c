@@ -30,9 +30,9 @@ static struct {
 /* Each test is run with a counter that is mapped and with one that is not. */
 static struct hf_file_path_policy trust = {HF_SHARING_NONE, 0, "elsewhere"};
 
-static int begin(void **state)
+static int begin_with(enum hf_file_sharing sharing)
 {
-    trust.sharing = *state == NULL ? HF_SHARING_NONE : HF_SHARING_ALL;
+    trust.sharing = sharing;
     memset(&fixture, 0, sizeof(fixture));
     (void)snprintf(fixture.dir, sizeof(fixture.dir),
                    "/tmp/holdfast-counter-XXXXXX");
@@ -158,12 +158,37 @@ static void set_floor(const char *text)
     (void)fclose(file);
 }
 
-static void numbers_rise_and_are_reserved(void **state)
+static int begin(void **state)
+{
+    (void)state;
+    return begin_with(HF_SHARING_NONE);
+}
+
+static int begin_shared(void **state)
+{
+    (void)state;
+    return begin_with(HF_SHARING_ALL);
+}
+
+/* A test in a private directory, and again in one that all users share, where
+ * the counter is not mapped. */
+#define BOTH(name)                                                             \
+    static void name##_anywhere(void);                                         \
+    TEST_WITH(name, begin, finish)                                             \
+    {                                                                          \
+        name##_anywhere();                                                     \
+    }                                                                          \
+    TEST_WITH(name##_if_shared, begin_shared, finish)                          \
+    {                                                                          \
+        name##_anywhere();                                                     \
+    }                                                                          \
+    static void name##_anywhere(void)
+
+BOTH(numbers_rise_and_are_reserved)
 {
     struct hf_file_token_counter a, b;
     uint64_t last = 0;
 
-    (void)state;
     open_it(&a);
     open_it(&b);
     for (unsigned i = 0; i < 1000; i++) {
@@ -179,12 +204,11 @@ static void numbers_rise_and_are_reserved(void **state)
 }
 
 /* The directory was on a tmpfs and is empty after the reboot. */
-static void a_lost_counter_starts_above_the_floor(void **state)
+BOTH(a_lost_counter_starts_above_the_floor)
 {
     char text[32];
     uint64_t first = next_of_fresh();
 
-    (void)state;
     (void)snprintf(text, sizeof(text), "%020" PRIu64 "\n",
                    first + UINT64_C(1000000000000000));
     set_floor(text);
@@ -192,12 +216,11 @@ static void a_lost_counter_starts_above_the_floor(void **state)
     assert_true(next_of_fresh() > first + UINT64_C(1000000000000000));
 }
 
-static void with_all_lost_the_wall_clock_is_above(void **state)
+BOTH(with_all_lost_the_wall_clock_is_above)
 {
     struct hf_file_token_counter counter;
     uint64_t last = 0;
 
-    (void)state;
     for (unsigned iteration = 0; iteration < 3; iteration++) {
         open_it(&counter);
         for (unsigned i = 0; i < 5; i++) {
@@ -214,13 +237,12 @@ static void with_all_lost_the_wall_clock_is_above(void **state)
 
 /* The directory was on a disk: the last state of the counter may never have
  * been written, so only the floor counts. */
-static void another_boot_starts_above_the_floor(void **state)
+BOTH(another_boot_starts_above_the_floor)
 {
     struct hf_file_token_counter counter;
     uint64_t reserved, boot;
     uint64_t first;
 
-    (void)state;
     open_it(&counter);
     first = next(&counter);
     reserved = floor_now();
@@ -234,12 +256,11 @@ static void another_boot_starts_above_the_floor(void **state)
 
 /* Another boot may count from a lower number, and a damaged page has any
  * number: what it says of a head is about no ticket of now. */
-static void heads_of_another_boot_are_forgotten(void **state)
+TEST_WITH(heads_of_another_boot_are_forgotten, begin, finish)
 {
     struct hf_file_token_counter counter;
     uint64_t number;
 
-    (void)state;
     open_it(&counter);
     number = next(&counter);
     hf_file_token_counter_note_head(&counter, number);
@@ -253,13 +274,12 @@ static void heads_of_another_boot_are_forgotten(void **state)
     hf_file_token_counter_close(&counter);
 }
 
-static void a_used_up_block_is_followed_by_another(void **state)
+BOTH(a_used_up_block_is_followed_by_another)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t number, limit;
 
-    (void)state;
     open_it(&counter);
     limit = word_of(&counter, LIMIT);
     set_word(&counter, VALUE, limit - 1);
@@ -274,11 +294,10 @@ static void a_used_up_block_is_followed_by_another(void **state)
     hf_file_token_counter_close(&counter);
 }
 
-static void damaged_files_are_mended(void **state)
+BOTH(damaged_files_are_mended)
 {
     uint64_t last = next_of_fresh();
 
-    (void)state;
     for (unsigned bytes = 0; bytes < HF_TOKEN_COUNTER_BYTES; bytes += 1021) {
         assert_int_equal(truncate(fixture.path, bytes), 0);
         uint64_t number = next_of_fresh();
@@ -306,11 +325,10 @@ static void damaged_files_are_mended(void **state)
     }
 }
 
-static void a_damaged_floor_is_as_good_as_none(void **state)
+BOTH(a_damaged_floor_is_as_good_as_none)
 {
     uint64_t last = next_of_fresh();
 
-    (void)state;
     set_floor("garbage that is long enough\n");
     assert_int_equal(unlink(fixture.path), 0);
     assert_true(next_of_fresh() > last);
@@ -318,13 +336,12 @@ static void a_damaged_floor_is_as_good_as_none(void **state)
 }
 
 /* Cleaners of temporary directories go by times, and remove what is old. */
-static void a_floor_in_use_looks_used(void **state)
+BOTH(a_floor_in_use_looks_used)
 {
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     struct hf_file_token_counter counter;
     struct stat status;
 
-    (void)state;
     (void)next_of_fresh();
     for (int use = 0; use < 2; use++) {
         assert_int_equal(utimensat(AT_FDCWD, fixture.floor, old, 0), 0);
@@ -358,13 +375,12 @@ static void remove_state(void)
 
 /* And one that was removed is above all numbers again before the next one is
  * taken: by the client that lives, and by one that comes. */
-static void a_floor_that_was_removed_is_made_again(void **state)
+BOTH(a_floor_that_was_removed_is_made_again)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t number, limit;
 
-    (void)state;
     open_it(&counter);
     assert_true(take(&counter, &number));
     limit = word_of(&counter, LIMIT);
@@ -381,12 +397,11 @@ static void a_floor_that_was_removed_is_made_again(void **state)
     hf_file_token_counter_close(&counter);
 }
 
-static void a_newer_version_is_refused(void **state)
+BOTH(a_newer_version_is_refused)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
 
-    (void)state;
     open_it(&counter);
     set_word(&counter, offsetof(struct hf_file_token_counter_page, version), 3);
     hf_file_token_counter_close(&counter);
@@ -400,7 +415,7 @@ static void a_newer_version_is_refused(void **state)
 
 /* Numbers are taken in one way by all.  Of another boot nobody is left who
  * takes them in the other. */
-static void another_mode_is_refused(void **state)
+BOTH(another_mode_is_refused)
 {
     static const size_t boot_at =
         offsetof(struct hf_file_token_counter_page, boot);
@@ -408,7 +423,6 @@ static void another_mode_is_refused(void **state)
     struct hf_error error;
     uint64_t number, boot;
 
-    (void)state;
     open_it(&counter);
     number = next(&counter);
     trust.sharing =
@@ -432,13 +446,12 @@ static void another_mode_is_refused(void **state)
 
 /* What a list compares is another value after each rename, also if the file was
  * truncated since. */
-static void a_rename_is_seen_after_a_truncation(void **state)
+TEST_WITH(a_rename_is_seen_after_a_truncation, begin_shared, finish)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
     uint64_t first, number, before;
 
-    (void)state;
     open_it(&counter);
     first = hf_file_token_counter_renames(&counter);
     number = next(&counter);
@@ -461,12 +474,11 @@ static void a_rename_is_seen_after_a_truncation(void **state)
 }
 
 /* The lock of the file does not exclude threads that share its descriptor. */
-static void another_thread_is_not_waited_for(void **state)
+TEST_WITH(another_thread_is_not_waited_for, begin_shared, finish)
 {
     struct hf_file_token_counter counter;
     uint64_t number;
 
-    (void)state;
     open_it(&counter);
     pthread_mutex_lock(&counter.threads);
     assert_false(take(&counter, &number));
@@ -475,7 +487,7 @@ static void another_thread_is_not_waited_for(void **state)
     hf_file_token_counter_close(&counter);
 }
 
-static void removal_and_truncation_are_seen(void **state)
+BOTH(removal_and_truncation_are_seen)
 {
     /* Half a number may be one that was handed out. */
     static const off_t lengths[] = {47, 40, 36, 33, 32, 8, 0};
@@ -483,7 +495,6 @@ static void removal_and_truncation_are_seen(void **state)
     struct hf_error error;
     uint64_t number;
 
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         uint64_t last = next_of_fresh();
 
@@ -504,12 +515,11 @@ static void removal_and_truncation_are_seen(void **state)
     hf_file_token_counter_close(&counter);
 }
 
-static void links_and_directories_are_refused(void **state)
+BOTH(links_and_directories_are_refused)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(symlink("/etc/passwd", fixture.path), 0);
     init(&counter, true);
     assert_int_equal(hf_file_token_counter_open(&counter, fixture.root,
@@ -534,14 +544,13 @@ static void links_and_directories_are_refused(void **state)
 
 /* A floor directory that the URL names must work.  Without the default one,
  * that is remembered and reported. */
-static void a_floor_that_cannot_be_kept(void **state)
+BOTH(a_floor_that_cannot_be_kept)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
     FILE *file = fopen(fixture.state, "w"); /* where a directory should be */
     uint64_t number;
 
-    (void)state;
     assert_non_null(file);
     (void)fclose(file);
     init(&counter, true);
@@ -565,12 +574,11 @@ static void a_floor_that_cannot_be_kept(void **state)
     hf_file_token_counter_close(&counter);
 }
 
-static void a_floor_of_others_is_refused(void **state)
+BOTH(a_floor_of_others_is_refused)
 {
     struct hf_error error;
     uint64_t start;
 
-    (void)state;
     assert_int_equal(mkdir(fixture.state, 0700), 0);
     assert_int_equal(chmod(fixture.state, 0777), 0);
     assert_int_equal(
@@ -609,13 +617,12 @@ static int lowest_free(void)
 
 /* Each call of opening and of extending fails in turn: the error is reported,
  * numbers never fall, and no descriptor stays open. */
-static void every_call_may_fail(void **state)
+BOTH(every_call_may_fail)
 {
     uint64_t last = next_of_fresh();
     int free_before = lowest_free();
     unsigned failed = 0;
 
-    (void)state;
     for (error_at = 0; error_at < 5; error_at++) {
         for (unsigned step = 1; step < 64; step++) {
             struct hf_file_token_counter counter;
@@ -659,13 +666,12 @@ static void every_call_may_fail(void **state)
 
 /* Where nobody needs a floor, one that cannot be written for want of
  * descriptors is an error all the same, because it may be there. */
-static void want_of_descriptors_does_not_end_the_floor(void **state)
+BOTH(want_of_descriptors_does_not_end_the_floor)
 {
     struct hf_file_token_counter counter;
     struct hf_error error;
     unsigned failed = 0;
 
-    (void)state;
     error_at = 2;
     assert_int_equal(errors[error_at], EMFILE);
     for (unsigned step = 1; step < 64; step++) {
@@ -765,12 +771,11 @@ static bool count_with_fault(unsigned nth)
 
 /* The answer to an enqueue has a number and is final.  So no number is given
  * out that could be given out again after a power failure. */
-static void no_number_is_ahead_of_the_disk(void **state)
+BOTH(no_number_is_ahead_of_the_disk)
 {
     char command[256];
     unsigned nth = 0;
 
-    (void)state;
     (void)snprintf(command, sizeof(command), "rm -rf %s %s", fixture.path,
                    fixture.state);
     assert_false(count_with_fault(0));
@@ -779,59 +784,4 @@ static void no_number_is_ahead_of_the_disk(void **state)
         assert_int_equal(system(command), 0);
     while (count_with_fault(++nth));
     assert_true(nth > 30);
-}
-
-static char copied[] = "copied";
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-#define COPIED(name)                                                           \
-    {                                                                          \
-#name, name, begin, finish, copied                                     \
-    }
-
-TEST_FILE(file_token_counter)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(numbers_rise_and_are_reserved),
-        TEST(a_lost_counter_starts_above_the_floor),
-        TEST(with_all_lost_the_wall_clock_is_above),
-        TEST(another_boot_starts_above_the_floor),
-        TEST(heads_of_another_boot_are_forgotten),
-        TEST(a_used_up_block_is_followed_by_another),
-        TEST(damaged_files_are_mended),
-        TEST(a_damaged_floor_is_as_good_as_none),
-        TEST(a_floor_in_use_looks_used),
-        TEST(a_floor_that_was_removed_is_made_again),
-        TEST(a_newer_version_is_refused),
-        TEST(another_mode_is_refused),
-        TEST(removal_and_truncation_are_seen),
-        TEST(links_and_directories_are_refused),
-        TEST(a_floor_that_cannot_be_kept),
-        TEST(a_floor_of_others_is_refused),
-        TEST(every_call_may_fail),
-        TEST(want_of_descriptors_does_not_end_the_floor),
-        TEST(no_number_is_ahead_of_the_disk),
-        COPIED(numbers_rise_and_are_reserved),
-        COPIED(a_lost_counter_starts_above_the_floor),
-        COPIED(with_all_lost_the_wall_clock_is_above),
-        COPIED(another_boot_starts_above_the_floor),
-        COPIED(a_used_up_block_is_followed_by_another),
-        COPIED(damaged_files_are_mended),
-        COPIED(a_damaged_floor_is_as_good_as_none),
-        COPIED(a_floor_in_use_looks_used),
-        COPIED(a_floor_that_was_removed_is_made_again),
-        COPIED(a_newer_version_is_refused),
-        COPIED(another_mode_is_refused),
-        COPIED(removal_and_truncation_are_seen),
-        COPIED(links_and_directories_are_refused),
-        COPIED(a_floor_that_cannot_be_kept),
-        COPIED(a_floor_of_others_is_refused),
-        COPIED(every_call_may_fail),
-        COPIED(want_of_descriptors_does_not_end_the_floor),
-        COPIED(no_number_is_ahead_of_the_disk),
-        COPIED(a_rename_is_seen_after_a_truncation),
-        COPIED(another_thread_is_not_waited_for),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -10,11 +10,10 @@
 static const struct hf_finding_head head = {HF_SEVERITY_NOTICE, "some-id",
                                             "a subject", "do this"};
 
-static void has_what_was_added(void **state)
+TEST(has_what_was_added)
 {
     struct hf_finding_list list = {0};
 
-    (void)state;
     hf_finding_add(&list, &head, "there are %d", 3);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.items[0].severity, HF_SEVERITY_NOTICE);
@@ -27,11 +26,10 @@ static void has_what_was_added(void **state)
     assert_int_equal(list.count, 0);
 }
 
-static void is_bounded(void **state)
+TEST(is_bounded)
 {
     struct hf_finding_list list = {0}, copy = {0};
 
-    (void)state;
     for (int i = 0; i < 2 * HF_FINDINGS_MAX; i++)
         hf_finding_add(&list, &head, "number %d", i);
     assert_int_equal(list.count, HF_FINDINGS_MAX);
@@ -45,13 +43,12 @@ static void is_bounded(void **state)
 }
 
 /* What others write is cut between two characters and steers no terminal. */
-static void texts_are_harmless(void **state)
+TEST(texts_are_harmless)
 {
     char longest[2 * HF_FINDING_TEXT_BYTES];
     struct hf_finding_head other = {HF_SEVERITY_OK, "id", "a\033[2Jb", longest};
     struct hf_finding_list list = {0};
 
-    (void)state;
     memset(longest, 'x', sizeof longest);
     /* The last character that would fit has two bytes, of which one fits. */
     memcpy(longest + HF_FINDING_TEXT_BYTES - 2, "\xc3\xa9", 2);
@@ -76,7 +73,7 @@ static enum hf_severity severity_of(const char *host, bool tls)
     return severity;
 }
 
-static void another_machine_needs_tls(void **state)
+TEST(another_machine_needs_tls)
 {
     static const char *const here[] = {
         "localhost", "127.0.0.1", "127.1.2.3", "::1", "/run/postgresql", ""};
@@ -84,7 +81,6 @@ static void another_machine_needs_tls(void **state)
                                             "localhost.example", "fe80::1"};
     struct utsname machine;
 
-    (void)state;
     assert_int_equal(uname(&machine), 0);
     assert_int_equal(severity_of(machine.nodename, false), HF_SEVERITY_OK);
     for (size_t i = 0; i < sizeof here / sizeof *here; i++)
@@ -95,23 +91,9 @@ static void another_machine_needs_tls(void **state)
     }
 }
 
-static void severities_have_names(void **state)
+TEST(severities_have_names)
 {
-    (void)state;
     assert_string_equal(hf_severity_name(HF_SEVERITY_OK), "ok");
     assert_string_equal(hf_severity_name(HF_SEVERITY_ERROR), "error");
     assert_string_equal(hf_severity_name((enum hf_severity)5), "?");
-}
-
-TEST_FILE(finding_list)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_what_was_added),
-        cmocka_unit_test(is_bounded),
-        cmocka_unit_test(texts_are_harmless),
-        cmocka_unit_test(another_machine_needs_tls),
-        cmocka_unit_test(severities_have_names),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

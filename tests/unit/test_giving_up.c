@@ -7,12 +7,11 @@
 
 #include "cmocka/runner.h"
 
-static void giving_up_ends_the_wait_for_the_first_connection(void **state)
+TEST(giving_up_ends_the_wait_for_the_first_connection)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
     report_connection_error(f, HF_EUNREACHABLE, "here: connection refused");
@@ -24,12 +23,11 @@ static void giving_up_ends_the_wait_for_the_first_connection(void **state)
         strstr(hf_acquisition_text(&f->a), ": here: connection refused"));
 }
 
-static void a_refusal_keeps_its_status_and_text(void **state)
+TEST(a_refusal_keeps_its_status_and_text)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
     report_final_error(f, HF_EDENIED, "here: wrong password");
@@ -40,12 +38,11 @@ static void a_refusal_keeps_its_status_and_text(void **state)
     assert_null(strstr(hf_acquisition_text(&f->a), "gave up"));
 }
 
-static void the_next_acquire_begins_again(void **state)
+TEST(the_next_acquire_begins_again)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     report_final_error(f, HF_EDENIED, "here: wrong password");
     gave_up(f, 0, 0);
@@ -63,7 +60,7 @@ static void the_next_acquire_begins_again(void **state)
     expect(f, "a GRANTED; b ENQUEUE b1");
 }
 
-static void giving_up_ends_waits_and_spares_holders(void **state)
+TEST(giving_up_ends_waits_and_spares_holders)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -88,12 +85,11 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
 }
 
 /* What refused us before the first connection is no reason any more. */
-static void an_error_before_the_connection_is_forgotten(void **state)
+TEST(an_error_before_the_connection_is_forgotten)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     report_final_error(f, HF_EDENIED, "here: wrong password");
     connected(f, f->now_ms, false);
@@ -109,7 +105,7 @@ static void an_error_before_the_connection_is_forgotten(void **state)
         strstr(hf_acquisition_text(&f->a), "gave up after 1 retry"));
 }
 
-static void a_release_begins_again(void **state)
+TEST(a_release_begins_again)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -123,7 +119,7 @@ static void a_release_begins_again(void **state)
 }
 
 /* A handle on the session has an operation to send. */
-static void another_user_of_the_session_begins_again(void **state)
+TEST(another_user_of_the_session_begins_again)
 {
     CORE_FIXTURE(f, 0);
     suspended(f);
@@ -135,7 +131,7 @@ static void another_user_of_the_session_begins_again(void **state)
     expect(f, "a ENQUEUE a1");
 }
 
-static void a_close_does_not(void **state)
+TEST(a_close_does_not)
 {
     CORE_FIXTURE(f, 0);
     suspended(f);
@@ -145,20 +141,4 @@ static void a_close_does_not(void **state)
     expect(f, "END");
     closed(f);
     expect(f, "STATE CLOSED");
-}
-
-TEST_FILE(giving_up)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(giving_up_ends_the_wait_for_the_first_connection),
-        cmocka_unit_test(a_refusal_keeps_its_status_and_text),
-        cmocka_unit_test(the_next_acquire_begins_again),
-        cmocka_unit_test(giving_up_ends_waits_and_spares_holders),
-        cmocka_unit_test(an_error_before_the_connection_is_forgotten),
-        cmocka_unit_test(a_release_begins_again),
-        cmocka_unit_test(another_user_of_the_session_begins_again),
-        cmocka_unit_test(a_close_does_not),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -29,13 +29,12 @@ static const struct hf_heap_node *least(const struct hf_heap_node *nodes)
     return first;
 }
 
-static void the_least_comes_first_whatever_goes_in_and_out(void **state)
+TEST(the_least_comes_first_whatever_goes_in_and_out)
 {
     struct hf_heap_node nodes[NODES] = {0};
     struct hf_heap heap = {0};
     struct hf_random random;
 
-    (void)state;
     hf_random_seed(&random, 1);
     for (size_t i = 0; i < TURNS; i++) {
         size_t at = (size_t)hf_random_below(&random, NODES);
@@ -49,24 +48,13 @@ static void the_least_comes_first_whatever_goes_in_and_out(void **state)
 }
 
 /* A node that is in no heap can be removed; nothing happens. */
-static void to_remove_twice_is_nothing(void **state)
+TEST(to_remove_twice_is_nothing)
 {
     struct hf_heap_node node = {0};
     struct hf_heap heap = {0};
 
-    (void)state;
     hf_heap_add(&heap, &node, 1, 1);
     hf_heap_remove(&node);
     hf_heap_remove(&node);
     assert_null(heap.first);
-}
-
-TEST_FILE(heap)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_comes_first_whatever_goes_in_and_out),
-        cmocka_unit_test(to_remove_twice_is_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

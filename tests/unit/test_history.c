@@ -73,9 +73,8 @@ static void assert_broken(enum hf_check_rule rule, size_t line,
 
 /* ------------------------------------------------------------- exclusion -- */
 
-static void one_after_the_other(void **state)
+TEST(one_after_the_other)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1 safe_until=900\n"
                  "30 b want x kind=mutex\n"
@@ -84,9 +83,8 @@ static void one_after_the_other(void **state)
                  "50 b release x token=2\n");
 }
 
-static void two_at_once(void **state)
+TEST(two_at_once)
 {
-    (void)state;
     assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=900\n"
@@ -97,9 +95,8 @@ static void two_at_once(void **state)
 }
 
 /* A grant without a safe-until counts until its holder was last seen. */
-static void what_is_seen_counts(void **state)
+TEST(what_is_seen_counts)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1\n"
                  "30 a seen x at=25\n"
@@ -115,9 +112,8 @@ static void what_is_seen_counts(void **state)
                   "90 a release x token=1\n");
 }
 
-static void locks_do_not_exclude_each_other(void **state)
+TEST(locks_do_not_exclude_each_other)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "11 a want y kind=mutex\n"
                  "20 a grant x token=1 safe_until=forever\n"
@@ -126,9 +122,8 @@ static void locks_do_not_exclude_each_other(void **state)
 }
 
 /* A frozen holder keeps its grant until safe-until and not longer. */
-static void a_safe_until_ends_by_itself(void **state)
+TEST(a_safe_until_ends_by_itself)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1 safe_until=100\n"
                  "21 a frozen -\n"
@@ -148,9 +143,8 @@ static void a_safe_until_ends_by_itself(void **state)
                   "950 a lost x token=1\n");
 }
 
-static void a_safe_until_that_moved_counts(void **state)
+TEST(a_safe_until_that_moved_counts)
 {
-    (void)state;
     assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
@@ -161,9 +155,8 @@ static void a_safe_until_that_moved_counts(void **state)
                   "170 a release x token=1\n");
 }
 
-static void the_dead_hold_nothing(void **state)
+TEST(the_dead_hold_nothing)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1 safe_until=900\n"
                  "30 b want x kind=mutex\n"
@@ -173,9 +166,8 @@ static void the_dead_hold_nothing(void **state)
                  "50 b release x token=2\n");
 }
 
-static void readers_share(void **state)
+TEST(readers_share)
 {
-    (void)state;
     assert_clean("10 a want x kind=read\n"
                  "11 b want x kind=read\n"
                  "20 a grant x token=2 safe_until=900\n"
@@ -191,9 +183,8 @@ static void readers_share(void **state)
                   "31 b release x token=2\n");
 }
 
-static void a_writer_becomes_a_reader(void **state)
+TEST(a_writer_becomes_a_reader)
 {
-    (void)state;
     assert_clean("10 a want x kind=write\n"
                  "11 b want x kind=read\n"
                  "20 a grant x token=1 safe_until=900\n"
@@ -212,9 +203,8 @@ static void a_writer_becomes_a_reader(void **state)
 }
 
 /* As a reader it excludes writers still. */
-static void a_writer_that_reads_holds_writers_up(void **state)
+TEST(a_writer_that_reads_holds_writers_up)
 {
-    (void)state;
     assert_broken(HF_CHECK_EXCLUSION, 6,
                   "10 a want x kind=write\n"
                   "11 b want x kind=write\n"
@@ -225,9 +215,8 @@ static void a_writer_that_reads_holds_writers_up(void **state)
                   "41 b release x token=2\n");
 }
 
-static void permits_add_up(void **state)
+TEST(permits_add_up)
 {
-    (void)state;
     assert_clean("1 a want x kind=semaphore permits=1 limit=3\n"
                  "2 b want x kind=semaphore permits=2 limit=3\n"
                  "3 a grant x token=1 safe_until=900\n"
@@ -247,9 +236,8 @@ static void permits_add_up(void **state)
 }
 
 /* The greatest limit that anybody has asked for is what there is. */
-static void limits_may_differ(void **state)
+TEST(limits_may_differ)
 {
-    (void)state;
     assert_clean("1 a want x kind=semaphore permits=2 limit=4\n"
                  "2 b want x kind=semaphore permits=1 limit=2\n"
                  "3 a grant x token=1 safe_until=900\n"
@@ -258,9 +246,8 @@ static void limits_may_differ(void **state)
                  "6 b release x token=2\n");
 }
 
-static void a_semaphore_excludes_no_lock_of_its_name(void **state)
+TEST(a_semaphore_excludes_no_lock_of_its_name)
 {
-    (void)state;
     assert_clean("1 a want x kind=semaphore permits=2 limit=2\n"
                  "2 b want x kind=mutex\n"
                  "3 a grant x token=1 safe_until=900\n"
@@ -270,9 +257,8 @@ static void a_semaphore_excludes_no_lock_of_its_name(void **state)
 }
 
 /* A grant counts against those of the same microsecond, too. */
-static void permits_of_one_microsecond_add_up(void **state)
+TEST(permits_of_one_microsecond_add_up)
 {
-    (void)state;
     assert_broken(HF_CHECK_EXCLUSION, 5,
                   "1 a want x kind=semaphore permits=2 limit=3\n"
                   "2 b want x kind=semaphore permits=2 limit=3\n"
@@ -285,9 +271,8 @@ static void permits_of_one_microsecond_add_up(void **state)
 /* ---------------------------------------------------- tokens, order, loss --
  */
 
-static void a_token_that_does_not_rise(void **state)
+TEST(a_token_that_does_not_rise)
 {
-    (void)state;
     assert_broken(HF_CHECK_TOKENS, 6,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=5 safe_until=900\n"
@@ -298,9 +283,8 @@ static void a_token_that_does_not_rise(void **state)
 }
 
 /* A grant that was noted after its end was used for nothing. */
-static void an_empty_window_has_no_token(void **state)
+TEST(an_empty_window_has_no_token)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "11 b want x kind=mutex\n"
                  "20 b grant x token=2 safe_until=900\n"
@@ -309,9 +293,8 @@ static void an_empty_window_has_no_token(void **state)
                  "31 a lost x token=1\n");
 }
 
-static void somebody_was_overtaken(void **state)
+TEST(somebody_was_overtaken)
 {
-    (void)state;
     assert_broken(HF_CHECK_ORDER, 5,
                   "10 a want x kind=mutex\n"
                   "11 a queued x\n"
@@ -322,9 +305,8 @@ static void somebody_was_overtaken(void **state)
                   "60 a release x token=2\n");
 }
 
-static void who_lost_its_place_was_not_overtaken(void **state)
+TEST(who_lost_its_place_was_not_overtaken)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "11 a queued x\n"
                  "20 b want x kind=mutex\n"
@@ -336,9 +318,8 @@ static void who_lost_its_place_was_not_overtaken(void **state)
                  "60 a release x token=2\n");
 }
 
-static void who_came_before_was_not_overtaking(void **state)
+TEST(who_came_before_was_not_overtaking)
 {
-    (void)state;
     assert_clean("10 b want x kind=mutex\n"
                  "11 a want x kind=mutex\n"
                  "12 a queued x\n"
@@ -349,9 +330,8 @@ static void who_came_before_was_not_overtaking(void **state)
 }
 
 /* Nobody knows which of the two came first. */
-static void who_came_in_the_same_microsecond_was_not_overtaking(void **state)
+TEST(who_came_in_the_same_microsecond_was_not_overtaking)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "12 a queued x\n"
                  "12 b want x kind=mutex\n"
@@ -361,9 +341,8 @@ static void who_came_in_the_same_microsecond_was_not_overtaking(void **state)
                  "60 a release x token=2\n");
 }
 
-static void the_dead_are_notified_of_no_loss(void **state)
+TEST(the_dead_are_notified_of_no_loss)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1 safe_until=100\n"
                  "500 a died -\n");
@@ -546,7 +525,7 @@ static void compare_with_the_rules(struct broken_rules *broken,
     hf_check_result_free(&result);
 }
 
-static void all_that_the_rules_say_is_found(void **state)
+TEST(all_that_the_rules_say_is_found)
 {
     struct hf_history_attempt attempts[ATTEMPTS];
     struct hf_history history = {.attempts = attempts,
@@ -556,7 +535,6 @@ static void all_that_the_rules_say_is_found(void **state)
     struct broken_rules broken = {0};
     struct hf_random random;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         hf_random_seed(&random, seed);
         for (size_t i = 0; i < ATTEMPTS; i++)
@@ -602,11 +580,10 @@ static size_t steps_of_a_long_queue(uint32_t count)
 
 /* Four times as many attempts cost a little more than four times as much, and
  * not sixteen times. */
-static void the_order_of_a_long_queue_is_checked_in_few_steps(void **state)
+TEST(the_order_of_a_long_queue_is_checked_in_few_steps)
 {
     size_t few = steps_of_a_long_queue(1000);
 
-    (void)state;
     assert_true(few > 0);
     assert_true(steps_of_a_long_queue(4000) <= 6 * few);
 }
@@ -640,11 +617,10 @@ static struct hf_check_result check_together(uint32_t count, enum hf_kind kind)
 }
 
 /* Four times as many cost four times as much, and not sixteen times. */
-static void those_that_hold_at_once_are_checked_in_few_steps(void **state)
+TEST(those_that_hold_at_once_are_checked_in_few_steps)
 {
     static const enum hf_kind kinds[] = {HF_KIND_READ, HF_KIND_SEMAPHORE};
 
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct hf_check_result few = check_together(1000, kinds[i]);
         struct hf_check_result many = check_together(4000, kinds[i]);
@@ -658,11 +634,10 @@ static void those_that_hold_at_once_are_checked_in_few_steps(void **state)
 }
 
 /* Each two of them are a violation: all are counted, and few looked at. */
-static void those_that_may_not_are_counted_in_few_steps(void **state)
+TEST(those_that_may_not_are_counted_in_few_steps)
 {
     struct hf_check_result result = check_together(4000, HF_KIND_MUTEX);
 
-    (void)state;
     assert_int_equal(result.broken[HF_CHECK_EXCLUSION], 4000 * 3999 / 2);
     assert_int_equal(result.kept, HF_VIOLATIONS_KEPT);
     assert_true(result.exclusion_steps <= 2 * 4000 + HF_VIOLATIONS_KEPT);
@@ -671,26 +646,23 @@ static void those_that_may_not_are_counted_in_few_steps(void **state)
 
 /* ---------------------------------------------------------------- losses -- */
 
-static void a_loss_in_time(void **state)
+TEST(a_loss_in_time)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1 safe_until=100\n"
                  "200 a lost x token=1\n");
 }
 
-static void a_loss_too_late(void **state)
+TEST(a_loss_too_late)
 {
-    (void)state;
     assert_broken(HF_CHECK_LOSS, 4,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
                   "201 a lost x token=1\n");
 }
 
-static void a_loss_never_reported(void **state)
+TEST(a_loss_never_reported)
 {
-    (void)state;
     assert_broken(HF_CHECK_LOSS, 4,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
@@ -701,9 +673,8 @@ static void a_loss_never_reported(void **state)
                   "300 b want y kind=mutex\n");
 }
 
-static void frozen_clients_report_when_they_thaw(void **state)
+TEST(frozen_clients_report_when_they_thaw)
 {
-    (void)state;
     assert_clean("10 a want x kind=mutex\n"
                  "20 a grant x token=1 safe_until=100\n"
                  "30 a frozen -\n"
@@ -717,11 +688,10 @@ static void frozen_clients_report_when_they_thaw(void **state)
                   "1001 a lost x token=1\n");
 }
 
-static void the_fence_is_for_the_stale(void **state)
+TEST(the_fence_is_for_the_stale)
 {
     struct checked_history checked;
 
-    (void)state;
     assert_broken(HF_CHECK_FENCE, 4,
                   "10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=100\n"
@@ -739,11 +709,10 @@ static void the_fence_is_for_the_stale(void **state)
 
 /* --------------------------------------------------------------- figures -- */
 
-static void handoffs_are_measured(void **state)
+TEST(handoffs_are_measured)
 {
     struct checked_history checked;
 
-    (void)state;
     check_history("10 a want x kind=mutex\n"
                   "20 a grant x token=1 safe_until=900\n"
                   "30 b want x kind=mutex\n"
@@ -769,13 +738,12 @@ static void handoffs_are_measured(void **state)
     done(&checked);
 }
 
-static void a_picture_has_what_is_wrong(void **state)
+TEST(a_picture_has_what_is_wrong)
 {
     char text[16384] = "";
     FILE *file = fmemopen(text, sizeof text, "w");
     struct checked_history checked;
 
-    (void)state;
     assert_non_null(file);
     check_history("10 <a> want x&y kind=mutex\n"
                   "20 <a> grant x&y token=1 safe_until=900\n"
@@ -794,7 +762,7 @@ static void a_picture_has_what_is_wrong(void **state)
 
 /* ------------------------------------------------------------- bad input -- */
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
     static const struct {
         const char *text, *part;
@@ -835,7 +803,6 @@ static void what_makes_no_sense_is_refused(void **state)
          "is no writer"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hf_error error = {HF_OK, ""};
         struct hf_history history;
@@ -858,12 +825,11 @@ static void what_makes_no_sense_is_refused(void **state)
 }
 
 /* Also around the room that it is read into, which grows. */
-static void what_is_too_long_is_refused(void **state)
+TEST(what_is_too_long_is_refused)
 {
     static const size_t lengths[] = {100, 65534, 65535, 65536, 131071, 200000};
     static char text[200001];
 
-    (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t first = strlen(HF_HISTORY_FIRST_LINE);
         struct hf_error error = {HF_OK, ""};
@@ -881,7 +847,7 @@ static void what_is_too_long_is_refused(void **state)
     }
 }
 
-static void what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
     struct hf_history_event note = {.at_us = 5,
                                     .client = "1.2",
@@ -895,7 +861,6 @@ static void what_is_written_is_read(void **state)
     struct hf_history_event again;
     size_t bytes;
 
-    (void)state;
     bytes = hf_history_event_format(&note, line);
     assert_int_equal(bytes, strlen(line));
     assert_string_equal(line, "5 1.2 want a%20b%25c kind=semaphore permits=2 "
@@ -910,47 +875,4 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(line, "5 1.2 held %2D safe_until=forever\n");
     assert_int_equal(hf_history_event_parse(line, &again, &error), HF_OK);
     assert_true(again.safe_until_us == HF_FOREVER);
-}
-
-TEST_FILE(history)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_after_the_other),
-        cmocka_unit_test(two_at_once),
-        cmocka_unit_test(what_is_seen_counts),
-        cmocka_unit_test(locks_do_not_exclude_each_other),
-        cmocka_unit_test(a_safe_until_ends_by_itself),
-        cmocka_unit_test(a_safe_until_that_moved_counts),
-        cmocka_unit_test(the_dead_hold_nothing),
-        cmocka_unit_test(readers_share),
-        cmocka_unit_test(a_writer_becomes_a_reader),
-        cmocka_unit_test(a_writer_that_reads_holds_writers_up),
-        cmocka_unit_test(permits_add_up),
-        cmocka_unit_test(limits_may_differ),
-        cmocka_unit_test(a_semaphore_excludes_no_lock_of_its_name),
-        cmocka_unit_test(permits_of_one_microsecond_add_up),
-        cmocka_unit_test(a_token_that_does_not_rise),
-        cmocka_unit_test(an_empty_window_has_no_token),
-        cmocka_unit_test(somebody_was_overtaken),
-        cmocka_unit_test(who_lost_its_place_was_not_overtaken),
-        cmocka_unit_test(who_came_before_was_not_overtaking),
-        cmocka_unit_test(who_came_in_the_same_microsecond_was_not_overtaking),
-        cmocka_unit_test(the_dead_are_notified_of_no_loss),
-        cmocka_unit_test(all_that_the_rules_say_is_found),
-        cmocka_unit_test(the_order_of_a_long_queue_is_checked_in_few_steps),
-        cmocka_unit_test(those_that_hold_at_once_are_checked_in_few_steps),
-        cmocka_unit_test(those_that_may_not_are_counted_in_few_steps),
-        cmocka_unit_test(a_loss_in_time),
-        cmocka_unit_test(a_loss_too_late),
-        cmocka_unit_test(a_loss_never_reported),
-        cmocka_unit_test(frozen_clients_report_when_they_thaw),
-        cmocka_unit_test(the_fence_is_for_the_stale),
-        cmocka_unit_test(handoffs_are_measured),
-        cmocka_unit_test(a_picture_has_what_is_wrong),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(what_is_too_long_is_refused),
-        cmocka_unit_test(what_is_written_is_read),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

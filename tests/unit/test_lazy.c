@@ -34,7 +34,7 @@ static void hold_a_for_long(struct core_fixture *f)
     expect(f, "");
 }
 
-static void a_grant_outlasts_its_safe_until(void **state)
+TEST(a_grant_outlasts_its_safe_until)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -45,7 +45,7 @@ static void a_grant_outlasts_its_safe_until(void **state)
     assert_int_equal(safe_until(f), 0);
 }
 
-static void a_check_has_the_session_proven(void **state)
+TEST(a_check_has_the_session_proven)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -59,7 +59,7 @@ static void a_check_has_the_session_proven(void **state)
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
 }
 
-static void what_was_proven_just_now_is_not_asked_for(void **state)
+TEST(what_was_proven_just_now_is_not_asked_for)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -76,7 +76,7 @@ static void what_was_proven_just_now_is_not_asked_for(void **state)
     expect(f, "PROVE");
 }
 
-static void without_a_grant_there_is_nothing_to_check(void **state)
+TEST(without_a_grant_there_is_nothing_to_check)
 {
     LAZY(f, 0);
     advance_to(f, LONG_MS);
@@ -87,7 +87,7 @@ static void without_a_grant_there_is_nothing_to_check(void **state)
 
 /* An answer that is too late proves nothing.  The proof is asked for again at
  * once, and then after a sixteenth of the timeout. */
-static void a_proof_that_is_over_is_no_answer(void **state)
+TEST(a_proof_that_is_over_is_no_answer)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -107,7 +107,7 @@ static void a_proof_that_is_over_is_no_answer(void **state)
     expect(f, "PROVEN");
 }
 
-static void a_check_outlasts_a_link(void **state)
+TEST(a_check_outlasts_a_link)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -122,7 +122,7 @@ static void a_check_outlasts_a_link(void **state)
     expect(f, "PROVEN");
 }
 
-static void a_check_ends_with_the_session(void **state)
+TEST(a_check_ends_with_the_session)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -134,7 +134,7 @@ static void a_check_ends_with_the_session(void **state)
 }
 
 /* The server that accepted it may follow a leader that is none any more. */
-static void a_resume_is_proven_for_those_who_hold(void **state)
+TEST(a_resume_is_proven_for_those_who_hold)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -149,7 +149,7 @@ static void a_resume_is_proven_for_those_who_hold(void **state)
     expect(f, "");
 }
 
-static void a_resume_that_is_not_proven_is_a_loss(void **state)
+TEST(a_resume_that_is_not_proven_is_a_loss)
 {
     LAZY(f, 0);
     hold_a_for_long(f);
@@ -165,7 +165,7 @@ static void a_resume_that_is_not_proven_is_a_loss(void **state)
     expect(f, "a LOST; a UNWATCH a1; a REMOVE a1");
 }
 
-static void an_idle_session_that_is_resumed_is_not_proven(void **state)
+TEST(an_idle_session_that_is_resumed_is_not_proven)
 {
     LAZY(f, 0);
     advance_to(f, LONG_MS);
@@ -178,7 +178,7 @@ static void an_idle_session_that_is_resumed_is_not_proven(void **state)
 
 /* Its turn comes after safe-until, so the session must be proven before it is
  * admitted. */
-static void the_next_in_line_is_proven_when_its_turn_comes(void **state)
+TEST(the_next_in_line_is_proven_when_its_turn_comes)
 {
     LAZY(f, HF_ENGINE_GONE_ADMITS);
     queue_a_behind_x(f);
@@ -192,23 +192,4 @@ static void the_next_in_line_is_proven_when_its_turn_comes(void **state)
     expect(f, "a GRANTED");
     advance_to(f, 2 * LONG_MS);
     expect(f, "");
-}
-
-TEST_FILE(lazy)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_grant_outlasts_its_safe_until),
-        cmocka_unit_test(a_check_has_the_session_proven),
-        cmocka_unit_test(what_was_proven_just_now_is_not_asked_for),
-        cmocka_unit_test(without_a_grant_there_is_nothing_to_check),
-        cmocka_unit_test(a_proof_that_is_over_is_no_answer),
-        cmocka_unit_test(a_check_outlasts_a_link),
-        cmocka_unit_test(a_check_ends_with_the_session),
-        cmocka_unit_test(a_resume_is_proven_for_those_who_hold),
-        cmocka_unit_test(a_resume_that_is_not_proven_is_a_loss),
-        cmocka_unit_test(an_idle_session_that_is_resumed_is_not_proven),
-        cmocka_unit_test(the_next_in_line_is_proven_when_its_turn_comes),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -32,11 +32,10 @@ static void hold(struct core_fixture *f, uint32_t weight)
     watching(f, "a WATCH a1");
 }
 
-static void it_waits_for_room_before_it_enters(void **state)
+TEST(it_waits_for_room_before_it_enters)
 {
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     listed(&f, "a WATCH_QUEUE", "x/l2");
     expect(&f, "a WAITING 1");
@@ -51,11 +50,10 @@ static void it_waits_for_room_before_it_enters(void **state)
 }
 
 /* The next failure after a list is the first of a new series. */
-static void a_list_ends_the_backoff_of_a_watch(void **state)
+TEST(a_list_ends_the_backoff_of_a_watch)
 {
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     failed(&f, "a WATCH_QUEUE", HF_FAILURE_RETRY);
     wake(&f);
@@ -67,11 +65,10 @@ static void a_list_ends_the_backoff_of_a_watch(void **state)
 }
 
 /* A waiter in the other queue counts as ahead as well. */
-static void whoever_is_ahead_counts(void **state)
+TEST(whoever_is_ahead_counts)
 {
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     listed(&f, "a WATCH_QUEUE", "");
     expect(&f, "a ENQUEUE a1; a UNWATCH");
@@ -81,13 +78,12 @@ static void whoever_is_ahead_counts(void **state)
     expect(&f, "a GRANTED; a UNWATCH");
 }
 
-static void fn33_another_limit_is_looked_at(void **state)
+TEST(fn33_another_limit_is_looked_at)
 {
     struct hf_event limit = {.kind = HF_EVENT_SET_LIMIT,
                              .now_ms = CORE_START_MS};
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     listed(&f, "a WATCH_QUEUE", "x/l2");
     expect(&f, "a WAITING 1");
@@ -103,11 +99,10 @@ static void fn33_another_limit_is_looked_at(void **state)
 
 /* One of its two nodes was removed.  The other counts for nobody and must be
  * removed. */
-static void fn32_what_is_left_of_it_is_removed(void **state)
+TEST(fn32_what_is_left_of_it_is_removed)
 {
     struct core_fixture f;
 
-    (void)state;
     hold(&f, 2);
     gone(&f, "a WATCH a1");
     assert_int_equal(hf_core_safe_until_ms(&f.core, &f.a), 0);
@@ -121,11 +116,10 @@ static void fn32_what_is_left_of_it_is_removed(void **state)
     expect(&f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void of_one_permit_nothing_is_left(void **state)
+TEST(of_one_permit_nothing_is_left)
 {
     struct core_fixture f;
 
-    (void)state;
     hold(&f, 1);
     gone(&f, "a WATCH a1");
     expect(&f, "a LOST");
@@ -134,11 +128,10 @@ static void of_one_permit_nothing_is_left(void **state)
 }
 
 /* A waiting lease goes to the tail, and removes what is left of it first. */
-static void what_is_left_of_a_waiting_one_is_removed(void **state)
+TEST(what_is_left_of_a_waiting_one_is_removed)
 {
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     listed(&f, "a WATCH_QUEUE", "");
     expect(&f, "a ENQUEUE a1; a UNWATCH");
@@ -157,7 +150,7 @@ static void what_is_left_of_a_waiting_one_is_removed(void **state)
 /* a is the mutex in front of the leases and b the lease of one semaphore.
  * The mutex is lost, so both are given up.  The end of the queue watch of b
  * crosses its UNWATCH, which then has nothing to take back. */
-static void what_crosses_its_forget_is_reported_too(void **state)
+TEST(what_crosses_its_forget_is_reported_too)
 {
     struct hf_acquisition whole = {.queue = "pool",
                                    .payload = "owner",
@@ -166,7 +159,6 @@ static void what_crosses_its_forget_is_reported_too(void **state)
     struct hf_multi_lock multi_lock = {.count = 2, .token_child = 1};
     struct core_fixture f;
 
-    (void)state;
     core_fixture_connected(&f, HF_ENGINE_GONE_ADMITS);
     multi_lock.children = &f.a;
     hf_acquisition_use_multi_lock(&whole, &multi_lock);
@@ -185,11 +177,10 @@ static void what_crosses_its_forget_is_reported_too(void **state)
     expect(&f, "a ENQUEUE a2");
 }
 
-static void a_look_that_nobody_has_seen_is_not_made(void **state)
+TEST(a_look_that_nobody_has_seen_is_not_made)
 {
     struct core_fixture f;
 
-    (void)state;
     core_fixture_connected(&f, HF_ENGINE_GONE_ADMITS);
     f.a.kind = HF_TICKET_LEASE;
     f.a.weight = 1;
@@ -200,11 +191,10 @@ static void a_look_that_nobody_has_seen_is_not_made(void **state)
 }
 
 /* There was room while the end of the wait was on its way. */
-static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
+TEST(an_answer_that_crosses_the_end_is_of_no_account)
 {
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     cancel(&f, &f.a);
     listed(&f, "a WATCH_QUEUE", "");
@@ -213,11 +203,10 @@ static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
 
 /* A lease that waits again makes a new queue watch as soon as the last one
  * was taken back, whatever event comes next. */
-static void a_look_waits_for_the_last_one_to_be_taken_back(void **state)
+TEST(a_look_waits_for_the_last_one_to_be_taken_back)
 {
     struct core_fixture f;
 
-    (void)state;
     look(&f, 2);
     listed(&f, "a WATCH_QUEUE", "");
     core_fixture_expect_one(&f, "a ENQUEUE a1");
@@ -228,23 +217,4 @@ static void a_look_waits_for_the_last_one_to_be_taken_back(void **state)
     expect(&f, "a WAITING 1; a WATCH a1; b ENQUEUE b1; a WATCH_QUEUE");
     listed(&f, "a WATCH_QUEUE", "x/l1 a1");
     expect(&f, "a GRANTED; a UNWATCH");
-}
-
-TEST_FILE(lease)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_waits_for_room_before_it_enters),
-        cmocka_unit_test(a_list_ends_the_backoff_of_a_watch),
-        cmocka_unit_test(whoever_is_ahead_counts),
-        cmocka_unit_test(fn33_another_limit_is_looked_at),
-        cmocka_unit_test(fn32_what_is_left_of_it_is_removed),
-        cmocka_unit_test(of_one_permit_nothing_is_left),
-        cmocka_unit_test(what_is_left_of_a_waiting_one_is_removed),
-        cmocka_unit_test(what_crosses_its_forget_is_reported_too),
-        cmocka_unit_test(a_look_that_nobody_has_seen_is_not_made),
-        cmocka_unit_test(an_answer_that_crosses_the_end_is_of_no_account),
-        cmocka_unit_test(a_look_waits_for_the_last_one_to_be_taken_back),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

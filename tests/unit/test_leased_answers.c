@@ -158,24 +158,24 @@ static void enqueue_gets(struct bad_answer bad_answer, const char *text)
     assert_non_null(strstr(store.connection_error, "; expected "));
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, begin, end)
+
 /* ------------------------------------------------------------------ lies -- */
 
-static void an_honest_queue_is_taken(void **state)
+FIXTURE_TEST(an_honest_queue_is_taken)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     ask(HF_REQUEST_ENQUEUE);
     send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
     assert_true(store.linked);
 }
 
-static void a_queue_out_of_order_ends_the_link(void **state)
+FIXTURE_TEST(a_queue_out_of_order_ends_the_link)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     bad_answer.tickets[1].sequence = bad_answer.tickets[1].token = 9;
     enqueue_gets(bad_answer, "out of order");
     bad_answer = truth(ROWS);
@@ -184,11 +184,10 @@ static void a_queue_out_of_order_ends_the_link(void **state)
     enqueue_gets(bad_answer, "out of order");
 }
 
-static void a_ticket_listed_twice_ends_the_link(void **state)
+FIXTURE_TEST(a_ticket_listed_twice_ends_the_link)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     bad_answer.tickets[3].id = bad_answer.tickets[0].id;
     enqueue_gets(bad_answer, "twice");
     bad_answer = truth(ROWS);
@@ -196,11 +195,10 @@ static void a_ticket_listed_twice_ends_the_link(void **state)
     enqueue_gets(bad_answer, "twice");
 }
 
-static void our_own_ticket_has_to_be_there(void **state)
+FIXTURE_TEST(our_own_ticket_has_to_be_there)
 {
     struct bad_answer bad_answer = truth(2);
 
-    (void)state;
     enqueue_gets(bad_answer, "does not list the ticket that it put in");
     enqueue_gets(truth(0), "does not list the ticket that it put in");
     bad_answer = truth(ROWS);
@@ -208,13 +206,12 @@ static void our_own_ticket_has_to_be_there(void **state)
     enqueue_gets(bad_answer, "as one of another kind");
 }
 
-static void numbers_have_a_range(void **state)
+FIXTURE_TEST(numbers_have_a_range)
 {
     static const uint64_t numbers[] = {UINT64_C(1) << 53, UINT64_C(1) << 63,
                                        UINT64_MAX};
     struct bad_answer bad_answer;
 
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         bad_answer = truth(ROWS);
         bad_answer.tickets[3].sequence = numbers[i];
@@ -231,14 +228,13 @@ static void numbers_have_a_range(void **state)
     enqueue_gets(bad_answer, "token 0");
 }
 
-static void kinds_and_permits_have_a_range(void **state)
+FIXTURE_TEST(kinds_and_permits_have_a_range)
 {
     static const enum hf_ticket_kind kinds[] = {
         0, HF_TICKET_BARRIER, HF_TICKET_PARTICIPANT, HF_TICKET_READY, 10};
     static const uint32_t weights[] = {0, HF_WEIGHT_MAX + 1, UINT32_MAX};
     struct bad_answer bad_answer;
 
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         bad_answer = truth(ROWS);
         bad_answer.tickets[0].kind = kinds[i];
@@ -253,11 +249,10 @@ static void kinds_and_permits_have_a_range(void **state)
 
 /* Our ticket is the third, so an answer with two of those ahead is too short
  * if there are more. */
-static void a_part_shows_the_nearest(void **state)
+FIXTURE_TEST(a_part_shows_the_nearest)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     bad_answer.answer.partial = true;
     bad_answer.answer.more_ahead = 1;
     enqueue_gets(bad_answer, "hides the tickets that are nearest");
@@ -268,11 +263,10 @@ static void a_part_shows_the_nearest(void **state)
     enqueue_gets(bad_answer, "shows a part of a queue");
 }
 
-static void a_part_is_reported_with_what_it_leaves_out(void **state)
+FIXTURE_TEST(a_part_is_reported_with_what_it_leaves_out)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     memset(bad_answer.tickets[2].id.bytes, 'x', HF_TICKET_ID_BYTES);
     memset(bad_answer.tickets[3].id.bytes, 'c', HF_TICKET_ID_BYTES);
     bad_answer.answer.partial = true;
@@ -283,11 +277,10 @@ static void a_part_is_reported_with_what_it_leaves_out(void **state)
     assert_int_equal(store.more, 7);
 }
 
-static void who_looks_gets_the_whole_queue(void **state)
+FIXTURE_TEST(who_looks_gets_the_whole_queue)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     bad_answer.answer.partial = true;
     ask(HF_REQUEST_WATCH_QUEUE);
     send_answer(&bad_answer);
@@ -297,11 +290,10 @@ static void who_looks_gets_the_whole_queue(void **state)
 }
 
 /* The client reads no tickets beyond the bound. */
-static void a_queue_has_a_bound(void **state)
+FIXTURE_TEST(a_queue_has_a_bound)
 {
     struct bad_answer bad_answer = truth(0);
 
-    (void)state;
     bad_answer.answer.count = HF_STORE_TICKETS_MAX + 1;
     enqueue_gets(bad_answer, "65537 tickets");
     bad_answer = truth(ROWS);
@@ -310,11 +302,10 @@ static void a_queue_has_a_bound(void **state)
 }
 
 /* The server decides about times; however far away they are, time goes on. */
-static void leases_of_years_are_taken(void **state)
+FIXTURE_TEST(leases_of_years_are_taken)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     bad_answer.leases[0].expires_in_ms = UINT64_MAX;
     bad_answer.leases[1].expires_in_ms = UINT64_C(1) << 63;
     bad_answer.leases[2].expires_in_ms = 0;
@@ -324,11 +315,10 @@ static void leases_of_years_are_taken(void **state)
     assert_true(hf_leased_wake_at_ms(store.leased) < 10000);
 }
 
-static void a_list_is_asked_for_again(void **state)
+FIXTURE_TEST(a_list_is_asked_for_again)
 {
     struct bad_answer bad_answer = truth(ROWS);
 
-    (void)state;
     ask(HF_REQUEST_LIST);
     bad_answer.tickets[1].sequence = 1;
     send_answer(&bad_answer);
@@ -337,11 +327,10 @@ static void a_list_is_asked_for_again(void **state)
     assert_false(store.linked);
 }
 
-static void more_than_was_asked_for_ends_the_link(void **state)
+FIXTURE_TEST(more_than_was_asked_for_ends_the_link)
 {
     struct bad_answer bad_answer = truth(2);
 
-    (void)state;
     ask(HF_REQUEST_WATCH);
     send_answer(&bad_answer);
     assert_int_equal(store.kind, HF_EVENT_FAILED);
@@ -350,11 +339,10 @@ static void more_than_was_asked_for_ends_the_link(void **state)
 }
 
 /* A server may have tickets of our session that the client has dropped. */
-static void a_renewal_may_report_more_than_we_know(void **state)
+FIXTURE_TEST(a_renewal_may_report_more_than_we_know)
 {
     struct bad_answer bad_answer = truth(1);
 
-    (void)state;
     request = (struct hf_request){.kind = HF_REQUEST_PROVE};
     hf_leased_request(store.leased, &request, 2);
     bad_answer.leases[0].revoked = 1;
@@ -363,40 +351,14 @@ static void a_renewal_may_report_more_than_we_know(void **state)
     assert_true(store.linked);
 }
 
-static void payloads_are_text(void **state)
+FIXTURE_TEST(payloads_are_text)
 {
     char longest[HF_PAYLOAD_BYTES + 1];
 
-    (void)state;
     memset(longest, 'x', sizeof longest);
     longest[HF_PAYLOAD_BYTES] = '\0';
     assert_string_equal(hf_store_payload("me", 2), "me");
     assert_string_equal(hf_store_payload(longest, HF_PAYLOAD_BYTES), "");
     assert_string_equal(hf_store_payload("\xff", 1), "");
     assert_string_equal(hf_store_payload("a\0b", 3), "");
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-TEST_FILE(leased_answers)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(an_honest_queue_is_taken),
-        FIXTURE_TEST(a_queue_out_of_order_ends_the_link),
-        FIXTURE_TEST(a_ticket_listed_twice_ends_the_link),
-        FIXTURE_TEST(our_own_ticket_has_to_be_there),
-        FIXTURE_TEST(numbers_have_a_range),
-        FIXTURE_TEST(kinds_and_permits_have_a_range),
-        FIXTURE_TEST(a_part_shows_the_nearest),
-        FIXTURE_TEST(a_part_is_reported_with_what_it_leaves_out),
-        FIXTURE_TEST(who_looks_gets_the_whole_queue),
-        FIXTURE_TEST(a_queue_has_a_bound),
-        FIXTURE_TEST(leases_of_years_are_taken),
-        FIXTURE_TEST(a_list_is_asked_for_again),
-        FIXTURE_TEST(more_than_was_asked_for_ends_the_link),
-        FIXTURE_TEST(a_renewal_may_report_more_than_we_know),
-        FIXTURE_TEST(payloads_are_text),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -63,9 +63,8 @@ static const char *const listed[] = {"LISTED l: a b c", "LISTED l: a b c !",
                                      "LISTED l: b c !"};
 
 /* Each change but the last, which fails and so is none. */
-static void every_change_is_reported_once(void **state)
+LEASED_TEST(every_change_is_reported_once)
 {
-    (void)state;
     for (size_t i = 0; i < CHANGES - 1; i++) {
         unsigned lists = model_calls(model, HF_STORE_LIST);
 
@@ -83,9 +82,8 @@ static void every_change_is_reported_once(void **state)
 }
 
 /* A participant that has entered is found as well as one that has left. */
-static void a_lost_notice_is_made_good(void **state)
+LEASED_TEST(a_lost_notice_is_made_good)
 {
-    (void)state;
     for (size_t i = 0; i < CHANGES - 1; i++) {
         model_lose_notices(model, true);
         changes[i]();
@@ -97,18 +95,16 @@ static void a_lost_notice_is_made_good(void **state)
     }
 }
 
-static void what_stays_as_it_is_is_not_reported(void **state)
+LEASED_TEST(what_stays_as_it_is_is_not_reported)
 {
-    (void)state;
     model_run(model, 5 * MODEL_TTL_MS);
     assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
     enter();
     EXPECT_EVENTS(b, "QUEUE_CHANGED l");
 }
 
-static void a_change_during_an_outage_is_reported(void **state)
+LEASED_TEST(a_change_during_an_outage_is_reported)
 {
-    (void)state;
     model_refuse(model, true);
     model_cut(b, false);
     enter();
@@ -120,11 +116,10 @@ static void a_change_during_an_outage_is_reported(void **state)
 }
 
 /* Once its lease has ended, by a client that watches. */
-static void a_participant_that_dies_is_seen_to_go(void **state)
+LEASED_TEST(a_participant_that_dies_is_seen_to_go)
 {
     uint64_t died_ms = model_now_ms(model);
 
-    (void)state;
     model_crash(a);
     assert_true(run_until_event(b, "QUEUE_CHANGED l", 2 * MODEL_TTL_MS) <=
                 died_ms + MODEL_TTL_MS + 20);
@@ -134,12 +129,11 @@ static void a_participant_that_dies_is_seen_to_go(void **state)
 
 /* The answer to the list comes between the call of the queue watch and its
  * answer. */
-static void a_list_of_before_says_nothing_of_a_look(void **state)
+LEASED_TEST(a_list_of_before_says_nothing_of_a_look)
 {
     unsigned lists = model_calls(model, HF_STORE_LIST);
     const char *events;
 
-    (void)state;
     while (model_calls(model, HF_STORE_LIST) == lists)
         model_run(model, 1);
     model_lose_notices(model, true);
@@ -156,9 +150,8 @@ static void a_list_of_before_says_nothing_of_a_look(void **state)
 
 /* ---------------------------------------------------------- generations -- */
 
-static void too_few_make_no_generation(void **state)
+LEASED_TEST(too_few_make_no_generation)
 {
-    (void)state;
     (void)model_participant(c, HF_REQUEST_NEW_GENERATION, "q", 'c', 2);
     (void)model_participant(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 3);
     model_run(model, 20);
@@ -172,9 +165,8 @@ static void too_few_make_no_generation(void **state)
 
 /* Its lease has ended by the clock of the server, and no client has asked
  * since. */
-static void who_has_died_does_not_count(void **state)
+LEASED_TEST(who_has_died_does_not_count)
 {
-    (void)state;
     ask(c, HF_REQUEST_ENQUEUE, 'c');
     (void)model_events(c);
     model_crash(b);
@@ -186,9 +178,8 @@ static void who_has_died_does_not_count(void **state)
     assert_false(model_has(model, "q", 'b'));
 }
 
-static void a_generation_without_an_answer_is_unsure(void **state)
+LEASED_TEST(a_generation_without_an_answer_is_unsure)
 {
-    (void)state;
     (void)model_participant(a, HF_REQUEST_NEW_GENERATION, "q", 'a', 2);
     model_cut(a, true);
     EXPECT_EVENTS(a, "SUSPENDED; FAILED NEW_GENERATION a UNSURE");
@@ -198,9 +189,8 @@ static void a_generation_without_an_answer_is_unsure(void **state)
     EXPECT_EVENTS(b, "LISTED l: a b !");
 }
 
-static void the_flag_goes_with_the_last_participant(void **state)
+LEASED_TEST(the_flag_goes_with_the_last_participant)
 {
-    (void)state;
     generation();
     (void)model_events(a);
     ask(c, HF_REQUEST_CLEAR_FLAG, 'x');
@@ -218,9 +208,8 @@ static void the_flag_goes_with_the_last_participant(void **state)
  */
 
 /* A mutex of that name is in another queue. */
-static void participants_block_nobody(void **state)
+LEASED_TEST(participants_block_nobody)
 {
-    (void)state;
     (void)model_ask(c, HF_REQUEST_ENQUEUE, "q", 'm');
     model_run(model, 20);
     EXPECT_EVENTS(c, "ENQUEUED m: m");
@@ -239,31 +228,10 @@ static void participants_block_nobody(void **state)
         "GONE m"); /* participants, by name, with the generation between them */
 }
 
-static void a_participant_learns_of_its_eviction(void **state)
+LEASED_TEST(a_participant_learns_of_its_eviction)
 {
-    (void)state;
     (void)model_watch(a, "q", 'a', HF_TICKET_PARTICIPANT);
     ask(c, HF_REQUEST_REMOVE, 'a');
     EXPECT_EVENTS(a, "WATCHING a; GONE a");
     EXPECT_EVENTS(b, "QUEUE_CHANGED l");
-}
-
-TEST_FILE(leased_double_barriers)
-{
-    const struct CMUnitTest tests[] = {
-        LEASED_TEST(every_change_is_reported_once),
-        LEASED_TEST(a_lost_notice_is_made_good),
-        LEASED_TEST(what_stays_as_it_is_is_not_reported),
-        LEASED_TEST(a_change_during_an_outage_is_reported),
-        LEASED_TEST(a_participant_that_dies_is_seen_to_go),
-        LEASED_TEST(a_list_of_before_says_nothing_of_a_look),
-        LEASED_TEST(too_few_make_no_generation),
-        LEASED_TEST(who_has_died_does_not_count),
-        LEASED_TEST(a_generation_without_an_answer_is_unsure),
-        LEASED_TEST(the_flag_goes_with_the_last_participant),
-        LEASED_TEST(participants_block_nobody),
-        LEASED_TEST(a_participant_learns_of_its_eviction),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -40,11 +40,10 @@ static unsigned renewals(void)
     return model_calls(model, HF_STORE_RENEW);
 }
 
-static void pieces_follow_one_another(void **state)
+LEASED_TEST(pieces_follow_one_another)
 {
     unsigned before = renewals();
 
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, MODEL_DELAY_MS);
     assert_int_equal(renewals(), before + 1);
@@ -56,9 +55,8 @@ static void pieces_follow_one_another(void **state)
     EXPECT_EVENTS(a, "PROVEN 1100"); /* as of the first */
 }
 
-static void pieces_keep_all_tickets(void **state)
+LEASED_TEST(pieces_keep_all_tickets)
 {
-    (void)state;
     model_run(model, 10 * MODEL_TTL_MS);
     assert_int_equal(model_tickets(model, "q"), 3);
     assert_int_equal(model_tickets(model, "r"), 2);
@@ -66,11 +64,10 @@ static void pieces_keep_all_tickets(void **state)
 }
 
 /* Its ENQUEUE has granted a longer lease than the renewal proves. */
-static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
+LEASED_TEST(a_ticket_between_two_pieces_waits_for_the_next_renewal)
 {
     unsigned before = renewals();
 
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS);
     (void)model_enqueue(a, "q", 'f', HF_TICKET_READ);
@@ -84,9 +81,8 @@ static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
 }
 
 /* The next piece names a ticket that was removed meanwhile; that is no loss. */
-static void a_ticket_that_is_removed_between_two_pieces_is_no_loss(void **state)
+LEASED_TEST(a_ticket_that_is_removed_between_two_pieces_is_no_loss)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS);
     for (const char *at = tickets; *at != '\0'; at++)
@@ -96,9 +92,8 @@ static void a_ticket_that_is_removed_between_two_pieces_is_no_loss(void **state)
                      "REMOVED d found; REMOVED e found; PROVEN 1100");
 }
 
-static void what_a_piece_misses_is_reported_before_the_proof(void **state)
+LEASED_TEST(what_a_piece_misses_is_reported_before_the_proof)
 {
-    (void)state;
     for (const char *at = tickets; *at != '\0'; at++)
         (void)model_ask(a, HF_REQUEST_WATCH, queue_of(*at), *at);
     model_run(model, 20);
@@ -114,20 +109,18 @@ static void what_a_piece_misses_is_reported_before_the_proof(void **state)
 
 /* The owner of that ticket has no watch, and the proof fails whatever the
  * other pieces found. */
-static void what_one_piece_misses_unseen_spoils_the_proof(void **state)
+LEASED_TEST(what_one_piece_misses_unseen_spoils_the_proof)
 {
-    (void)state;
     (void)model_evict(model, "r", 'e'); /* of the first piece */
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
     EXPECT_EVENTS(a, "FAILED PROVE - RETRY");
 }
 
-static void a_piece_that_fails_fails_the_whole(void **state)
+LEASED_TEST(a_piece_that_fails_fails_the_whole)
 {
     unsigned before = renewals();
 
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS);
     model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_RETRY);
@@ -140,9 +133,8 @@ static void a_piece_that_fails_fails_the_whole(void **state)
     assert_int_equal(renewals(), before + 5);
 }
 
-static void a_piece_without_memory_fails_the_whole(void **state)
+LEASED_TEST(a_piece_without_memory_fails_the_whole)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     heap_fail(1, false);
     model_run(model, ROUND_TRIP_MS);
@@ -152,9 +144,8 @@ static void a_piece_without_memory_fails_the_whole(void **state)
     EXPECT_EVENTS(a, "PROVED 1729");
 }
 
-static void a_link_that_ends_between_two_pieces_proves_nothing(void **state)
+LEASED_TEST(a_link_that_ends_between_two_pieces_proves_nothing)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS);
     model_cut(a, false);
@@ -164,11 +155,10 @@ static void a_link_that_ends_between_two_pieces_proves_nothing(void **state)
     assert_int_equal(model_tickets(model, "q"), 3);
 }
 
-static void behind_a_close_no_piece_is_sent(void **state)
+LEASED_TEST(behind_a_close_no_piece_is_sent)
 {
     unsigned before = renewals();
 
-    (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 1);
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
@@ -176,22 +166,4 @@ static void behind_a_close_no_piece_is_sent(void **state)
     assert_int_equal(renewals(), before + 1);
     assert_non_null(strstr(model_events(a), "CLOSED"));
     assert_int_equal(model_tickets(model, "q"), 0);
-}
-
-TEST_FILE(leased_renewal)
-{
-    const struct CMUnitTest tests[] = {
-        LEASED_TEST(pieces_follow_one_another),
-        LEASED_TEST(pieces_keep_all_tickets),
-        LEASED_TEST(a_ticket_between_two_pieces_waits_for_the_next_renewal),
-        LEASED_TEST(a_ticket_that_is_removed_between_two_pieces_is_no_loss),
-        LEASED_TEST(what_a_piece_misses_is_reported_before_the_proof),
-        LEASED_TEST(what_one_piece_misses_unseen_spoils_the_proof),
-        LEASED_TEST(a_piece_that_fails_fails_the_whole),
-        LEASED_TEST(a_piece_without_memory_fails_the_whole),
-        LEASED_TEST(a_link_that_ends_between_two_pieces_proves_nothing),
-        LEASED_TEST(behind_a_close_no_piece_is_sent),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

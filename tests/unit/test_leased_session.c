@@ -43,11 +43,10 @@ static struct hf_store *open_with_policy(uint32_t retries)
     return model_open(model, &host);
 }
 
-static void a_policy_that_gives_up_ends_the_attempts(void **state)
+LEASED_TEST(a_policy_that_gives_up_ends_the_attempts)
 {
     struct hf_store *c;
 
-    (void)state;
     model_refuse(model, true);
     c = open_with_policy(2);
     (void)run_until_event(c, "GAVE_UP 2", 10 * SECOND_MS);
@@ -60,11 +59,10 @@ static void a_policy_that_gives_up_ends_the_attempts(void **state)
     (void)run_until_event(c, "CONNECTED", SECOND_MS);
 }
 
-static void a_session_that_is_given_up_ends_in_its_time(void **state)
+LEASED_TEST(a_session_that_is_given_up_ends_in_its_time)
 {
     struct hf_store *c = open_with_policy(0);
 
-    (void)state;
     (void)run_until_event(c, "CONNECTED", SECOND_MS);
     model_run(model, 2 * SECOND_MS);
     model_refuse(model, true);
@@ -81,9 +79,8 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
 /* -------------------------------------------------------------- renewals -- */
 
 /* From when the renewal was sent, not from its answer. */
-static void a_session_is_proven_from_sending(void **state)
+LEASED_TEST(a_session_is_proven_from_sending)
 {
-    (void)state;
     model_run(model, 3200);
     EXPECT_EVENTS(a, "PROVED 4129"); /* 1004 + 5/16 of the ttl */
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
@@ -92,11 +89,10 @@ static void a_session_is_proven_from_sending(void **state)
 }
 
 /* A PROVE while a renewal is under way is answered by that renewal. */
-static void a_proof_shares_the_renewal_under_way(void **state)
+LEASED_TEST(a_proof_shares_the_renewal_under_way)
 {
     unsigned before = model_calls(model, HF_STORE_RENEW);
 
-    (void)state;
     model_run(model, 4129 - model_now_ms(model) + 1);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
@@ -104,9 +100,8 @@ static void a_proof_shares_the_renewal_under_way(void **state)
     assert_int_equal(model_calls(model, HF_STORE_RENEW), before + 1);
 }
 
-static void renewals_keep_tickets(void **state)
+LEASED_TEST(renewals_keep_tickets)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 100 * MODEL_TTL_MS);
     second_client();
@@ -118,9 +113,8 @@ static void renewals_keep_tickets(void **state)
 
 /* A renewal that is sent behind an ENQUEUE without an answer covers that
  * ticket. */
-static void a_ticket_under_way_is_renewed_too(void **state)
+LEASED_TEST(a_ticket_under_way_is_renewed_too)
 {
-    (void)state;
     model_run(model, 4128 - model_now_ms(model));
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 3);
@@ -143,9 +137,8 @@ static void a_ticket_under_way_is_renewed_too(void **state)
 }
 
 /* A renewal of a ticket that the server does not have does not make it. */
-static void renewal_never_resurrects(void **state)
+LEASED_TEST(renewal_never_resurrects)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
@@ -159,9 +152,8 @@ static void renewal_never_resurrects(void **state)
 }
 
 /* A renewal that failed is repeated soon, and the PROVE fails. */
-static void a_failed_renewal_is_repeated(void **state)
+LEASED_TEST(a_failed_renewal_is_repeated)
 {
-    (void)state;
     model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_RETRY);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 20);
@@ -174,11 +166,10 @@ static void a_failed_renewal_is_repeated(void **state)
 /* ------------------------------------------------------------------ loss -- */
 
 /* Before the server can end the lease, however long answers take. */
-static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
+LEASED_TEST(fn01_a_session_is_lost_before_its_tickets_run_out)
 {
     uint64_t lost_ms;
 
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_refuse(model, true);
@@ -191,11 +182,10 @@ static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
 
 /* A server does not answer: the link is given up while there is time for
  * another one, and then the session. */
-static void a_frozen_server_suspends_and_then_loses(void **state)
+LEASED_TEST(a_frozen_server_suspends_and_then_loses)
 {
     uint64_t at_ms;
 
-    (void)state;
     model_freeze(model, true);
     at_ms = run_until_event(a, "SUSPENDED", MODEL_TTL_MS);
     assert_true(at_ms < 1004 + MODEL_TTL_MS * 2 / 3);
@@ -206,12 +196,11 @@ static void a_frozen_server_suspends_and_then_loses(void **state)
 }
 
 /* Also with a long lease. */
-static void a_dead_link_is_noticed(void **state)
+LEASED_TEST(a_dead_link_is_noticed)
 {
     struct hf_store *patient = model_open_with(model, NULL, 3600 * SECOND_MS);
     uint64_t at_ms;
 
-    (void)state;
     model_run(model, 60 * SECOND_MS);
     (void)model_events(patient);
     model_freeze(model, true);
@@ -220,9 +209,8 @@ static void a_dead_link_is_noticed(void **state)
                 at_ms + 41 * SECOND_MS);
 }
 
-static void a_short_outage_is_ridden_out(void **state)
+LEASED_TEST(a_short_outage_is_ridden_out)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     (void)model_events(a);
@@ -235,9 +223,8 @@ static void a_short_outage_is_ridden_out(void **state)
 }
 
 /* Pending requests are answered before the end of the session is reported. */
-static void writes_are_unsure_and_reads_are_not(void **state)
+LEASED_TEST(writes_are_unsure_and_reads_are_not)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
     (void)model_ask(a, HF_REQUEST_WATCH_QUEUE, "q", 'y');
@@ -252,9 +239,8 @@ static void writes_are_unsure_and_reads_are_not(void **state)
 
 /* Answers are lost and renewals arrive.  Tickets that outlived their session
  * are removed when there is a link again. */
-static void what_outlives_its_session_is_taken_out(void **state)
+LEASED_TEST(what_outlives_its_session_is_taken_out)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_lose_answers(a, true);
@@ -271,9 +257,8 @@ static void what_outlives_its_session_is_taken_out(void **state)
 
 /* It waits in the buffers of a frozen server, and is refused when that goes
  * on after more than a timeout. */
-static void a_late_enqueue_comes_to_nothing(void **state)
+LEASED_TEST(a_late_enqueue_comes_to_nothing)
 {
-    (void)state;
     second_client();
     model_freeze(model, true);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
@@ -288,9 +273,8 @@ static void a_late_enqueue_comes_to_nothing(void **state)
 }
 
 /* Within the timeout it may take effect. */
-static void a_late_enqueue_may_take_effect(void **state)
+LEASED_TEST(a_late_enqueue_may_take_effect)
 {
-    (void)state;
     model_freeze(model, true);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
@@ -303,9 +287,8 @@ static void a_late_enqueue_may_take_effect(void **state)
 
 /* The ENQUEUE got no answer, and a list shows the ticket later.  Its
  * safe-until is that of renewals before, so those must have covered it. */
-static void an_unsure_ticket_is_renewed(void **state)
+LEASED_TEST(an_unsure_ticket_is_renewed)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 3); /* carried out, not answered */
     model_cut(a, true);
@@ -319,9 +302,8 @@ static void an_unsure_ticket_is_renewed(void **state)
 
 /* It never reached the server, as the renewal of the next link shows.  That is
  * no loss, because nobody has counted on it. */
-static void an_unsure_ticket_that_is_missing_is_no_loss(void **state)
+LEASED_TEST(an_unsure_ticket_that_is_missing_is_no_loss)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_cut(a, false);
     EXPECT_EVENTS(a, "SUSPENDED; FAILED ENQUEUE a UNSURE");
@@ -336,11 +318,10 @@ static void an_unsure_ticket_that_is_missing_is_no_loss(void **state)
 
 /* A list may show a ticket that the server can still lose.  Only a renewal
  * that was answered before shows that it is safe. */
-static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
+LEASED_TEST(a_list_alone_is_no_proof_of_an_unsure_ticket)
 {
     unsigned renewals = model_calls(model, HF_STORE_RENEW);
 
-    (void)state;
     model_fail(model, true, HF_STORE_ENQUEUE, HF_FAILURE_UNSURE);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
@@ -363,9 +344,8 @@ static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
 
 /* The owner asked for its removal and got no answer.  A new link does not
  * report that the ticket is missing: the owner asks again on that link. */
-static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
+LEASED_TEST(what_was_taken_out_without_an_answer_is_no_loss)
 {
-    (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
     (void)model_events(a);
@@ -382,9 +362,8 @@ static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
 
 /* The client follows the clock of the server with every answer, so that after
  * a long idle time its first call is not too late. */
-static void a_clock_that_was_set_on_is_followed(void **state)
+LEASED_TEST(a_clock_that_was_set_on_is_followed)
 {
-    (void)state;
     model_step_clock(model, INT64_C(3600) * 1000);
     model_run(model, MODEL_TTL_MS);
     (void)model_events(a);
@@ -395,9 +374,8 @@ static void a_clock_that_was_set_on_is_followed(void **state)
 
 /* A clock that is set forward ends tickets early, as the documentation says.
  * The holder learns of it with its next renewal. */
-static void a_clock_that_is_set_on_ends_tickets_early(void **state)
+LEASED_TEST(a_clock_that_is_set_on_ends_tickets_early)
 {
-    (void)state;
     second_client();
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
@@ -411,9 +389,8 @@ static void a_clock_that_is_set_on_ends_tickets_early(void **state)
 }
 
 /* Set back: the ticket of a dead owner stays longer by that time. */
-static void a_clock_that_is_set_back_keeps_tickets(void **state)
+LEASED_TEST(a_clock_that_is_set_back_keeps_tickets)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_crash(a);
@@ -432,9 +409,8 @@ static void a_clock_that_is_set_back_keeps_tickets(void **state)
 }
 
 /* A client that holds a ticket survives the step as long as it renews. */
-static void a_clock_that_is_set_back_is_followed(void **state)
+LEASED_TEST(a_clock_that_is_set_back_is_followed)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_step_clock(model, -3600 * (int64_t)SECOND_MS);
@@ -448,9 +424,8 @@ static void a_clock_that_is_set_back_is_followed(void **state)
 
 /* ---------------------------------------------------------------- close -- */
 
-static void a_close_takes_all_tickets(void **state)
+LEASED_TEST(a_close_takes_all_tickets)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "r", 'b');
     model_run(model, 20);
@@ -462,9 +437,8 @@ static void a_close_takes_all_tickets(void **state)
 }
 
 /* Also tickets that may exist. */
-static void a_close_takes_what_is_unsure(void **state)
+LEASED_TEST(a_close_takes_what_is_unsure)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 3);
     model_cut(a, true);
@@ -477,11 +451,10 @@ static void a_close_takes_what_is_unsure(void **state)
 }
 
 /* The close has a bound if the server does not answer. */
-static void a_close_is_not_waited_for_long(void **state)
+LEASED_TEST(a_close_is_not_waited_for_long)
 {
     uint64_t at_ms;
 
-    (void)state;
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     model_freeze(model, true);
@@ -492,9 +465,8 @@ static void a_close_is_not_waited_for_long(void **state)
                 at_ms + 1000);
 }
 
-static void an_end_without_a_link_is_reported_at_once(void **state)
+LEASED_TEST(an_end_without_a_link_is_reported_at_once)
 {
-    (void)state;
     model_refuse(model, true);
     model_cut(a, false);
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
@@ -529,7 +501,7 @@ static void on_event(void *arg, struct hf_event *event)
 }
 
 /* The receiver may free what the events before it were about. */
-static void the_end_comes_after_all_events(void **state)
+LEASED_TEST(the_end_comes_after_all_events)
 {
     static const struct {
         enum hf_event_kind in;
@@ -539,7 +511,6 @@ static void the_end_comes_after_all_events(void **state)
                 {HF_EVENT_SESSION_LOST, "+SFLX"}};
     const struct hf_engine_host host = {.host = &ending, .event = on_event};
 
-    (void)state;
     model_close(a);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_store *c = model_open(model, &host);
@@ -594,11 +565,10 @@ static void enqueue_many_in_pieces(void)
 
 /* A close of many tickets takes as long as the server needs, while that goes on
  * answering. */
-static void a_close_of_many_takes_all_at_a_slow_server(void **state)
+LEASED_TEST(a_close_of_many_takes_all_at_a_slow_server)
 {
     uint64_t at_ms;
 
-    (void)state;
     enqueue_many_in_pieces();
     model_slow_close(model, 100);
     at_ms = model_now_ms(model);
@@ -609,11 +579,10 @@ static void a_close_of_many_takes_all_at_a_slow_server(void **state)
 }
 
 /* It has a bound all the same if the server stops to answer. */
-static void a_close_of_many_is_not_waited_for_long(void **state)
+LEASED_TEST(a_close_of_many_is_not_waited_for_long)
 {
     uint64_t at_ms;
 
-    (void)state;
     enqueue_many_in_pieces();
     model_slow_close(model, 100);
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
@@ -627,9 +596,8 @@ static void a_close_of_many_is_not_waited_for_long(void **state)
 
 /* The tickets of a lost session are many, too, and the new session does not
  * lose its link while a slow server removes them. */
-static void many_that_outlive_their_session_are_taken_out(void **state)
+LEASED_TEST(many_that_outlive_their_session_are_taken_out)
 {
-    (void)state;
     enqueue_many_in_pieces();
     model_lose_answers(a, true);
     (void)run_until_event(a, "LOST", 2 * MODEL_TTL_MS);
@@ -644,11 +612,10 @@ static void many_that_outlive_their_session_are_taken_out(void **state)
 }
 
 /* A renewal that keeps the session does not wait behind many enqueues. */
-static void a_renewal_goes_past_many_calls(void **state)
+LEASED_TEST(a_renewal_goes_past_many_calls)
 {
     unsigned renewals = model_calls(model, HF_STORE_RENEW);
 
-    (void)state;
     enqueue_many();
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, MODEL_DELAY_MS);
@@ -662,11 +629,10 @@ static void a_renewal_goes_past_many_calls(void **state)
 
 /* A renewal that has seen its ticket gone gives a downgrade no later
  * safe-until, although the ticket is not watched at that time. */
-static void a_downgrade_gives_no_safe_until_for_a_lost_ticket(void **state)
+LEASED_TEST(a_downgrade_gives_no_safe_until_for_a_lost_ticket)
 {
     const char *events;
 
-    (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_WRITE);
     model_run(model, 20);
     EXPECT_EVENTS(a, "ENQUEUED a: a");
@@ -706,10 +672,8 @@ static void receive_and_prove(void)
 }
 
 /* The owner watches its ticket some time after the enqueue. */
-static void
-safe_until_does_not_count_on_what_went_before_it_was_watched(void **state)
+LEASED_TEST(safe_until_does_not_count_on_what_went_before_it_was_watched)
 {
-    (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
     EXPECT_EVENTS(a, "ENQUEUED a: a");
@@ -721,12 +685,10 @@ safe_until_does_not_count_on_what_went_before_it_was_watched(void **state)
 
 /* Another ticket of the client waits behind it and learns that it is gone.
  * The owner does not learn it by that. */
-static void
-safe_until_does_not_count_on_what_only_the_next_one_watches(void **state)
+LEASED_TEST(safe_until_does_not_count_on_what_only_the_next_one_watches)
 {
     struct hf_own_ticket next;
 
-    (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_set_owner(a, &next);
     (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
@@ -739,9 +701,8 @@ safe_until_does_not_count_on_what_only_the_next_one_watches(void **state)
 }
 
 /* A list that another ticket asked for does not report it either. */
-static void safe_until_does_not_count_on_what_another_list_lacks(void **state)
+LEASED_TEST(safe_until_does_not_count_on_what_another_list_lacks)
 {
-    (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
     model_run(model, 20);
@@ -754,11 +715,10 @@ static void safe_until_does_not_count_on_what_another_list_lacks(void **state)
 }
 
 /* A resume is no proof either, but the owner learns of it then. */
-static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
+LEASED_TEST(what_went_unseen_does_not_keep_a_session_from_resuming)
 {
     const char *events;
 
-    (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
     EXPECT_EVENTS(a, "ENQUEUED a: a");
@@ -773,12 +733,11 @@ static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
 
 /* The owner knows by a list, and needs nothing more if it removes the ticket.
  */
-static void what_went_is_no_more_when_its_owner_knows(void **state)
+LEASED_TEST(what_went_is_no_more_when_its_owner_knows)
 {
     static const enum hf_request_kind kinds[] = {HF_REQUEST_LIST,
                                                  HF_REQUEST_REMOVE};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         char ticket = (char)('a' + (int)i);
 
@@ -795,11 +754,10 @@ static void what_went_is_no_more_when_its_owner_knows(void **state)
 }
 
 /* Requests that were not sent have not taken effect. */
-static void many_calls_that_were_not_sent_are_sure(void **state)
+LEASED_TEST(many_calls_that_were_not_sent_are_sure)
 {
     const char *events;
 
-    (void)state;
     enqueue_many();
     model_cut(a, true);
     events = model_events(a);
@@ -810,64 +768,12 @@ static void many_calls_that_were_not_sent_are_sure(void **state)
 }
 
 /* Nothing is enqueued after a close. */
-static void a_close_overtakes_a_long_queue(void **state)
+LEASED_TEST(a_close_overtakes_a_long_queue)
 {
-    (void)state;
     enqueue_many();
     (void)model_ask(a, HF_REQUEST_END, NULL, '-');
     (void)run_until_event(a, "CLOSED", 20);
     model_run(model, 100);
     assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 32);
     assert_int_equal(model_tickets(model, "one"), 0);
-}
-
-TEST_FILE(leased_session)
-{
-    const struct CMUnitTest tests[] = {
-        LEASED_TEST(a_policy_that_gives_up_ends_the_attempts),
-        LEASED_TEST(a_session_that_is_given_up_ends_in_its_time),
-        LEASED_TEST(a_session_is_proven_from_sending),
-        LEASED_TEST(a_proof_shares_the_renewal_under_way),
-        LEASED_TEST(renewals_keep_tickets),
-        LEASED_TEST(a_ticket_under_way_is_renewed_too),
-        LEASED_TEST(renewal_never_resurrects),
-        LEASED_TEST(a_failed_renewal_is_repeated),
-        LEASED_TEST(fn01_a_session_is_lost_before_its_tickets_run_out),
-        LEASED_TEST(a_frozen_server_suspends_and_then_loses),
-        LEASED_TEST(a_dead_link_is_noticed),
-        LEASED_TEST(a_short_outage_is_ridden_out),
-        LEASED_TEST(writes_are_unsure_and_reads_are_not),
-        LEASED_TEST(what_outlives_its_session_is_taken_out),
-        LEASED_TEST(a_late_enqueue_comes_to_nothing),
-        LEASED_TEST(a_late_enqueue_may_take_effect),
-        LEASED_TEST(an_unsure_ticket_is_renewed),
-        LEASED_TEST(a_clock_that_was_set_on_is_followed),
-        LEASED_TEST(a_clock_that_is_set_on_ends_tickets_early),
-        LEASED_TEST(a_clock_that_is_set_back_keeps_tickets),
-        LEASED_TEST(a_clock_that_is_set_back_is_followed),
-        LEASED_TEST(a_close_takes_all_tickets),
-        LEASED_TEST(a_close_takes_what_is_unsure),
-        LEASED_TEST(a_close_is_not_waited_for_long),
-        LEASED_TEST(an_end_without_a_link_is_reported_at_once),
-        LEASED_TEST(the_end_comes_after_all_events),
-        LEASED_TEST(a_renewal_goes_past_many_calls),
-        LEASED_TEST(a_downgrade_gives_no_safe_until_for_a_lost_ticket),
-        LEASED_TEST(
-            safe_until_does_not_count_on_what_went_before_it_was_watched),
-        LEASED_TEST(safe_until_does_not_count_on_what_another_list_lacks),
-        LEASED_TEST(
-            safe_until_does_not_count_on_what_only_the_next_one_watches),
-        LEASED_TEST(what_went_unseen_does_not_keep_a_session_from_resuming),
-        LEASED_TEST(what_went_is_no_more_when_its_owner_knows),
-        LEASED_TEST(an_unsure_ticket_that_is_missing_is_no_loss),
-        LEASED_TEST(a_list_alone_is_no_proof_of_an_unsure_ticket),
-        LEASED_TEST(what_was_taken_out_without_an_answer_is_no_loss),
-        LEASED_TEST(many_calls_that_were_not_sent_are_sure),
-        LEASED_TEST(a_close_overtakes_a_long_queue),
-        LEASED_TEST(a_close_of_many_takes_all_at_a_slow_server),
-        LEASED_TEST(a_close_of_many_is_not_waited_for_long),
-        LEASED_TEST(many_that_outlive_their_session_are_taken_out),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -36,11 +36,10 @@ static void b_watches_a(void)
 }
 
 /* After one way to the server and one way back. */
-static void a_release_is_reported_without_asking(void **state)
+LEASED_TEST(a_release_is_reported_without_asking)
 {
     unsigned probes;
 
-    (void)state;
     b_watches_a();
     probes = model_calls(model, HF_STORE_EXISTS);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
@@ -51,12 +50,11 @@ static void a_release_is_reported_without_asking(void **state)
 
 /* The ticket is probed when its lease ends, and then every watch of it is
  * notified. */
-static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
+LEASED_TEST(a_dead_owner_is_found_when_its_ticket_runs_out)
 {
     uint64_t died_ms = model_now_ms(model);
     uint64_t reported_ms;
 
-    (void)state;
     b_watches_a();
     model_crash(a);
     reported_ms = run_until_event(b, "GONE a", 2 * MODEL_TTL_MS);
@@ -64,11 +62,10 @@ static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
     assert_true(reported_ms <= died_ms + MODEL_TTL_MS + 50);
 }
 
-static void fn51_a_lost_notice_is_made_good(void **state)
+LEASED_TEST(fn51_a_lost_notice_is_made_good)
 {
     uint64_t gone_ms;
 
-    (void)state;
     b_watches_a();
     model_lose_notices(model, true);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
@@ -78,9 +75,8 @@ static void fn51_a_lost_notice_is_made_good(void **state)
 }
 
 /* Also what happened while there was no link. */
-static void a_release_during_an_outage_is_reported(void **state)
+LEASED_TEST(a_release_during_an_outage_is_reported)
 {
-    (void)state;
     b_watches_a();
     model_cut(b, false);
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
@@ -89,9 +85,8 @@ static void a_release_during_an_outage_is_reported(void **state)
     assert_false(model_has(model, "q", 'a'));
 }
 
-static void a_watch_survives_an_outage(void **state)
+LEASED_TEST(a_watch_survives_an_outage)
 {
-    (void)state;
     b_watches_a();
     model_cut(b, false);
     (void)run_until_event(b, "RESUMED", 1000);
@@ -100,9 +95,8 @@ static void a_watch_survives_an_outage(void **state)
 }
 
 /* It comes before the answer to the watch. */
-static void a_notice_may_overtake_the_watch(void **state)
+LEASED_TEST(a_notice_may_overtake_the_watch)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 1);
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
@@ -110,9 +104,8 @@ static void a_notice_may_overtake_the_watch(void **state)
     EXPECT_EVENTS(b, "GONE a");
 }
 
-static void a_session_that_is_lost_ends_watches_in_silence(void **state)
+LEASED_TEST(a_session_that_is_lost_ends_watches_in_silence)
 {
-    (void)state;
     b_watches_a();
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 20);
@@ -130,9 +123,8 @@ static void a_session_that_is_lost_ends_watches_in_silence(void **state)
 
 /* -------------------------------------------------------- queue watches -- */
 
-static void a_queue_watch_learns_of_a_lost_notice(void **state)
+LEASED_TEST(a_queue_watch_learns_of_a_lost_notice)
 {
-    (void)state;
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 20);
     EXPECT_EVENTS(b, "LISTED l: a b");
@@ -144,9 +136,8 @@ static void a_queue_watch_learns_of_a_lost_notice(void **state)
 }
 
 /* A probe that was sent before the list does not have what the list has. */
-static void a_probe_of_before_says_nothing_of_a_look(void **state)
+LEASED_TEST(a_probe_of_before_says_nothing_of_a_look)
 {
-    (void)state;
     b_watches_a();
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
@@ -154,9 +145,8 @@ static void a_probe_of_before_says_nothing_of_a_look(void **state)
     EXPECT_EVENTS(b, "LISTED l: a b; WATCHING a");
 }
 
-static void a_look_goes_on_for_longer_than_a_lease(void **state)
+LEASED_TEST(a_look_goes_on_for_longer_than_a_lease)
 {
-    (void)state;
     (void)model_ask(b, HF_REQUEST_WATCH_QUEUE, "q", 'l');
     model_run(model, 5 * MODEL_TTL_MS);
     assert_null(strstr(model_events(b), "QUEUE_CHANGED"));
@@ -167,9 +157,8 @@ static void a_look_goes_on_for_longer_than_a_lease(void **state)
 /* ------------------------------------------------------------- revocation --
  */
 
-static void a_lost_revocation_comes_with_the_renewal(void **state)
+LEASED_TEST(a_lost_revocation_comes_with_the_renewal)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
     model_lose_notices(model, true);
     (void)model_ask(b, HF_REQUEST_REVOKE, "q", 'a');
@@ -181,9 +170,8 @@ static void a_lost_revocation_comes_with_the_renewal(void **state)
     assert_null(strstr(model_events(a), "REVOKED")); /* once */
 }
 
-static void a_ticket_that_is_evicted_is_not_renewed(void **state)
+LEASED_TEST(a_ticket_that_is_evicted_is_not_renewed)
 {
-    (void)state;
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
     (void)model_ask(b, HF_REQUEST_REMOVE, "q", 'a');
     model_run(model, 20);
@@ -195,13 +183,12 @@ static void a_ticket_that_is_evicted_is_not_renewed(void **state)
  */
 
 /* With fifty waiters a release costs the server as much as with two. */
-static void a_release_wakes_one(void **state)
+LEASED_TEST(a_release_wakes_one)
 {
     enum { WAITERS = 50 };
     struct hf_store *waiters[WAITERS];
     unsigned calls;
 
-    (void)state;
     for (int i = 0; i < WAITERS; i++) {
         waiters[i] = model_open(model, NULL);
         model_run(model, 20);
@@ -223,25 +210,4 @@ static void a_release_wakes_one(void **state)
     assert_non_null(strstr(model_events(waiters[1]), "GONE 0"));
     for (int i = 2; i < WAITERS; i++)
         assert_null(strstr(model_events(waiters[i]), "GONE"));
-}
-
-TEST_FILE(leased_watches)
-{
-    const struct CMUnitTest tests[] = {
-        LEASED_TEST(a_release_is_reported_without_asking),
-        LEASED_TEST(a_dead_owner_is_found_when_its_ticket_runs_out),
-        LEASED_TEST(fn51_a_lost_notice_is_made_good),
-        LEASED_TEST(a_release_during_an_outage_is_reported),
-        LEASED_TEST(a_watch_survives_an_outage),
-        LEASED_TEST(a_notice_may_overtake_the_watch),
-        LEASED_TEST(a_session_that_is_lost_ends_watches_in_silence),
-        LEASED_TEST(a_queue_watch_learns_of_a_lost_notice),
-        LEASED_TEST(a_probe_of_before_says_nothing_of_a_look),
-        LEASED_TEST(a_look_goes_on_for_longer_than_a_lease),
-        LEASED_TEST(a_lost_revocation_comes_with_the_renewal),
-        LEASED_TEST(a_ticket_that_is_evicted_is_not_renewed),
-        LEASED_TEST(a_release_wakes_one),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

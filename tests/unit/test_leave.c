@@ -50,21 +50,19 @@ static void expect_end(const struct operation_fixture *s, hf_status status)
         assert_non_null(strstr(s->operation.text, "others of the round"));
 }
 
-static void who_is_alone_goes(void **state)
+TEST(who_is_alone_goes)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, true, HF_FOREVER);
     seen(&s, "mAZ");
     expect_end(&s, HF_OK);
 }
 
-static void fn66_the_lowest_looks_after_each_change(void **state)
+TEST(fn66_the_lowest_looks_after_each_change)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, true, HF_FOREVER);
     seen(&s, "mnz");
     for (unsigned i = 0; i < 5; i++) {
@@ -78,11 +76,10 @@ static void fn66_the_lowest_looks_after_each_change(void **state)
     expect_end(&s, HF_OK);
 }
 
-static void others_must_yield(void **state)
+TEST(others_must_yield)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, true, HF_FOREVER);
     seen(&s, "lm");
     expect_end(&s, HF_EBUSY);
@@ -94,11 +91,10 @@ static void others_must_yield(void **state)
     expect_end(&s, HF_OK);
 }
 
-static void it_ends_in_time(void **state)
+TEST(it_ends_in_time)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, false, 500);
     seen(&s, "l");
     operation_fixture_tick(&s, OPERATION_START_MS + 500);
@@ -108,11 +104,10 @@ static void it_ends_in_time(void **state)
     expect_end(&s, HF_EBUSY);
 }
 
-static void a_lost_session_is_looked_behind(void **state)
+TEST(a_lost_session_is_looked_behind)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, false, HF_FOREVER);
     seen(&s, "l");
     operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
@@ -124,17 +119,4 @@ static void a_lost_session_is_looked_behind(void **state)
     operation_fixture_changed(&s);
     seen(&s, "");
     expect_end(&s, HF_OK);
-}
-
-TEST_FILE(leave)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_alone_goes),
-        cmocka_unit_test(fn66_the_lowest_looks_after_each_change),
-        cmocka_unit_test(others_must_yield),
-        cmocka_unit_test(it_ends_in_time),
-        cmocka_unit_test(a_lost_session_is_looked_behind),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

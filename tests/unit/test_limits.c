@@ -9,7 +9,7 @@
 
 /* ----------------------------------------------------------------- tries -- */
 
-static void a_try_enters_an_empty_queue(void **state)
+TEST(a_try_enters_an_empty_queue)
 {
     CORE_FIXTURE(f, 0);
     f->a.only_try = true;
@@ -17,7 +17,7 @@ static void a_try_enters_an_empty_queue(void **state)
     hold_a(f);
 }
 
-static void a_try_does_not_wait(void **state)
+TEST(a_try_does_not_wait)
 {
     CORE_FIXTURE(f, 0);
     f->a.only_try = true;
@@ -29,7 +29,7 @@ static void a_try_does_not_wait(void **state)
     expect(f, "a ENDED HF_EBUSY; a DONE");
 }
 
-static void a_try_gets_an_answer_in_time_or_ends(void **state)
+TEST(a_try_gets_an_answer_in_time_or_ends)
 {
     CORE_FIXTURE(f, 0);
     f->a.only_try = true;
@@ -47,7 +47,7 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
 /* ---------------------------------------------------------------- limits -- */
 
 /* What is known of the queue is old then. */
-static void a_deadline_in_an_outage_says_so(void **state)
+TEST(a_deadline_in_an_outage_says_so)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 5000;
@@ -64,7 +64,7 @@ static void a_deadline_in_an_outage_says_so(void **state)
                         "session is SUSPENDED: zk1: connection refused");
 }
 
-static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
+TEST(fn31_fn69_a_deadline_in_the_queue_removes_then_reports)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 5000;
@@ -82,7 +82,7 @@ static void fn31_fn69_a_deadline_in_the_queue_removes_then_reports(void **state)
 
 /* A waiter that lists the queue again has the rest of its time, not all of it
  * again. */
-static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
+TEST(fn64_those_who_leave_in_front_put_no_deadline_off)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 1900;
@@ -110,7 +110,7 @@ static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
 
 /* Without a link the removal cannot be asked for.  The owner gets its answer
  * after HF_REMOVAL_WAIT_MS, and learns that a ticket may remain. */
-static void a_deadline_does_not_wait_for_a_link(void **state)
+TEST(a_deadline_does_not_wait_for_a_link)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 5000;
@@ -133,12 +133,11 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
     expect(f, "a DONE");
 }
 
-static void the_first_connection_is_waited_for_until_its_limit(void **state)
+TEST(the_first_connection_is_waited_for_until_its_limit)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
     advance_to(f, CORE_START_MS + CORE_CONNECT_MS - 1);
@@ -151,12 +150,11 @@ static void the_first_connection_is_waited_for_until_its_limit(void **state)
     expect(f, "b ENDED HF_EUNREACHABLE; b DONE");
 }
 
-static void a_deadline_without_any_connection_says_so(void **state)
+TEST(a_deadline_without_any_connection_says_so)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     f->a.deadline_at_ms = 1500;
     want(f, &f->a);
@@ -166,7 +164,7 @@ static void a_deadline_without_any_connection_says_so(void **state)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "within 500ms"));
 }
 
-static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
+TEST(a_deadline_before_the_queue_says_what_was_in_the_way)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 3000;
@@ -184,7 +182,7 @@ static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
     core_fixture_drain(f);
 }
 
-static void a_lost_session_is_not_the_first_connection(void **state)
+TEST(a_lost_session_is_not_the_first_connection)
 {
     CORE_FIXTURE(f, 0);
     f->a.deadline_at_ms = 90000;
@@ -197,7 +195,7 @@ static void a_lost_session_is_not_the_first_connection(void **state)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "LOST"));
 }
 
-static void first_but_never_proven_is_what_it_says(void **state)
+TEST(first_but_never_proven_is_what_it_says)
 {
     CORE_FIXTURE(f, 0);
     advance_to(f, 50000);
@@ -217,7 +215,7 @@ static void first_but_never_proven_is_what_it_says(void **state)
 
 /* A request that was due is made although another event came before the TICK.
  */
-static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
+TEST(a_watch_that_is_due_is_asked_for_after_another_event)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -229,8 +227,7 @@ static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
     assert_int_equal(f->now_ms, CORE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
 }
 
-static void
-an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
+TEST(an_enqueue_that_is_due_is_asked_for_after_another_event)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -242,28 +239,4 @@ an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
     expect(f, "b ENQUEUE b1");
     wake(f);
     expect(f, "a ENQUEUE a2");
-}
-
-TEST_FILE(limits)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_try_enters_an_empty_queue),
-        cmocka_unit_test(a_try_does_not_wait),
-        cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
-        cmocka_unit_test(a_deadline_in_an_outage_says_so),
-        cmocka_unit_test(
-            fn31_fn69_a_deadline_in_the_queue_removes_then_reports),
-        cmocka_unit_test(fn64_those_who_leave_in_front_put_no_deadline_off),
-        cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
-        cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),
-        cmocka_unit_test(a_deadline_without_any_connection_says_so),
-        cmocka_unit_test(a_deadline_before_the_queue_says_what_was_in_the_way),
-        cmocka_unit_test(a_lost_session_is_not_the_first_connection),
-        cmocka_unit_test(first_but_never_proven_is_what_it_says),
-        cmocka_unit_test(a_watch_that_is_due_is_asked_for_after_another_event),
-        cmocka_unit_test(
-            an_enqueue_that_is_due_is_asked_for_after_another_event),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void take_first(struct core_fixture *f, struct hf_multi_lock *multi_lock)
     (void)state;                                                               \
     take_first(f, &multi_lock_)
 
-static void a_lost_child_has_all_of_them_taken_again(void **state)
+TEST(a_lost_child_has_all_of_them_taken_again)
 {
     TAKEN(f);
     gone(f, "b WATCH b1");
@@ -52,7 +52,7 @@ static void a_lost_child_has_all_of_them_taken_again(void **state)
 }
 
 /* The ticket stays until the session ends, and no release waits for that. */
-static void a_ticket_that_may_not_be_taken_out_ends_the_wait(void **state)
+TEST(a_ticket_that_may_not_be_taken_out_ends_the_wait)
 {
     TAKEN(f);
     gone(f, "b WATCH b1");
@@ -66,7 +66,7 @@ static void a_ticket_that_may_not_be_taken_out_ends_the_wait(void **state)
     assert_non_null(strstr(hf_acquisition_text(&f->a), "may stay"));
 }
 
-static void a_cancel_ends_a_roll_back(void **state)
+TEST(a_cancel_ends_a_roll_back)
 {
     TAKEN(f);
     gone(f, "b WATCH b1");
@@ -75,15 +75,4 @@ static void a_cancel_ends_a_roll_back(void **state)
     expect(f, "");
     removed(f, "c REMOVE c1", true);
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
-}
-
-TEST_FILE(multi_lock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_child_has_all_of_them_taken_again),
-        cmocka_unit_test(a_ticket_that_may_not_be_taken_out_ends_the_wait),
-        cmocka_unit_test(a_cancel_ends_a_roll_back),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

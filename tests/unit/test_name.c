@@ -43,7 +43,7 @@ static void assert_refused(const char *name, const char *part)
     assert_int_equal(hf_lock_name_check(name, &canonical, NULL), HF_ENAME);
 }
 
-static void test_plain_names(void **state)
+TEST(test_plain_names)
 {
     static const char *const names[] = {
         "a",
@@ -71,22 +71,19 @@ static void test_plain_names(void **state)
         "\uffef",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_accepted(names[i], names[i]);
 }
 
-static void test_one_leading_slash_is_dropped(void **state)
+TEST(test_one_leading_slash_is_dropped)
 {
-    (void)state;
     assert_accepted("/a", "a");
     assert_accepted("/team/a", "team/a");
     assert_refused("//a", "empty component");
 }
 
-static void test_components(void **state)
+TEST(test_components)
 {
-    (void)state;
     assert_refused("", "\"\" is empty");
     assert_refused("/", "\"/\" is empty");
     assert_refused("//", "empty component");
@@ -101,11 +98,10 @@ static void test_components(void **state)
     assert_refused("a/..", "\"..\"");
 }
 
-static void test_lengths(void **state)
+TEST(test_lengths)
 {
     char name[10001];
 
-    (void)state;
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     assert_refused(name, "has 10000 bytes; expected at most 1024");
@@ -133,9 +129,8 @@ static void test_lengths(void **state)
     assert_accepted(name, name + 1);
 }
 
-static void test_characters(void **state)
+TEST(test_characters)
 {
-    (void)state;
     for (int byte = 1; byte < 0x20; byte++) {
         char name[4] = {'a', (char)byte, 'b', '\0'};
         char code[16];
@@ -156,9 +151,8 @@ static void test_characters(void **state)
     assert_refused("\xf4\x8f\xbf\xbf", "U+10FFFF");
 }
 
-static void test_bytes_that_are_no_utf8(void **state)
+TEST(test_bytes_that_are_no_utf8)
 {
-    (void)state;
     assert_refused("a\xff", "byte \\xFF at offset 1");
     assert_refused("a/\xc0\xaf", "byte \\xC0 at offset 2");
     assert_refused("\xe0\x80\xaf", "\\xE0");
@@ -168,9 +162,8 @@ static void test_bytes_that_are_no_utf8(void **state)
     assert_refused("\x80", "\\x80");
 }
 
-static void test_reserved_words(void **state)
+TEST(test_reserved_words)
 {
-    (void)state;
     assert_refused("zookeeper", "\"zookeeper\"");
     assert_refused("/zookeeper/quota", "\"zookeeper\"");
     assert_accepted("a/zookeeper", "a/zookeeper");
@@ -183,7 +176,7 @@ static void test_reserved_words(void **state)
     assert_accepted("Locks", "Locks");
 }
 
-static void test_tickets_of_every_dialect(void **state)
+TEST(test_tickets_of_every_dialect)
 {
     static const char *const tickets[] = {
         GUID "lock-0000000007",           /* Curator */
@@ -203,7 +196,6 @@ static void test_tickets_of_every_dialect(void **state)
     };
     char name[100];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(tickets) / sizeof(tickets[0]); i++) {
         assert_refused(tickets[i], "looks like a ticket");
         snprintf(name, sizeof(name), "team/%s", tickets[i]);
@@ -213,7 +205,7 @@ static void test_tickets_of_every_dialect(void **state)
     }
 }
 
-static void test_names_near_a_ticket(void **state)
+TEST(test_names_near_a_ticket)
 {
     static const char *const names[] = {
         "lock-7",
@@ -237,24 +229,6 @@ static void test_names_near_a_ticket(void **state)
         "x-",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_accepted(names[i], names[i]);
-}
-
-TEST_FILE(name)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_names),
-        cmocka_unit_test(test_one_leading_slash_is_dropped),
-        cmocka_unit_test(test_components),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_characters),
-        cmocka_unit_test(test_bytes_that_are_no_utf8),
-        cmocka_unit_test(test_reserved_words),
-        cmocka_unit_test(test_tickets_of_every_dialect),
-        cmocka_unit_test(test_names_near_a_ticket),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

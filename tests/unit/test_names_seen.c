@@ -16,12 +16,11 @@ static bool goes_on(struct hf_names_seen *seen)
     return hf_names_seen_goes_on(seen, cursor, strlen(cursor));
 }
 
-static void no_name_comes_twice(void **state)
+TEST(no_name_comes_twice)
 {
     struct hf_names_seen seen = {0};
     bool added;
 
-    (void)state;
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned i = 0; i < 1000; i++) {
             char name[32];
@@ -35,11 +34,10 @@ static void no_name_comes_twice(void **state)
     hf_names_seen_free(&seen);
 }
 
-static void too_many_names_end_a_walk(void **state)
+TEST(too_many_names_end_a_walk)
 {
     struct hf_names_seen seen = {.count = HF_NAMES_SEEN_MAX - 1};
 
-    (void)state;
     assert_true(goes_on(&seen));
     seen.count = HF_NAMES_SEEN_MAX;
     assert_true(goes_on(&seen));
@@ -47,11 +45,10 @@ static void too_many_names_end_a_walk(void **state)
     assert_false(goes_on(&seen));
 }
 
-static void too_many_pages_without_a_new_name_end_a_walk(void **state)
+TEST(too_many_pages_without_a_new_name_end_a_walk)
 {
     struct hf_names_seen seen = {.barren = HF_NAMES_BARREN_MAX - 2};
 
-    (void)state;
     assert_true(goes_on(&seen));
     assert_true(goes_on(&seen));
     assert_int_equal(seen.barren, HF_NAMES_BARREN_MAX);
@@ -62,9 +59,8 @@ static void too_many_pages_without_a_new_name_end_a_walk(void **state)
 }
 
 /* However long the circle is: its pages are not all remembered. */
-static void a_walk_in_circles_ends(void **state)
+TEST(a_walk_in_circles_ends)
 {
-    (void)state;
     for (unsigned length = 1; length <= 300; length += 23) {
         struct hf_names_seen seen = {0};
         char cursor[32];
@@ -76,16 +72,4 @@ static void a_walk_in_circles_ends(void **state)
         } while (hf_names_seen_goes_on(&seen, cursor, strlen(cursor)));
         assert_int_equal(seen.returns, HF_NAMES_RETURNS_MAX + 1);
     }
-}
-
-TEST_FILE(names_seen)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_name_comes_twice),
-        cmocka_unit_test(too_many_names_end_a_walk),
-        cmocka_unit_test(too_many_pages_without_a_new_name_end_a_walk),
-        cmocka_unit_test(a_walk_in_circles_ends),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "cmocka/runner.h"
 #include "tracked_heap.h"
 
-static void a_ticket_waits_for_memory(void **state)
+TEST(a_ticket_waits_for_memory)
 {
     CORE_FIXTURE(f, 0);
     tracked_heap_fail(true);
@@ -19,7 +19,7 @@ static void a_ticket_waits_for_memory(void **state)
     expect(f, "a ENQUEUE a1");
 }
 
-static void but_not_for_ever(void **state)
+TEST(but_not_for_ever)
 {
     CORE_FIXTURE(f, 0);
     tracked_heap_fail(true);
@@ -33,7 +33,7 @@ static void but_not_for_ever(void **state)
 }
 
 /* So that the queue has no ticket whose removal would have to wait. */
-static void so_does_one_that_follows_a_lost_answer(void **state)
+TEST(so_does_one_that_follows_a_lost_answer)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -48,7 +48,7 @@ static void so_does_one_that_follows_a_lost_answer(void **state)
     expect(f, "a ENQUEUE a2");
 }
 
-static void a_semaphore_looks_when_there_is_memory(void **state)
+TEST(a_semaphore_looks_when_there_is_memory)
 {
     CORE_FIXTURE(f, 0);
     f->a.kind = HF_TICKET_LEASE;
@@ -62,7 +62,7 @@ static void a_semaphore_looks_when_there_is_memory(void **state)
     expect(f, "a WATCH_QUEUE");
 }
 
-static void a_watch_waits_for_memory(void **state)
+TEST(a_watch_waits_for_memory)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -76,7 +76,7 @@ static void a_watch_waits_for_memory(void **state)
     expect(f, "a WATCH a1");
 }
 
-static void a_wait_ends_without_memory(void **state)
+TEST(a_wait_ends_without_memory)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -88,7 +88,7 @@ static void a_wait_ends_without_memory(void **state)
     tracked_heap_fail(false);
 }
 
-static void a_release_needs_no_memory(void **state)
+TEST(a_release_needs_no_memory)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -100,7 +100,7 @@ static void a_release_needs_no_memory(void **state)
     tracked_heap_fail(false);
 }
 
-static void nor_does_what_a_lost_answer_leaves(void **state)
+TEST(nor_does_what_a_lost_answer_leaves)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -109,20 +109,4 @@ static void nor_does_what_a_lost_answer_leaves(void **state)
     cancel(f, &f->a);
     expect(f, "a REMOVE a1");
     tracked_heap_fail(false);
-}
-
-TEST_FILE(no_memory)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ticket_waits_for_memory),
-        cmocka_unit_test(but_not_for_ever),
-        cmocka_unit_test(so_does_one_that_follows_a_lost_answer),
-        cmocka_unit_test(a_semaphore_looks_when_there_is_memory),
-        cmocka_unit_test(a_watch_waits_for_memory),
-        cmocka_unit_test(a_wait_ends_without_memory),
-        cmocka_unit_test(a_release_needs_no_memory),
-        cmocka_unit_test(nor_does_what_a_lost_answer_leaves),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -70,12 +70,11 @@ static void assert_label(const char *value, bool json, const char *expected)
     "a\xe2\x80\xae\xe2\x80\x8b\xe3\x85\xa4\xf3\xa0\x80\x81"                    \
     "\xf3\xa0\x84\x81\xc3\xa9"
 
-static void a_terminal_gets_nothing_that_deceives(void **state)
+TEST(a_terminal_gets_nothing_that_deceives)
 {
     struct text text = {.used = 0};
     struct hf_openmetrics out = writer_to(&text, false);
 
-    (void)state;
     out.terminal = true;
     assert_written(&text, &out, DECEIVING,
                    "locks{name=\"a?????\xc3\xa9\"} 7\n# EOF\n");
@@ -87,9 +86,8 @@ static void a_terminal_gets_nothing_that_deceives(void **state)
         "\"value\":7}\n");
 }
 
-static void a_label_can_be_any_text(void **state)
+TEST(a_label_can_be_any_text)
 {
-    (void)state;
     assert_label("a/b", false, "locks{name=\"a/b\"} 7\n# EOF\n");
     assert_label("a\"} 9\n#\\", false,
                  "locks{name=\"a\\\"} 9\\n#\\\\\"} 7\n# EOF\n");
@@ -98,13 +96,12 @@ static void a_label_can_be_any_text(void **state)
                  "\"a\\\"\\\\\\n\\u0009\\u001f\"},\"value\":7}\n");
 }
 
-static void a_long_label_is_written_whole(void **state)
+TEST(a_long_label_is_written_whole)
 {
     struct text text = {.used = 0};
     struct hf_openmetrics out = writer_to(&text, false);
     char value[5001];
 
-    (void)state;
     memset(value, 'x', sizeof(value) - 1);
     value[sizeof(value) - 1] = '\0';
     hf_openmetrics_number(&out, &family,
@@ -115,12 +112,11 @@ static void a_long_label_is_written_whole(void **state)
     assert_non_null(strstr(text.bytes, value));
 }
 
-static void nothing_is_written_after_a_failure(void **state)
+TEST(nothing_is_written_after_a_failure)
 {
     struct text text = {.used = 0, .calls_max = 1};
     struct hf_openmetrics out = writer_to(&text, false);
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         hf_openmetrics_number(&out, &family,
                               (struct hf_metric_label){NULL, NULL}, 7);
@@ -128,12 +124,11 @@ static void nothing_is_written_after_a_failure(void **state)
     assert_int_equal(text.calls, 1);
 }
 
-static void the_names_of_least_weight_are_left_out(void **state)
+TEST(the_names_of_least_weight_are_left_out)
 {
     enum { COUNT = HF_METRICS_SUM_NAMES + 10 };
     struct hf_metrics_sum sum = {.count = COUNT};
 
-    (void)state;
     sum.names = calloc(COUNT, sizeof(*sum.names));
     assert_non_null(sum.names);
     for (unsigned i = 0; i < COUNT; i++)
@@ -149,7 +144,7 @@ static void the_names_of_least_weight_are_left_out(void **state)
 
 /* An event without a name, such as the end of an acquire of several locks, is
  * in the sum of all, and not in that of the names. */
-static void what_has_no_name_is_no_other_name(void **state)
+TEST(what_has_no_name_is_no_other_name)
 {
     struct hf_metrics_sum_name name = {.stats = {.acquired = 4}};
     struct hf_metrics_sum sum = {.all = {.acquired = 12, .lost = 3},
@@ -158,7 +153,6 @@ static void what_has_no_name_is_no_other_name(void **state)
                                  .count = 1};
     struct hf_lock_stats others;
 
-    (void)state;
     hf_metrics_sum_others(&sum, &others);
     assert_int_equal(others.acquired, 5);
     assert_int_equal(others.lost, 1);
@@ -189,7 +183,7 @@ static void fill_block(struct hf_metrics_block *block, const char *name)
     block->header.used = 1;
 }
 
-static void each_number_is_summed_where_it_belongs(void **state)
+TEST(each_number_is_summed_where_it_belongs)
 {
     struct hf_metrics_block *block = malloc(sizeof(*block));
     struct hf_metrics_block *written = calloc(1, sizeof(*written));
@@ -197,7 +191,6 @@ static void each_number_is_summed_where_it_belongs(void **state)
     const struct hf_metrics_series *named, *entry;
     struct hf_lock_stats others;
 
-    (void)state;
     fill_block(block, "a");
     assert_true(hf_metrics_sum_add(&sum, block, HF_METRICS_NAMES));
     hf_metrics_sum_write(&sum, written);
@@ -221,12 +214,11 @@ static void each_number_is_summed_where_it_belongs(void **state)
     free(block);
 }
 
-static void no_number_is_greater_than_a_sum_may_be(void **state)
+TEST(no_number_is_greater_than_a_sum_may_be)
 {
     struct hf_metrics_block *block = malloc(sizeof(*block));
     struct hf_metrics_sum sum = {.count = 0};
 
-    (void)state;
     fill_block(block, "a");
     assert_true(hf_metrics_sum_check(block, 1, HF_METRICS_NUMBER_MAX));
     block->all.acquired = block->reconnects = HF_METRICS_SUM_MAX - 1;
@@ -259,14 +251,13 @@ static size_t names_of(const struct hf_metrics_block *block)
 }
 
 /* Others may have written the file. */
-static void a_name_that_no_client_writes_is_none(void **state)
+TEST(a_name_that_no_client_writes_is_none)
 {
     static const char tail_alone[] = "a~0123456789abcdef";
     struct hf_metrics_block *block = malloc(sizeof(*block));
     char beyond[HF_METRICS_NAME_BYTES + 2], unused[HF_METRICS_NAME_BYTES];
     struct hf_metrics_entry *entry = &block->entries[0];
 
-    (void)state;
     fill_block(block, "a");
     assert_int_equal(names_of(block), 1);
     block->header.used = 0; /* left of an entry that is none any more */
@@ -290,11 +281,10 @@ static void a_name_that_no_client_writes_is_none(void **state)
 #define BOUND(us, seconds) us,
 
 /* A bucket has what is no longer than its bound. */
-static void a_bound_is_in_its_bucket(void **state)
+TEST(a_bound_is_in_its_bucket)
 {
     static const uint64_t bounds_us[] = {HF_HISTOGRAM_TABLE(BOUND)};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bounds_us) / sizeof(*bounds_us); i++) {
         assert_int_equal(hf_metrics_duration(bounds_us[i]).bucket, i);
         assert_int_equal(hf_metrics_duration(bounds_us[i] + 1).bucket, i + 1);
@@ -363,11 +353,10 @@ static void take_name(struct file_fixture *f, size_t index, const char *text)
     f->file.block->entries[index].weight++;
 }
 
-static void a_file_that_was_truncated_has_all_again(void **state)
+TEST(a_file_that_was_truncated_has_all_again)
 {
     struct file_fixture f;
 
-    (void)state;
     make_file(&f);
     take_name(&f, 0, "a");
     take_name(&f, 1, "b");
@@ -402,12 +391,11 @@ static uint64_t started(void)
     return ticks;
 }
 
-static void a_file_says_whose_it_is_and_when_it_was_closed(void **state)
+TEST(a_file_says_whose_it_is_and_when_it_was_closed)
 {
     struct file_fixture f;
     int fd;
 
-    (void)state;
     make_file(&f);
     fd = dup(f.file.fd);
     assert_true(fd >= 0);
@@ -424,12 +412,11 @@ static void a_file_says_whose_it_is_and_when_it_was_closed(void **state)
 
 /* Where a write would kill the process, nothing is written; that is said
  * once. */
-static void a_limit_of_files_kills_nobody(void **state)
+TEST(a_limit_of_files_kills_nobody)
 {
     struct rlimit limit, small;
     struct file_fixture f;
 
-    (void)state;
     make_file(&f);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     small = limit;
@@ -446,11 +433,10 @@ static void a_limit_of_files_kills_nobody(void **state)
     remove_directory(&f);
 }
 
-static void a_directory_of_all_must_be_sticky(void **state)
+TEST(a_directory_of_all_must_be_sticky)
 {
     struct file_fixture f;
 
-    (void)state;
     make_directory(&f);
     assert_int_equal(chmod(f.directory, 0777), 0);
     assert_int_equal(hf_metrics_file_create(&f.file, f.directory, &f.error),
@@ -460,26 +446,4 @@ static void a_directory_of_all_must_be_sticky(void **state)
                      HF_OK);
     hf_metrics_file_close(&f.file);
     remove_directory(&f);
-}
-
-TEST_FILE(openmetrics)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_terminal_gets_nothing_that_deceives),
-        cmocka_unit_test(a_label_can_be_any_text),
-        cmocka_unit_test(a_long_label_is_written_whole),
-        cmocka_unit_test(nothing_is_written_after_a_failure),
-        cmocka_unit_test(the_names_of_least_weight_are_left_out),
-        cmocka_unit_test(what_has_no_name_is_no_other_name),
-        cmocka_unit_test(each_number_is_summed_where_it_belongs),
-        cmocka_unit_test(no_number_is_greater_than_a_sum_may_be),
-        cmocka_unit_test(a_name_that_no_client_writes_is_none),
-        cmocka_unit_test(a_bound_is_in_its_bucket),
-        cmocka_unit_test(a_file_that_was_truncated_has_all_again),
-        cmocka_unit_test(a_file_says_whose_it_is_and_when_it_was_closed),
-        cmocka_unit_test(a_limit_of_files_kills_nobody),
-        cmocka_unit_test(a_directory_of_all_must_be_sticky),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

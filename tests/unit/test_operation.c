@@ -47,11 +47,10 @@ static void wake_at_next(struct operation_fixture *s)
 
 /* ---------------------------------------------------------------------- */
 
-static void it_is_asked_once_there_is_a_session(void **state)
+TEST(it_is_asked_once_there_is_a_session)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_start(&s);
     assert_null(s.request);
@@ -63,7 +62,7 @@ static void it_is_asked_once_there_is_a_session(void **state)
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-static void it_says_what_was_found(void **state)
+TEST(it_says_what_was_found)
 {
     static const struct {
         enum hf_request_kind kind;
@@ -72,7 +71,6 @@ static void it_says_what_was_found(void **state)
                 {HF_REQUEST_REVOKE, HF_EVENT_REVOKE_SENT}};
     struct operation_fixture s;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         begin(&s, rows[i / 2].kind, HF_FOREVER);
         operation_fixture_connect(&s, false);
@@ -87,11 +85,10 @@ static void it_says_what_was_found(void **state)
 }
 
 /* Any number of times: only the deadline ends it, no retry policy. */
-static void it_is_asked_again(void **state)
+TEST(it_is_asked_again)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_REMOVE, HF_FOREVER);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
@@ -108,11 +105,10 @@ static void it_is_asked_again(void **state)
 }
 
 /* The first request may have removed it. */
-static void what_may_have_been_found_was_found(void **state)
+TEST(what_may_have_been_found_was_found)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_REMOVE, HF_FOREVER);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
@@ -123,11 +119,10 @@ static void what_may_have_been_found_was_found(void **state)
     assert_true(s.operation.found);
 }
 
-static void what_will_not_happen_ends_it(void **state)
+TEST(what_will_not_happen_ends_it)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_REVOKE, HF_FOREVER);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
@@ -136,11 +131,10 @@ static void what_will_not_happen_ends_it(void **state)
     assert_string_equal(s.operation.text, "for a reason");
 }
 
-static void it_waits_out_a_lost_link_and_a_lost_session(void **state)
+TEST(it_waits_out_a_lost_link_and_a_lost_session)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
@@ -157,11 +151,10 @@ static void it_waits_out_a_lost_link_and_a_lost_session(void **state)
     operation_fixture_expect_end(&s, HF_OK);
 }
 
-static void a_deadline_does_not_wait_for_the_engine(void **state)
+TEST(a_deadline_does_not_wait_for_the_engine)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, 500);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
@@ -174,11 +167,10 @@ static void a_deadline_does_not_wait_for_the_engine(void **state)
     operation_fixture_expect_end(&s, HF_ETIMEDOUT);
 }
 
-static void without_a_connection_it_ends_as_an_acquire_does(void **state)
+TEST(without_a_connection_it_ends_as_an_acquire_does)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_start(&s);
     wake_at_next(&s);
@@ -187,11 +179,10 @@ static void without_a_connection_it_ends_as_an_acquire_does(void **state)
     assert_non_null(strstr(s.operation.text, "sim:here"));
 }
 
-static void a_wrong_password_ends_it_at_once(void **state)
+TEST(a_wrong_password_ends_it_at_once)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_start(&s);
     operation_fixture_step(
@@ -205,11 +196,10 @@ static void a_wrong_password_ends_it_at_once(void **state)
     assert_non_null(strstr(s.operation.text, "sim:here: wrong password"));
 }
 
-static void a_close_ends_it(void **state)
+TEST(a_close_ends_it)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_start(&s);
     operation_fixture_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
@@ -221,12 +211,11 @@ static void a_close_ends_it(void **state)
     operation_fixture_expect_end(&s, HF_ECLOSED);
 }
 
-static void a_close_leaves_the_engine_its_request(void **state)
+TEST(a_close_leaves_the_engine_its_request)
 {
     struct hf_request *asked;
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_connect(&s, false);
     operation_fixture_start(&s);
@@ -240,11 +229,10 @@ static void a_close_leaves_the_engine_its_request(void **state)
     operation_fixture_expect_end(&s, HF_ECLOSED);
 }
 
-static void a_session_that_is_refused_for_good_ends_it(void **state)
+TEST(a_session_that_is_refused_for_good_ends_it)
 {
     struct operation_fixture s;
 
-    (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
     operation_fixture_start(&s);
     operation_fixture_step(
@@ -253,24 +241,4 @@ static void a_session_that_is_refused_for_good_ends_it(void **state)
                 .as.answer = {.status = HF_EDENIED, .text = "wrong password"}});
     operation_fixture_expect_end(&s, HF_EDENIED);
     assert_string_equal(s.operation.text, "wrong password");
-}
-
-TEST_FILE(operation)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_asked_once_there_is_a_session),
-        cmocka_unit_test(it_says_what_was_found),
-        cmocka_unit_test(it_is_asked_again),
-        cmocka_unit_test(what_may_have_been_found_was_found),
-        cmocka_unit_test(what_will_not_happen_ends_it),
-        cmocka_unit_test(it_waits_out_a_lost_link_and_a_lost_session),
-        cmocka_unit_test(a_deadline_does_not_wait_for_the_engine),
-        cmocka_unit_test(without_a_connection_it_ends_as_an_acquire_does),
-        cmocka_unit_test(a_wrong_password_ends_it_at_once),
-        cmocka_unit_test(a_close_ends_it),
-        cmocka_unit_test(a_close_leaves_the_engine_its_request),
-        cmocka_unit_test(a_session_that_is_refused_for_good_ends_it),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -47,24 +47,22 @@ static void check(const struct test_opts *taken, uint64_t a, uint32_t b,
     assert_int_equal(taken->d, d);
 }
 
-static void nothing_given_is_all_defaults(void **state)
+TEST(nothing_given_is_all_defaults)
 {
     struct hf_error error;
     struct test_opts taken;
 
-    (void)state;
     assert_int_equal(hf_opts_copy(&type, NULL, &taken, &error), HF_OK);
     check(&taken, 1, 2, 3, 4);
 }
 
 /* Its padding has any bytes, and no field is read from it. */
-static void what_is_smaller_is_filled_up(void **state)
+TEST(what_is_smaller_is_filled_up)
 {
     struct hf_error error;
     struct first_opts given;
     struct test_opts taken;
 
-    (void)state;
     memset(&given, 0xff, sizeof(given));
     given.size = sizeof(given);
     given.a = 10;
@@ -76,13 +74,12 @@ static void what_is_smaller_is_filled_up(void **state)
     check(&taken, 10, 20, 3, 4);
 }
 
-static void one_between_sets_what_it_has(void **state)
+TEST(one_between_sets_what_it_has)
 {
     struct test_opts given = {offsetof(struct test_opts, d), 10, 20, 30, 40};
     struct hf_error error;
     struct test_opts taken;
 
-    (void)state;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 30, 4);
     given.size = sizeof(given);
@@ -90,13 +87,12 @@ static void one_between_sets_what_it_has(void **state)
     check(&taken, 10, 20, 30, 40);
 }
 
-static void what_is_larger_must_end_in_zeros(void **state)
+TEST(what_is_larger_must_end_in_zeros)
 {
     struct later_opts given = {{sizeof(given), 10, 20, 30, 40}, 0, 0};
     struct hf_error error;
     struct test_opts taken;
 
-    (void)state;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     check(&taken, 10, 20, 30, 40);
     for (size_t i = sizeof(given.test_opts); i < sizeof(given); i++) {
@@ -111,14 +107,13 @@ static void what_is_larger_must_end_in_zeros(void **state)
 }
 
 /* Only the size is read. */
-static void what_is_no_size_is_refused(void **state)
+TEST(what_is_no_size_is_refused)
 {
     const size_t sizes[] = {0, 1, type.first_bytes - 1, HF_OPTS_BYTES_MAX + 1,
                             SIZE_MAX};
     struct hf_error error;
     struct test_opts taken;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         memset(&taken, 0xff, sizeof(taken));
         assert_int_equal(hf_opts_copy(&type, &sizes[i], &taken, &error),
@@ -129,7 +124,7 @@ static void what_is_no_size_is_refused(void **state)
 }
 
 /* The largest structure ends with the last byte that can be read. */
-static void the_largest_is_taken(void **state)
+TEST(the_largest_is_taken)
 {
     union {
         size_t size;
@@ -138,23 +133,8 @@ static void the_largest_is_taken(void **state)
     struct hf_error error;
     struct test_opts taken;
 
-    (void)state;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error), HF_OK);
     given.bytes[sizeof(given) - 1] = 1;
     assert_int_equal(hf_opts_copy(&type, &given, &taken, &error),
                      HF_EUNSUPPORTED);
-}
-
-TEST_FILE(opts)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_given_is_all_defaults),
-        cmocka_unit_test(what_is_smaller_is_filled_up),
-        cmocka_unit_test(one_between_sets_what_it_has),
-        cmocka_unit_test(what_is_larger_must_end_in_zeros),
-        cmocka_unit_test(what_is_no_size_is_refused),
-        cmocka_unit_test(the_largest_is_taken),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

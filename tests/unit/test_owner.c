@@ -15,33 +15,31 @@
 #include "command/format.h"
 #include "command/json.h"
 
-static void what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
     static const char text[] = "gr\xc3\xbc\xc3\x9f dich = 100% %41";
     char payload[HF_PAYLOAD_BYTES];
     struct hf_owner owner;
     time_t now = time(NULL);
 
-    (void)state;
     hf_owner_text_write(payload, 5000, text);
     assert_true(hf_owner_text_parse(payload, 7500, &owner));
     assert_string_equal(owner.text, text);
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(owner.thread, getpid());
-    assert_string_equal(owner.command, "unit_host");
+    assert_string_equal(owner.command, "unit_client");
     assert_true(owner.host[0] != '\0');
     assert_int_equal(owner.age_ms, 2500);
     assert_true(owner.at_utc_ms / 1000 + 5 >= (uint64_t)now);
     assert_true(owner.at_utc_ms / 1000 <= (uint64_t)now + 5);
 }
 
-static void the_longest_text_fits(void **state)
+TEST(the_longest_text_fits)
 {
     char payload[HF_PAYLOAD_BYTES];
     char text[HF_OWNER_TEXT_BYTES + 1];
     struct hf_owner owner;
 
-    (void)state;
     memset(text, ' ', sizeof text - 1); /* three bytes each */
     text[sizeof text - 1] = '\0';
     hf_owner_text_write(payload, UINT64_MAX - 1, text);
@@ -50,19 +48,18 @@ static void the_longest_text_fits(void **state)
     assert_string_equal(owner.text, text);
 }
 
-static void without_a_text_there_is_none(void **state)
+TEST(without_a_text_there_is_none)
 {
     char payload[HF_PAYLOAD_BYTES];
     struct hf_owner owner;
 
-    (void)state;
     hf_owner_text_write(payload, 0, NULL);
     assert_null(strstr(payload, "text="));
     assert_true(hf_owner_text_parse(payload, 0, &owner));
     assert_string_equal(owner.text, "");
 }
 
-static void dates_are_the_calendars(void **state)
+TEST(dates_are_the_calendars)
 {
     static const struct {
         const char *at;
@@ -74,7 +71,6 @@ static void dates_are_the_calendars(void **state)
     char payload[HF_PAYLOAD_BYTES];
     struct hf_owner owner;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         snprintf(payload, sizeof payload, "host=h pid=1 at=%s", rows[i].at);
         assert_true(hf_owner_text_parse(payload, 0, &owner));
@@ -83,7 +79,7 @@ static void dates_are_the_calendars(void **state)
 }
 
 /* Of another boot, of another program, empty, hostile. */
-static void what_is_not_known_is_not_guessed(void **state)
+TEST(what_is_not_known_is_not_guessed)
 {
     static const char *const foreign[] = {
         "",      "10.0.0.7",  "__REVOKE__",    "Host=h pid=1",
@@ -92,7 +88,6 @@ static void what_is_not_known_is_not_guessed(void **state)
     };
     struct hf_owner owner;
 
-    (void)state;
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         assert_false(hf_owner_text_parse(foreign[i], 0, &owner));
     assert_true(
@@ -105,7 +100,7 @@ static void what_is_not_known_is_not_guessed(void **state)
     assert_int_equal(owner.thread, 0);
 }
 
-static void a_program_can_read_each_word(void **state)
+TEST(a_program_can_read_each_word)
 {
     static const struct {
         const char *owner, *key, *value; /* NULL: it is not there */
@@ -130,7 +125,6 @@ static void a_program_can_read_each_word(void **state)
     };
     char text[HF_OWNER_VALUE_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *value = rows[i].value;
 
@@ -154,13 +148,12 @@ static void longest(char payload[HF_PAYLOAD_BYTES])
     hf_owner_text_add_detect(payload);
 }
 
-static void what_is_held_is_said_as_far_as_it_fits(void **state)
+TEST(what_is_held_is_said_as_far_as_it_fits)
 {
     static const char id[] = "01234567-89ab-cdef-0123-456789abcdef";
     char payload[HF_PAYLOAD_BYTES], holds[HF_OWNER_VALUE_MAX];
     unsigned added = 0;
 
-    (void)state;
     longest(payload);
     while (hf_owner_text_add_hold(payload, HF_OWNER_HOLDS_END, "dir/name", id))
         added++;
@@ -176,13 +169,12 @@ static void what_is_held_is_said_as_far_as_it_fits(void **state)
     assert_int_equal(payload[strlen(payload) - 1], '+');
 }
 
-static void a_name_too_long_to_be_said_leaves_a_sign(void **state)
+TEST(a_name_too_long_to_be_said_leaves_a_sign)
 {
     static const char id[] = "01234567-89ab-cdef-0123-456789abcdef";
     char payload[HF_PAYLOAD_BYTES], holds[HF_OWNER_VALUE_MAX];
     char name[HF_NAME_BYTES + 1];
 
-    (void)state;
     memset(name, '%', HF_NAME_BYTES);
     name[HF_NAME_BYTES] = '\0';
     longest(payload);
@@ -192,11 +184,10 @@ static void a_name_too_long_to_be_said_leaves_a_sign(void **state)
     assert_string_equal(holds, "+");
 }
 
-static void a_value_without_room_is_cut(void **state)
+TEST(a_value_without_room_is_cut)
 {
     char text[5] = "####";
 
-    (void)state;
     assert_int_equal(hf_owner_text_get("host=a%20b", "host", text, 4), HF_OK);
     assert_string_equal(text, "a b");
     assert_int_equal(hf_owner_text_get("host=a%20b", "host", text, 3),
@@ -207,11 +198,10 @@ static void a_value_without_room_is_cut(void **state)
     assert_string_equal(text, "a ");
 }
 
-static void words_are_for_people(void **state)
+TEST(words_are_for_people)
 {
     char words[HF_FORMAT_BYTES];
 
-    (void)state;
     hf_format_owner("host=db1 pid=4711 command=backup", words);
     assert_string_equal(words, "backup (pid 4711 on db1)");
     hf_format_owner("host=db1 pid=4711 command=backup text=all%20of%20it",
@@ -221,7 +211,7 @@ static void words_are_for_people(void **state)
     assert_string_equal(words, "10.0.0.7");
 }
 
-static void no_owner_steers_a_terminal(void **state)
+TEST(no_owner_steers_a_terminal)
 {
     static const char *const hostile[] = {
         "\033[2Jhi",
@@ -238,7 +228,6 @@ static void no_owner_steers_a_terminal(void **state)
     char words[HF_FORMAT_BYTES];
     uint32_t code;
 
-    (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         size_t bytes;
 
@@ -253,7 +242,7 @@ static void no_owner_steers_a_terminal(void **state)
     assert_string_equal(words, "a???b\u00e9");
 }
 
-static void durations_are_short(void **state)
+TEST(durations_are_short)
 {
     static const struct {
         uint64_t ms;
@@ -264,14 +253,13 @@ static void durations_are_short(void **state)
                 {86400000, "1d00h"}, {UINT64_MAX, "213503982334d14h"}};
     char text[HF_DURATION_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         hf_duration_format(rows[i].ms, text);
         assert_string_equal(text, rows[i].text);
     }
 }
 
-static void durations_can_be_recognized(void **state)
+TEST(durations_can_be_recognized)
 {
     static const struct {
         uint64_t ms;
@@ -291,20 +279,18 @@ static void durations_can_be_recognized(void **state)
                 {UINT64_MAX, "213503982334d14h"}};
     char text[HF_DURATION_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         hf_duration_format_short(rows[i].ms, text);
         assert_string_equal(text, rows[i].text);
     }
 }
 
-static void json_is_json(void **state)
+TEST(json_is_json)
 {
     struct hf_json json = {0};
     char *text;
     size_t bytes;
 
-    (void)state;
     json.out = open_memstream(&text, &bytes);
     assert_non_null(json.out);
     hf_json_begin_object(&json, NULL);
@@ -337,13 +323,12 @@ static void json_is_json(void **state)
 
 /* ----------------------------------------------------------------- asked -- */
 
-static void that_the_owner_was_asked_is_read(void **state)
+TEST(that_the_owner_was_asked_is_read)
 {
     char payload[HF_PAYLOAD_BYTES], once[HF_PAYLOAD_BYTES];
     char at[HF_OWNER_VALUE_MAX], words[HF_FORMAT_BYTES];
     struct hf_owner owner;
 
-    (void)state;
     hf_owner_text_write(payload, 5000, "nightly");
     assert_int_equal(hf_owner_text_get(payload, "asked", at, sizeof at),
                      HF_EGONE);
@@ -361,21 +346,19 @@ static void that_the_owner_was_asked_is_read(void **state)
 }
 
 /* A text that is not ours is left as it is. */
-static void nothing_is_added_to_another_text(void **state)
+TEST(nothing_is_added_to_another_text)
 {
     char payload[HF_PAYLOAD_BYTES] = "candidate 7";
 
-    (void)state;
     hf_owner_text_add_asked(payload);
     assert_string_equal(payload, "candidate 7");
 }
 
 /* The whole text is added, or nothing. */
-static void there_has_to_be_room_for_it(void **state)
+TEST(there_has_to_be_room_for_it)
 {
     size_t word = strlen(" asked=2026-11-21T16:33:00Z");
 
-    (void)state;
     for (size_t spare = word - 1; spare <= word; spare++) {
         size_t bytes = HF_PAYLOAD_BYTES - 1 - spare;
         char payload[HF_PAYLOAD_BYTES] = "host=";
@@ -386,29 +369,4 @@ static void there_has_to_be_room_for_it(void **state)
         assert_int_equal(strlen(payload),
                          spare == word ? HF_PAYLOAD_BYTES - 1 : bytes);
     }
-}
-
-TEST_FILE(owner)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(the_longest_text_fits),
-        cmocka_unit_test(without_a_text_there_is_none),
-        cmocka_unit_test(dates_are_the_calendars),
-        cmocka_unit_test(what_is_not_known_is_not_guessed),
-        cmocka_unit_test(a_program_can_read_each_word),
-        cmocka_unit_test(what_is_held_is_said_as_far_as_it_fits),
-        cmocka_unit_test(a_name_too_long_to_be_said_leaves_a_sign),
-        cmocka_unit_test(a_value_without_room_is_cut),
-        cmocka_unit_test(words_are_for_people),
-        cmocka_unit_test(no_owner_steers_a_terminal),
-        cmocka_unit_test(durations_are_short),
-        cmocka_unit_test(durations_can_be_recognized),
-        cmocka_unit_test(json_is_json),
-        cmocka_unit_test(that_the_owner_was_asked_is_read),
-        cmocka_unit_test(nothing_is_added_to_another_text),
-        cmocka_unit_test(there_has_to_be_room_for_it),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void let_in(struct core_fixture *f)
     assert_int_equal(f->a.generation, 150);
 }
 
-static void the_last_to_enter_makes_the_generation(void **state)
+TEST(the_last_to_enter_makes_the_generation)
 {
     PARTICIPANT(f, 2);
     enqueue_a_in(f, "x/m a1");
@@ -40,7 +40,7 @@ static void the_last_to_enter_makes_the_generation(void **state)
     assert_int_equal(f->a.generation, 150);
 }
 
-static void fn66_only_a_generation_lets_in(void **state)
+TEST(fn66_only_a_generation_lets_in)
 {
     PARTICIPANT(f, 3);
     wait_for_one(f);
@@ -58,7 +58,7 @@ static void fn66_only_a_generation_lets_in(void **state)
     expect(f, "a GRANTED; a UNWATCH");
 }
 
-static void a_generation_that_failed_is_looked_for_before_the_next(void **state)
+TEST(a_generation_that_failed_is_looked_for_before_the_next)
 {
     PARTICIPANT(f, 2);
     wait_for_one(f);
@@ -85,7 +85,7 @@ static void a_generation_that_failed_is_looked_for_before_the_next(void **state)
     expect(f, "a GRANTED; a UNWATCH");
 }
 
-static void a_generation_that_may_not_be_made_ends_it(void **state)
+TEST(a_generation_that_may_not_be_made_ends_it)
 {
     PARTICIPANT(f, 1);
     enqueue_a_in(f, "a1");
@@ -97,7 +97,7 @@ static void a_generation_that_may_not_be_made_ends_it(void **state)
     expect(f, "a ENDED HF_EDENIED; a DONE");
 }
 
-static void who_waits_in_vain_is_taken_out(void **state)
+TEST(who_waits_in_vain_is_taken_out)
 {
     PARTICIPANT(f, 2);
     f->a.deadline_at_ms = CORE_START_MS + 500;
@@ -109,7 +109,7 @@ static void who_waits_in_vain_is_taken_out(void **state)
     expect(f, "a ENDED HF_ETIMEDOUT; a DONE");
 }
 
-static void who_only_tries_does_not_wait(void **state)
+TEST(who_only_tries_does_not_wait)
 {
     PARTICIPANT(f, 2);
     f->a.only_try = true;
@@ -120,7 +120,7 @@ static void who_only_tries_does_not_wait(void **state)
 }
 
 /* The generation of the other session is older than the ticket of this one. */
-static void a_lost_session_begins_anew(void **state)
+TEST(a_lost_session_begins_anew)
 {
     PARTICIPANT(f, 2);
     wait_for_one(f);
@@ -132,7 +132,7 @@ static void a_lost_session_begins_anew(void **state)
     expect(f, "a WAITING 1; a WATCH a2; a WATCH_QUEUE");
 }
 
-static void who_was_let_in_may_be_lost(void **state)
+TEST(who_was_let_in_may_be_lost)
 {
     PARTICIPANT(f, 2);
     let_in(f);
@@ -142,7 +142,7 @@ static void who_was_let_in_may_be_lost(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void who_is_thrown_out_waits_again(void **state)
+TEST(who_is_thrown_out_waits_again)
 {
     PARTICIPANT(f, 2);
     wait_for_one(f);
@@ -153,7 +153,7 @@ static void who_is_thrown_out_waits_again(void **state)
 }
 
 /* The answer is about the first ticket only. */
-static void a_generation_of_a_ticket_that_is_gone_ends_nothing(void **state)
+TEST(a_generation_of_a_ticket_that_is_gone_ends_nothing)
 {
     PARTICIPANT(f, 1);
     enqueue_a_in(f, "a1");
@@ -167,23 +167,4 @@ static void a_generation_of_a_ticket_that_is_gone_ends_nothing(void **state)
     expect(f, "");
     enqueued(f, "a ENQUEUE a2", "a2");
     expect(f, "a WAITING 1; a NEW_GENERATION a2; a WATCH a2; a WATCH_QUEUE");
-}
-
-TEST_FILE(participant)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_to_enter_makes_the_generation),
-        cmocka_unit_test(fn66_only_a_generation_lets_in),
-        cmocka_unit_test(
-            a_generation_that_failed_is_looked_for_before_the_next),
-        cmocka_unit_test(a_generation_that_may_not_be_made_ends_it),
-        cmocka_unit_test(who_waits_in_vain_is_taken_out),
-        cmocka_unit_test(who_only_tries_does_not_wait),
-        cmocka_unit_test(a_lost_session_begins_anew),
-        cmocka_unit_test(who_was_let_in_may_be_lost),
-        cmocka_unit_test(who_is_thrown_out_waits_again),
-        cmocka_unit_test(a_generation_of_a_ticket_that_is_gone_ends_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -142,12 +142,11 @@ static bool answer_to(struct hf_store_call *call, PGresult *result)
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void a_ticket_is_read(void **state)
+TEST(a_ticket_is_read)
 {
     struct hf_store_call call = {.kind = HF_STORE_LIST};
     PGresult *result = head_of(0, 7);
 
-    (void)state;
     put(result, 1, 5, "0123456789abcdef", 16);
     put_eight(result, 1, 6, UINT64_C(1) << 40);
     put_four(result, 1, 7, HF_TICKET_READ);
@@ -163,19 +162,18 @@ static void a_ticket_is_read(void **state)
     assert_int_equal(store.server_ms, 1000);
 }
 
-static void a_kind_of_later_is_in_everybodys_way(void **state)
+TEST(a_kind_of_later_is_in_everybodys_way)
 {
     struct hf_store_call call = {.kind = HF_STORE_LIST};
     PGresult *result = head_of(0, 7);
 
-    (void)state;
     put(result, 1, 5, "0123456789abcdef", 16);
     put_four(result, 1, 7, 4711);
     assert_true(answer_to(&call, result));
     assert_int_equal(events.first.kind, HF_TICKET_EXCLUSIVE);
 }
 
-static void what_a_renewal_does_not_name_is_missing(void **state)
+TEST(what_a_renewal_does_not_name_is_missing)
 {
     struct hf_ticket_id ids[3] = {{{1}}, {{2}}, {{3}}};
     struct hf_store_ticket_set ticket_sets[2] = {
@@ -187,7 +185,6 @@ static void what_a_renewal_does_not_name_is_missing(void **state)
                                  .ticket_set_count = 2};
     PGresult *result = head_of(0, 7);
 
-    (void)state;
     assert_true(answer_to(&call, result));
     assert_int_equal(events.missing, 3);
     result = head_of(0, 7);
@@ -197,22 +194,20 @@ static void what_a_renewal_does_not_name_is_missing(void **state)
     assert_int_equal(events.first.id.bytes[0], 2);
 }
 
-static void what_came_late_may_be_tried_again(void **state)
+TEST(what_came_late_may_be_tried_again)
 {
     struct hf_store_call call = {.kind = HF_STORE_ENQUEUE};
 
-    (void)state;
     assert_true(answer_to(&call, head_of(1, 7)));
     assert_int_equal(events.answers, 1);
     assert_false(events.ok);
 }
 
-static void what_was_not_committed_for_sure_is_unsure(void **state)
+TEST(what_was_not_committed_for_sure_is_unsure)
 {
     struct hf_store_call enqueue = {.kind = HF_STORE_ENQUEUE};
     struct hf_store_call list = {.kind = HF_STORE_LIST};
 
-    (void)state;
     assert_true(answer_in_doubt(&enqueue, head_of(0, 7), "no standby has it"));
     assert_int_equal(events.answers, 1);
     assert_false(events.ok);
@@ -222,13 +217,12 @@ static void what_was_not_committed_for_sure_is_unsure(void **state)
     assert_int_equal(events.failure, HF_FAILURE_RETRY);
 }
 
-static void nonsense_is_no_answer(void **state)
+TEST(nonsense_is_no_answer)
 {
     struct hf_store_call call = {.kind = HF_STORE_LIST};
     Oid others[COLUMNS];
     PGresult *result;
 
-    (void)state;
     memcpy(others, types, sizeof others);
     others[6] = 25;
     assert_false(answer_to(&call, rows_of(types, COLUMNS)));     /* no head */
@@ -262,9 +256,8 @@ static unsigned notices_of(const char *text)
     return events.notices;
 }
 
-static void notices_are_read(void **state)
+TEST(notices_are_read)
 {
-    (void)state;
     assert_int_equal(notices_of("gone " ID " 0 612f62"), 1);
     assert_int_equal(events.notice.kind, HF_STORE_GONE);
     assert_int_equal(events.notice.ticket_kind, 0);
@@ -279,7 +272,7 @@ static void notices_are_read(void **state)
     assert_int_equal(events.notice.kind, HF_STORE_CHANGED);
 }
 
-static void a_notice_that_makes_no_sense_is_passed_over(void **state)
+TEST(a_notice_that_makes_no_sense_is_passed_over)
 {
     static const char *const texts[] = {
         "",
@@ -300,7 +293,6 @@ static void a_notice_that_makes_no_sense_is_passed_over(void **state)
     };
     char endless[2500];
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (notices_of(texts[i]) != 0)
             fail_msg("\"%s\" was taken", texts[i]);
@@ -312,28 +304,10 @@ static void a_notice_that_makes_no_sense_is_passed_over(void **state)
 }
 
 /* A state that is not known is not tried again. */
-static void connection_errors_are_distinguished_by_their_state(void **state)
+TEST(connection_errors_are_distinguished_by_their_state)
 {
-    (void)state;
     assert_int_equal(hf_pg_failure("42501").status, HF_EDENIED);
     assert_int_equal(hf_pg_failure("XX999").failure, HF_FAILURE_FATAL);
     assert_int_equal(hf_pg_failure("ZZ999").failure, HF_FAILURE_FATAL);
     assert_int_equal(hf_pg_failure("ZZ999").status, HF_EPROTOCOL);
-}
-
-TEST_FILE(pg_answers)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connection_errors_are_distinguished_by_their_state),
-        cmocka_unit_test(a_ticket_is_read),
-        cmocka_unit_test(a_kind_of_later_is_in_everybodys_way),
-        cmocka_unit_test(what_a_renewal_does_not_name_is_missing),
-        cmocka_unit_test(what_came_late_may_be_tried_again),
-        cmocka_unit_test(what_was_not_committed_for_sure_is_unsure),
-        cmocka_unit_test(nonsense_is_no_answer),
-        cmocka_unit_test(notices_are_read),
-        cmocka_unit_test(a_notice_that_makes_no_sense_is_passed_over),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

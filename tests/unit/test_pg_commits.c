@@ -383,11 +383,12 @@ static void one_by_one_and_at_once(enum hf_store_call_kind kind,
     }
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, begin, end)
+
 /* ----------------------------------------------------------------- tests -- */
 
-static void nothing_is_answered_before_it_is_committed(void **state)
+FIXTURE_TEST(nothing_is_answered_before_it_is_committed)
 {
-    (void)state;
     call(HF_STORE_ENQUEUE);
     sends("C", 1, "");
     sends("Z", 1, "0:OK");
@@ -395,76 +396,56 @@ static void nothing_is_answered_before_it_is_committed(void **state)
     sends("Z", MESSAGE_BYTES, "1:OK");
 }
 
-static void a_commit_that_fails_is_unsure(void **state)
+FIXTURE_TEST(a_commit_that_fails_is_unsure)
 {
-    (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CEZCZ", "0:UNSURE 1:OK");
     one_by_one_and_at_once(HF_STORE_RENEW, "CEZCZ", "0:UNSURE 1:OK");
     one_by_one_and_at_once(HF_STORE_EXISTS, "CZCEZ", "0:OK 1:RETRY");
 }
 
 /* A statement that fails has no effect. */
-static void what_fails_before_may_be_tried_again(void **state)
+FIXTURE_TEST(what_fails_before_may_be_tried_again)
 {
-    (void)state;
     call(HF_STORE_ENQUEUE);
     sends("E", 1, "");
     sends("ZCZ", 1, "0:RETRY 1:OK");
 }
 
-static void an_end_before_the_commit_reports_nothing(void **state)
+FIXTURE_TEST(an_end_before_the_commit_reports_nothing)
 {
-    (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CX", "DOWN");
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CWX", "DOWN");
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CZCX", "0:OK DOWN");
 }
 
-static void a_warning_takes_the_commit_back(void **state)
+FIXTURE_TEST(a_warning_takes_the_commit_back)
 {
-    (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CWZCZ", "0:UNSURE 1:OK");
     one_by_one_and_at_once(HF_STORE_RENEW, "CZCWZ", "0:OK 1:UNSURE");
     one_by_one_and_at_once(HF_STORE_EXISTS, "CWZCZ", "0:RETRY 1:OK");
 }
 
-static void a_warning_that_comes_with_every_call_does_not(void **state)
+FIXTURE_TEST(a_warning_that_comes_with_every_call_does_not)
 {
-    (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CwZCwZ", "0:OK 1:OK");
 }
 
 /* Another transaction was committed, or this one. */
-static void a_notification_in_between_is_passed_on(void **state)
+FIXTURE_TEST(a_notification_in_between_is_passed_on)
 {
-    (void)state;
     call(HF_STORE_ENQUEUE);
     sends("CA", 1, "NOTICE");
     sends("ZCZ", 1, "0:OK 1:OK");
 }
 
-static void a_server_that_cannot_count_is_left(void **state)
+FIXTURE_TEST(a_server_that_cannot_count_is_left)
 {
-    (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "Z", "NONSENSE");
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CC", "NONSENSE");
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CZCZE", "0:OK 1:OK");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 TEST_FILE(pg_commits)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_is_answered_before_it_is_committed),
-        TEST(a_commit_that_fails_is_unsure),
-        TEST(what_fails_before_may_be_tried_again),
-        TEST(an_end_before_the_commit_reports_nothing),
-        TEST(a_warning_takes_the_commit_back),
-        TEST(a_warning_that_comes_with_every_call_does_not),
-        TEST(a_notification_in_between_is_passed_on),
-        TEST(a_server_that_cannot_count_is_left),
-    };
-
-    return RUN_TESTS(tests, begin_all, end_all);
+    return RUN_TESTS(begin_all, end_all);
 }

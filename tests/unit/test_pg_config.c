@@ -39,11 +39,10 @@ static const char *setting(const struct hf_pg_config *config, const char *key)
     return NULL;
 }
 
-static void usual_values(void **state)
+TEST(usual_values)
 {
     struct hf_pg_config config;
 
-    (void)state;
     parse("postgresql://h/d", &config);
     assert_int_equal(config.host_count, 1);
     assert_host(&config, 0, "h", "", "");
@@ -55,11 +54,10 @@ static void usual_values(void **state)
     hf_pg_config_free(&config);
 }
 
-static void all_that_can_be_said(void **state)
+TEST(all_that_can_be_said)
 {
     struct hf_pg_config config;
 
-    (void)state;
     parse("postgresql://u:p%40@h:1,[::1]:2,%2Frun%2Fpg:3,h/d"
           "?ttl=3s&clock_drift=2&pooler=session&schema_owner=A%20b&sslmode="
           "verify-full&"
@@ -84,11 +82,10 @@ static void all_that_can_be_said(void **state)
     hf_pg_config_free(&config);
 }
 
-static void lists_of_libpq(void **state)
+TEST(lists_of_libpq)
 {
     struct hf_pg_config config;
 
-    (void)state;
     parse("postgresql:///d?host=a,b&hostaddr=1.2.3.4,&port=5", &config);
     assert_int_equal(config.host_count, 2);
     assert_host(&config, 0, "a", "1.2.3.4", "5");
@@ -107,11 +104,10 @@ static void lists_of_libpq(void **state)
     hf_pg_config_free(&config);
 }
 
-static void the_environment_says_the_rest(void **state)
+TEST(the_environment_says_the_rest)
 {
     struct hf_pg_config config;
 
-    (void)state;
     assert_int_equal(setenv("PGHOST", "a,b", 1), 0);
     assert_int_equal(setenv("PGPORT", "7", 1), 0);
     parse("postgresql:", &config);
@@ -138,11 +134,10 @@ static void refuse(const char *text, const char *part)
     hf_url_free(&url);
 }
 
-static void more_than_there_is_room_for_is_refused(void **state)
+TEST(more_than_there_is_room_for_is_refused)
 {
     static char name[16 * HF_URL_BYTES];
 
-    (void)state;
     refuse("postgresql:?host=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "16");
     memset(name, 'h', sizeof name - 1);
     assert_int_equal(setenv("PGHOST", name, 1), 0);
@@ -150,30 +145,15 @@ static void more_than_there_is_room_for_is_refused(void **state)
     assert_int_equal(unsetenv("PGHOST"), 0);
 }
 
-static void a_description_has_no_secret(void **state)
+TEST(a_description_has_no_secret)
 {
     struct hf_pg_config config;
     char text[64];
 
-    (void)state;
     parse("postgresql://u:sesame@h:1,[::1]:2/d?sslpassword=sesame", &config);
     hf_pg_config_describe(&config, text, sizeof text);
     assert_string_equal(text, "h:1,[::1]:2/d");
     hf_pg_config_describe(&config, text, 4);
     assert_string_equal(text, "h:1");
     hf_pg_config_free(&config);
-}
-
-TEST_FILE(pg_config)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usual_values),
-        cmocka_unit_test(all_that_can_be_said),
-        cmocka_unit_test(lists_of_libpq),
-        cmocka_unit_test(the_environment_says_the_rest),
-        cmocka_unit_test(more_than_there_is_room_for_is_refused),
-        cmocka_unit_test(a_description_has_no_secret),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

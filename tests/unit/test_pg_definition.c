@@ -28,18 +28,16 @@ static void put(const char *before, const char *after)
                                  hf_pg_definition, after) < sizeof found);
 }
 
-static void ours_does_not_differ(void **state)
+TEST(ours_does_not_differ)
 {
     char text[HF_PG_TEXT_BYTES];
 
-    (void)state;
     put("", "");
     assert_false(hf_pg_definition_differs(found, true, text));
 }
 
-static void a_line_more_is_shown(void **state)
+TEST(a_line_more_is_shown)
 {
-    (void)state;
     put("a rule\n", "");
     assert_differs("it has \"a rule\"");
     put("", "trigger\n");
@@ -48,36 +46,32 @@ static void a_line_more_is_shown(void **state)
     assert_differs("it has \"cut\"");
 }
 
-static void a_line_less_is_shown(void **state)
+TEST(a_line_less_is_shown)
 {
-    (void)state;
     put("", "");
     *strstr(found, "type holdfast_4.answer") = '\0';
     assert_differs("it lacks \"type holdfast_4.answer\"");
 }
 
-static void what_is_more_is_shown_before_what_is_less(void **state)
+TEST(what_is_more_is_shown_before_what_is_less)
 {
-    (void)state;
     put("", "");
     memcpy(strstr(found, "type holdfast_4.answer"), "view", 4);
     assert_differs("it has \"view holdfast_4.answer\"");
 }
 
-static void nothing_lacks_the_first_line(void **state)
+TEST(nothing_lacks_the_first_line)
 {
     char text[HF_PG_TEXT_BYTES];
 
-    (void)state;
     assert_true(hf_pg_definition_differs("", true, text));
     assert_ptr_equal(strstr(text, "it lacks \"CREATE INDEX ON"), text);
 }
 
-static void a_line_of_others_is_cut_and_has_no_control_characters(void **state)
+TEST(a_line_of_others_is_cut_and_has_no_control_characters)
 {
     char text[HF_PG_TEXT_BYTES];
 
-    (void)state;
     put("\x1b[2Jrule\n", "");
     assert_differs("it has \" [2Jrule\"");
     memset(found, 'x', sizeof found - 1);
@@ -87,18 +81,4 @@ static void a_line_of_others_is_cut_and_has_no_control_characters(void **state)
         memcpy(found + i, "\xC3\x84", 2);
     assert_true(hf_pg_definition_differs(found, true, text));
     assert_string_equal(strrchr(text, 0xC3), "\xC3\x84\"");
-}
-
-TEST_FILE(pg_definition)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ours_does_not_differ),
-        cmocka_unit_test(a_line_more_is_shown),
-        cmocka_unit_test(a_line_less_is_shown),
-        cmocka_unit_test(what_is_more_is_shown_before_what_is_less),
-        cmocka_unit_test(nothing_lacks_the_first_line),
-        cmocka_unit_test(a_line_of_others_is_cut_and_has_no_control_characters),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -270,19 +270,19 @@ static int tear_down(void **state)
     return uv_loop_close(engine.loop);
 }
 
+#define LOOK(test) TEST_WITH(test, set_up, tear_down)
+
 /* ---------------------------------------------------------------- a round --
  */
 
-static void each_server_is_asked_once_in_turn(void **state)
+LOOK(each_server_is_asked_once_in_turn)
 {
-    (void)state;
     connect_ours();
     assert_events("0 1 2 then");
 }
 
-static void one_server_has_no_successor(void **state)
+LOOK(one_server_has_no_successor)
 {
-    (void)state;
     store.config.host_count = 1;
     connect_ours();
     assert_events("then");
@@ -292,9 +292,8 @@ static void one_server_has_no_successor(void **state)
     hf_pg_successor_after_fork(&store);
 }
 
-static void later_looks_call_nothing(void **state)
+LOOK(later_looks_call_nothing)
 {
-    (void)state;
     connect_ours();
     assert_events("0 1 2 then");
     look_again();
@@ -302,11 +301,10 @@ static void later_looks_call_nothing(void **state)
     assert_events("0 1 2 0 1 2");
 }
 
-static void a_look_begins_each_ttl_and_not_before(void **state)
+LOOK(a_look_begins_each_ttl_and_not_before)
 {
     uint64_t begun_ms = now_ms;
 
-    (void)state;
     connect_ours();
     events[0] = '\0';
     assert_true(hf_pg_successor_wake_at_ms(&store) == begun_ms + TTL_MS);
@@ -319,7 +317,7 @@ static void a_look_begins_each_ttl_and_not_before(void **state)
     assert_true(hf_pg_successor_wake_at_ms(&store) == begun_ms + TTL_MS + 5000);
 }
 
-static void whatever_gives_no_timeline_is_passed_over(void **state)
+LOOK(whatever_gives_no_timeline_is_passed_over)
 {
     static const struct fake_server others[] = {
         {REFUSES, ""},
@@ -333,7 +331,6 @@ static void whatever_gives_no_timeline_is_passed_over(void **state)
         {ANSWERS, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         servers[1] = others[i];
         connect_ours();
@@ -345,9 +342,8 @@ static void whatever_gives_no_timeline_is_passed_over(void **state)
 /* ------------------------------------------------------------- successors --
  */
 
-static void the_higher_timeline_is_gone_to(void **state)
+LOOK(the_higher_timeline_is_gone_to)
 {
-    (void)state;
     set_timelines("00000003", "00000001", "00000004");
     connect_ours();
     assert_events("0 1 2 down"); /* and not "then" */
@@ -358,9 +354,8 @@ static void the_higher_timeline_is_gone_to(void **state)
     assert_true(hf_pg_successor_wake_at_ms(&store) == HF_FOREVER);
 }
 
-static void a_later_look_finds_one_too(void **state)
+LOOK(a_later_look_finds_one_too)
 {
-    (void)state;
     connect_ours();
     assert_events("0 1 2 then");
     set_timelines("00000001", "00000002", "0");
@@ -369,9 +364,8 @@ static void a_later_look_finds_one_too(void **state)
     assert_int_equal(store.host_index, 1);
 }
 
-static void a_timeline_has_hexadecimal_digits(void **state)
+LOOK(a_timeline_has_hexadecimal_digits)
 {
-    (void)state;
     set_timelines("00000009", "0000000A", "0");
     connect_ours();
     assert_events("0 1 2 down");
@@ -383,9 +377,8 @@ static void a_timeline_has_hexadecimal_digits(void **state)
     assert_non_null(strstr(why, "timeline 16, and this one has 10"));
 }
 
-static void as_high_as_ours_is_no_successor(void **state)
+LOOK(as_high_as_ours_is_no_successor)
 {
-    (void)state;
     set_timelines("00000002", "00000002", "00000001");
     connect_ours();
     assert_events("0 1 2 then");
@@ -393,9 +386,8 @@ static void as_high_as_ours_is_no_successor(void **state)
 }
 
 /* Ours was used, so that it is a primary whose timeline was not seen. */
-static void without_our_own_timeline_nothing_is_known(void **state)
+LOOK(without_our_own_timeline_nothing_is_known)
 {
-    (void)state;
     set_timelines("", "00000007", "0");
     servers[0].does = REFUSES;
     connect_ours();
@@ -415,9 +407,8 @@ static void leave_for(size_t host)
     servers[host].does = REFUSES;
 }
 
-static void a_server_that_was_replaced_is_left_again(void **state)
+LOOK(a_server_that_was_replaced_is_left_again)
 {
-    (void)state;
     set_timelines("00000001", "0", "00000002");
     leave_for(2);
     store.host_index = 0; /* pg_store.c has gone on to the next one */
@@ -427,9 +418,8 @@ static void a_server_that_was_replaced_is_left_again(void **state)
     assert_non_null(strstr(why, "timeline 2, and this one has 1"));
 }
 
-static void the_first_server_follows_the_last(void **state)
+LOOK(the_first_server_follows_the_last)
 {
-    (void)state;
     set_timelines("00000002", "0", "00000001");
     store.host_index = 2;
     leave_for(0);
@@ -439,9 +429,8 @@ static void the_first_server_follows_the_last(void **state)
     assert_int_equal(store.host_index, 0);
 }
 
-static void a_successor_that_was_made_anew_is_none(void **state)
+LOOK(a_successor_that_was_made_anew_is_none)
 {
-    (void)state;
     set_timelines("00000002", "00000003", "0");
     leave_for(1);
     store.host_index = 0;
@@ -456,9 +445,8 @@ static void a_successor_that_was_made_anew_is_none(void **state)
     assert_events("0 1 2 down");
 }
 
-static void a_successor_that_follows_ours_now_is_none(void **state)
+LOOK(a_successor_that_follows_ours_now_is_none)
 {
-    (void)state;
     set_timelines("00000001", "00000002", "0");
     leave_for(1);
     store.host_index = 0;
@@ -470,9 +458,8 @@ static void a_successor_that_follows_ours_now_is_none(void **state)
 /* ----------------------------------------------------------------- limits --
  */
 
-static void a_silent_server_is_given_up(void **state)
+LOOK(a_silent_server_is_given_up)
 {
-    (void)state;
     connect_ours();
     events[0] = '\0';
     servers[1].does = IS_SILENT;
@@ -490,11 +477,10 @@ static void a_silent_server_is_given_up(void **state)
 }
 
 /* A new connection has a lease to renew, and waits a quarter of it. */
-static void a_first_look_ends_in_time(void **state)
+LOOK(a_first_look_ends_in_time)
 {
     uint64_t end_ms = now_ms + TTL_MS / 4;
 
-    (void)state;
     for (size_t i = 0; i < HOSTS; i++)
         servers[i].does = IS_SILENT;
     connect_ours();
@@ -506,9 +492,8 @@ static void a_first_look_ends_in_time(void **state)
 }
 
 /* What was seen before the end of a look counts. */
-static void a_look_that_is_cut_short_still_counts(void **state)
+LOOK(a_look_that_is_cut_short_still_counts)
 {
-    (void)state;
     set_timelines("00000001", "00000002", "0");
     servers[2].does = IS_SILENT;
     connect_ours();
@@ -518,9 +503,8 @@ static void a_look_that_is_cut_short_still_counts(void **state)
     assert_int_equal(store.host_index, 1);
 }
 
-static void a_look_begins_without_the_last_one(void **state)
+LOOK(a_look_begins_without_the_last_one)
 {
-    (void)state;
     set_timelines("00000001", "0", "0");
     connect_ours();
     assert_events("0 1 2 then");
@@ -533,9 +517,8 @@ static void a_look_begins_without_the_last_one(void **state)
 /* ------------------------------------------------------------------- ends --
  */
 
-static void a_connection_that_ended_is_not_looked_at(void **state)
+LOOK(a_connection_that_ended_is_not_looked_at)
 {
-    (void)state;
     servers[1].does = IS_SILENT;
     connect_ours();
     assert_events("0 1");
@@ -551,11 +534,10 @@ static void a_connection_that_ended_is_not_looked_at(void **state)
 }
 
 /* The child has a descriptor of the look, and nothing else is touched. */
-static void a_child_closes_the_socket(void **state)
+LOOK(a_child_closes_the_socket)
 {
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     servers[0].does = IS_SILENT;
     connect_ours();
@@ -566,33 +548,4 @@ static void a_child_closes_the_socket(void **state)
     hf_pg_successor_after_fork(&store);
     assert_int_equal(fcntl(ends[0], F_GETFD), -1);
     assert_int_equal(close(ends[1]), 0);
-}
-
-TEST_FILE(pg_successor)
-{
-#define LOOK(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        LOOK(each_server_is_asked_once_in_turn),
-        LOOK(one_server_has_no_successor),
-        LOOK(later_looks_call_nothing),
-        LOOK(a_look_begins_each_ttl_and_not_before),
-        LOOK(whatever_gives_no_timeline_is_passed_over),
-        LOOK(the_higher_timeline_is_gone_to),
-        LOOK(a_later_look_finds_one_too),
-        LOOK(a_timeline_has_hexadecimal_digits),
-        LOOK(as_high_as_ours_is_no_successor),
-        LOOK(without_our_own_timeline_nothing_is_known),
-        LOOK(a_server_that_was_replaced_is_left_again),
-        LOOK(the_first_server_follows_the_last),
-        LOOK(a_successor_that_was_made_anew_is_none),
-        LOOK(a_successor_that_follows_ours_now_is_none),
-        LOOK(a_silent_server_is_given_up),
-        LOOK(a_first_look_ends_in_time),
-        LOOK(a_look_that_is_cut_short_still_counts),
-        LOOK(a_look_begins_without_the_last_one),
-        LOOK(a_connection_that_ended_is_not_looked_at),
-        LOOK(a_child_closes_the_socket),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

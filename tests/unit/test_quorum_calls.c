@@ -226,14 +226,15 @@ static void enqueue_mine(struct hf_store_call *call)
     assert_int_equal(call_count, 0);
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, begin, finish)
+
 /* ----------------------------------------------------------------- tests -- */
 
-static void every_list_sends_our_number_to_the_servers(void **state)
+FIXTURE_TEST(every_list_sends_our_number_to_the_servers)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     hf_quorum_call(quorum, &list, now_ms);
@@ -247,11 +248,10 @@ static void every_list_sends_our_number_to_the_servers(void **state)
         assert_int_equal(calls[i].call->quorum->number, 0);
 }
 
-static void not_after_is_of_each_servers_own_clock(void **state)
+FIXTURE_TEST(not_after_is_of_each_servers_own_clock)
 {
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
-    (void)state;
     all_up();
     now_ms += 100;
     hf_quorum_call(quorum, &list, now_ms);
@@ -261,12 +261,11 @@ static void not_after_is_of_each_servers_own_clock(void **state)
 }
 
 /* The least number that it may still get. */
-static void what_is_only_proposed_stands_with_its_least_number(void **state)
+FIXTURE_TEST(what_is_only_proposed_stands_with_its_least_number)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     hf_quorum_call(quorum, &list, now_ms);
@@ -279,14 +278,13 @@ static void what_is_only_proposed_stands_with_its_least_number(void **state)
 
 /* The server that answers first has not got the downgrade yet, or the last one
  * has not. */
-static void a_ticket_that_one_server_knows_as_a_reader_is_one(void **state)
+FIXTURE_TEST(a_ticket_that_one_server_knows_as_a_reader_is_one)
 {
     static const enum hf_ticket_kind kinds[][2] = {
         {HF_TICKET_WRITE, HF_TICKET_READ}, {HF_TICKET_READ, HF_TICKET_WRITE}};
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     for (size_t i = 0; i < 2; i++) {
@@ -301,14 +299,13 @@ static void a_ticket_that_one_server_knows_as_a_reader_is_one(void **state)
 }
 
 /* Servers are reached one after the other, and some not at all. */
-static void what_servers_say_of_a_lease_is_merged(void **state)
+FIXTURE_TEST(what_servers_say_of_a_lease_is_merged)
 {
     static const struct hf_store_lease leases[][2] = {
         {{.expires_in_ms = 100, .revoked = 2}, {.expires_in_ms = 300}},
         {{.expires_in_ms = 300}, {.expires_in_ms = 100, .revoked = 2}}};
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
-    (void)state;
     all_up();
     for (size_t i = 0; i < 2; i++) {
         list.detailed = i > 0;
@@ -348,13 +345,12 @@ static void answer_behind(size_t server, enum hf_ticket_kind kind)
 
 /* A reader lists again soon if a writer ahead is only proposed, and at longer
  * and longer intervals, up to a quarter of a lease. */
-static void a_reader_looks_again_for_a_writer(void **state)
+FIXTURE_TEST(a_reader_looks_again_for_a_writer)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call list = a_call(HF_STORE_LIST);
     uint64_t interval_ms = 20;
 
-    (void)state;
     all_up();
     enqueue.ticket_kind = list.ticket_kind = HF_TICKET_READ;
     enqueue_mine(&enqueue);
@@ -371,11 +367,10 @@ static void a_reader_looks_again_for_a_writer(void **state)
     }
 }
 
-static void one_number_is_not_given_to_two(void **state)
+FIXTURE_TEST(one_number_is_not_given_to_two)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &enqueue, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
@@ -396,11 +391,10 @@ static void send_gone(size_t server)
     hf_quorum_server_notice(quorum, server, &notice, now_ms);
 }
 
-static void ours_is_gone_when_no_majority_can_have_it(void **state)
+FIXTURE_TEST(ours_is_gone_when_no_majority_can_have_it)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     send_gone(2);
@@ -427,13 +421,12 @@ static void begin_renewal(struct hf_store_call *renew,
 }
 
 /* A ticket that a server misses is enqueued there again. */
-static void a_renewal_takes_a_majority_for_each_ticket(void **state)
+FIXTURE_TEST(a_renewal_takes_a_majority_for_each_ticket)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
     struct hf_store_ticket_set ticket_set;
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     begin_renewal(&renew, &ticket_set);
@@ -453,13 +446,12 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
 /* The leases of the other tickets may have ended meanwhile.  So a piece of a
  * renewal does not enqueue again what it has not renewed, and what was
  * missing stays missing. */
-static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
+FIXTURE_TEST(a_piece_of_a_renewal_says_nothing_of_the_rest)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call first, second, next;
     struct hf_store_ticket_set ticket_sets[3];
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     begin_renewal(&first, &ticket_sets[0]);
@@ -479,13 +471,12 @@ static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
     assert_int_equal(calls[0].call->quorum->step, HF_STORE_REPAIR);
 }
 
-static void what_two_of_three_miss_is_missing(void **state)
+FIXTURE_TEST(what_two_of_three_miss_is_missing)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
     struct hf_store_ticket_set ticket_set;
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     begin_renewal(&renew, &ticket_set);
@@ -495,13 +486,12 @@ static void what_two_of_three_miss_is_missing(void **state)
     assert_true(events.ok && events.lease.missing);
 }
 
-static void what_cannot_be_known_is_not_renewed(void **state)
+FIXTURE_TEST(what_cannot_be_known_is_not_renewed)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call renew;
     struct hf_store_ticket_set ticket_set;
 
-    (void)state;
     all_up();
     enqueue_mine(&enqueue);
     begin_renewal(&renew, &ticket_set);
@@ -513,14 +503,13 @@ static void what_cannot_be_known_is_not_renewed(void **state)
     assert_int_equal(events.failure, HF_FAILURE_RETRY);
 }
 
-static void half_an_enqueue_is_unsure(void **state)
+FIXTURE_TEST(half_an_enqueue_is_unsure)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     const struct hf_store_answer full = {.failure = HF_FAILURE_FATAL,
                                          .status = HF_EFULL,
                                          .text = "out of memory"};
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &enqueue, now_ms);
     answer(0, mine, 70, true);
@@ -531,14 +520,13 @@ static void half_an_enqueue_is_unsure(void **state)
     assert_int_equal(events.status, HF_EFULL);
 }
 
-static void what_all_refuse_is_refused(void **state)
+FIXTURE_TEST(what_all_refuse_is_refused)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     const struct hf_store_answer full = {.failure = HF_FAILURE_FATAL,
                                          .status = HF_EFULL,
                                          .text = "out of memory"};
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &enqueue, now_ms);
     hf_quorum_server_answered(quorum, take(1), &full, now_ms);
@@ -561,12 +549,11 @@ static void refused_at_the_next_tick(struct hf_store_call call)
     assert_int_equal(call_count, 0);
 }
 
-static void barriers_are_refused(void **state)
+FIXTURE_TEST(barriers_are_refused)
 {
     struct hf_store_call look = a_call(HF_STORE_LIST);
     struct hf_store_call participant = a_call(HF_STORE_ENQUEUE);
 
-    (void)state;
     all_up();
     look.queue = "q/";
     look.watches_queue = true;
@@ -577,9 +564,8 @@ static void barriers_are_refused(void **state)
     refused_at_the_next_tick(participant);
 }
 
-static void a_majority_is_up_a_little_later(void **state)
+FIXTURE_TEST(a_majority_is_up_a_little_later)
 {
-    (void)state;
     hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
     hf_quorum_server_up(quorum, 1, 5000, LONG_MS, now_ms);
     assert_int_equal(events.ups, 0);
@@ -589,9 +575,8 @@ static void a_majority_is_up_a_little_later(void **state)
     assert_int_equal(events.ups, 1);
 }
 
-static void who_was_started_lately_does_not_count(void **state)
+FIXTURE_TEST(who_was_started_lately_does_not_count)
 {
-    (void)state;
     hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
     hf_quorum_server_up(quorum, 1, 5000, 10000, now_ms);
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
@@ -600,9 +585,8 @@ static void who_was_started_lately_does_not_count(void **state)
     assert_int_equal(events.status, HF_EUNREACHABLE); /* it passes */
 }
 
-static void what_a_majority_refuses_is_no_matter_of_time(void **state)
+FIXTURE_TEST(what_a_majority_refuses_is_no_matter_of_time)
 {
-    (void)state;
     hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
     hf_quorum_server_down(quorum, 1, HF_EDENIED, "no", now_ms);
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
@@ -610,9 +594,8 @@ static void what_a_majority_refuses_is_no_matter_of_time(void **state)
     assert_int_equal(events.status, HF_EDENIED);
 }
 
-static void what_a_majority_refuses_is_said_whoever_was_first(void **state)
+FIXTURE_TEST(what_a_majority_refuses_is_said_whoever_was_first)
 {
-    (void)state;
     hf_quorum_server_down(quorum, 0, HF_EUNREACHABLE, "refused", now_ms);
     hf_quorum_server_down(quorum, 1, HF_EDENIED, "no", now_ms);
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
@@ -621,11 +604,10 @@ static void what_a_majority_refuses_is_said_whoever_was_first(void **state)
 }
 
 /* The call goes on at the others. */
-static void a_server_that_lies_is_hung_up_on(void **state)
+FIXTURE_TEST(a_server_that_lies_is_hung_up_on)
 {
     struct hf_store_call list = a_call(HF_STORE_LIST);
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &list, now_ms);
     answer(0, other, UINT64_C(1) << 53, false);
@@ -640,11 +622,10 @@ static void a_server_that_lies_is_hung_up_on(void **state)
 }
 
 /* An answer to a call that a majority has answered may show what is gone. */
-static void what_comes_late_is_not_held_against_its_call(void **state)
+FIXTURE_TEST(what_comes_late_is_not_held_against_its_call)
 {
     struct hf_store_call *list = malloc(sizeof *list);
 
-    (void)state;
     assert_non_null(list);
     *list = a_call(HF_STORE_LIST);
     all_up();
@@ -657,14 +638,13 @@ static void what_comes_late_is_not_held_against_its_call(void **state)
     assert_int_equal(disconnects, 0);
 }
 
-static void a_ticket_that_is_removed_while_it_is_placed(void **state)
+FIXTURE_TEST(a_ticket_that_is_removed_while_it_is_placed)
 {
     struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
     struct hf_store_call remove_ticket = a_call(HF_STORE_REMOVE);
     struct hf_store_call *placing[SERVERS];
     const struct hf_store_answer lacking = {.ok = true, .server_ms = 5000};
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &enqueue, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
@@ -692,9 +672,8 @@ static const enum hf_store_call_kind changes[] = {HF_STORE_REMOVE,
                                                   HF_STORE_DESCRIBE};
 
 /* A removal by another client has reached servers 0 and 2, and 1 not yet. */
-static void a_ticket_at_a_minority_is_not_found(void **state)
+FIXTURE_TEST(a_ticket_at_a_minority_is_not_found)
 {
-    (void)state;
     all_up();
     for (unsigned i = 0; i < 2; i++) {
         struct hf_store_call call = a_call(changes[i]);
@@ -712,11 +691,10 @@ static void a_ticket_at_a_minority_is_not_found(void **state)
 
 /* A server that does not answer may be one of a majority that has the ticket.
  */
-static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
+FIXTURE_TEST(a_ticket_in_doubt_is_found_after_a_moment)
 {
     struct hf_store_call call = a_call(HF_STORE_REMOVE);
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &call, now_ms);
     send_found(0, true);
@@ -731,11 +709,10 @@ static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
 }
 
 /* The two rounds count alike: here the ticket is removed between them. */
-static void a_request_to_a_ticket_that_goes_is_not_found(void **state)
+FIXTURE_TEST(a_request_to_a_ticket_that_goes_is_not_found)
 {
     struct hf_store_call call = a_call(HF_STORE_REVOKE);
 
-    (void)state;
     all_up();
     hf_quorum_call(quorum, &call, now_ms);
     for (size_t i = 0; i < SERVERS; i++)
@@ -746,38 +723,4 @@ static void a_request_to_a_ticket_that_goes_is_not_found(void **state)
     assert_int_equal(events.answers, 1);
     assert_true(events.ok);
     assert_false(events.found);
-}
-
-TEST_FILE(quorum_calls)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-    const struct CMUnitTest tests[] = {
-        TEST(a_server_that_lies_is_hung_up_on),
-        TEST(what_comes_late_is_not_held_against_its_call),
-        TEST(a_ticket_that_is_removed_while_it_is_placed),
-        TEST(a_ticket_at_a_minority_is_not_found),
-        TEST(a_ticket_in_doubt_is_found_after_a_moment),
-        TEST(a_request_to_a_ticket_that_goes_is_not_found),
-        TEST(every_list_sends_our_number_to_the_servers),
-        TEST(not_after_is_of_each_servers_own_clock),
-        TEST(what_is_only_proposed_stands_with_its_least_number),
-        TEST(a_ticket_that_one_server_knows_as_a_reader_is_one),
-        TEST(what_servers_say_of_a_lease_is_merged),
-        TEST(a_reader_looks_again_for_a_writer),
-        TEST(one_number_is_not_given_to_two),
-        TEST(ours_is_gone_when_no_majority_can_have_it),
-        TEST(a_renewal_takes_a_majority_for_each_ticket),
-        TEST(a_piece_of_a_renewal_says_nothing_of_the_rest),
-        TEST(what_two_of_three_miss_is_missing),
-        TEST(what_cannot_be_known_is_not_renewed),
-        TEST(half_an_enqueue_is_unsure),
-        TEST(what_all_refuse_is_refused),
-        TEST(barriers_are_refused),
-        TEST(a_majority_is_up_a_little_later),
-        TEST(who_was_started_lately_does_not_count),
-        TEST(what_a_majority_refuses_is_no_matter_of_time),
-        TEST(what_a_majority_refuses_is_said_whoever_was_first),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -49,72 +49,52 @@ static void run_all(const struct quorum_cluster_config *config,
     print_message("%s: %u grants, %u losses\n", what, grants, losses);
 }
 
-static void quiet_servers(void **state)
+TEST(quiet_servers)
 {
     const struct quorum_cluster_config config = {.servers = 3, .clients = 4};
 
-    (void)state;
     run_all(&config, "three quiet servers");
 }
 
-static void faulty_servers(void **state)
+TEST(faulty_servers)
 {
     const struct quorum_cluster_config config = {
         .servers = 3, .clients = 4, .faults = true};
 
-    (void)state;
     run_all(&config, "three servers with faults");
 }
 
-static void faulty_readers(void **state)
+TEST(faulty_readers)
 {
     const struct quorum_cluster_config config = {
         .servers = 3, .clients = 4, .faults = true, .readers = true};
 
-    (void)state;
     run_all(&config, "readers and writers on three servers with faults");
 }
 
-static void five_servers(void **state)
+TEST(five_servers)
 {
     const struct quorum_cluster_config config = {
         .servers = 5, .clients = 3, .faults = true};
 
-    (void)state;
     run_all(&config, "five servers with faults");
 }
 
 /* If each server took the first contender and refused the others, contenders
  * that start together would share the servers and none would have a majority.
  */
-static void fn14_all_at_once(void **state)
+TEST(fn14_all_at_once)
 {
     const struct quorum_cluster_config config = {
         .servers = 3, .clients = 3, .at_once = true};
 
-    (void)state;
     run_all(&config, "three contenders at one instant, again and again");
 }
 
-static void fn52_one_is_never_there(void **state)
+TEST(fn52_one_is_never_there)
 {
     const struct quorum_cluster_config config = {
         .servers = 3, .clients = 3, .one_down = true};
 
-    (void)state;
     run_all(&config, "one of three servers down from the start");
-}
-
-TEST_FILE(quorum_clusters)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quiet_servers),
-        cmocka_unit_test(faulty_servers),
-        cmocka_unit_test(faulty_readers),
-        cmocka_unit_test(five_servers),
-        cmocka_unit_test(fn14_all_at_once),
-        cmocka_unit_test(fn52_one_is_never_there),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

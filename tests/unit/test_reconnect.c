@@ -29,7 +29,7 @@ static hf_status choose(const char *retry, struct hf_reconnect *policy,
     return status;
 }
 
-static void a_url_says_a_policy(void **state)
+TEST(a_url_says_a_policy)
 {
     static const uint32_t without_end = HF_RECONNECT_UNLIMITED;
     static const struct {
@@ -47,7 +47,6 @@ static void a_url_says_a_policy(void **state)
         {"9x10ms..2s/1h", {10, 2000, 9, 3600000, NULL, NULL}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_reconnect policy;
         struct hf_error error;
@@ -61,7 +60,7 @@ static void a_url_says_a_policy(void **state)
     }
 }
 
-static void what_is_no_policy_is_refused(void **state)
+TEST(what_is_no_policy_is_refused)
 {
     static const char *const bad[] = {
         "",      "always",        "3",          "3x",         "x5s",     "0x5s",
@@ -69,7 +68,6 @@ static void what_is_no_policy_is_refused(void **state)
         "1s/",   "1s/0s",         "/1m",        "3x5s/1m/1m", "1s...2s", "5 s",
         "3xx5s", "4294967295x1s", "5s..6s..7s", "Once",       "once/1m"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct hf_reconnect policy;
         struct hf_error error;
@@ -80,13 +78,12 @@ static void what_is_no_policy_is_refused(void **state)
     }
 }
 
-static void a_policy_of_any_length_is_refused(void **state)
+TEST(a_policy_of_any_length_is_refused)
 {
     char text[200] = "";
     struct hf_reconnect policy;
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof text - 1; i++) {
         text[i] = '1';
         text[i + 1] = '\0';
@@ -94,14 +91,13 @@ static void a_policy_of_any_length_is_refused(void **state)
     }
 }
 
-static void a_url_overrides_what_was_given(void **state)
+TEST(a_url_overrides_what_was_given)
 {
     const struct hf_reconnect given = {7, 8, 9, 10, NULL, NULL};
     struct hf_reconnect policy;
     struct hf_error error;
     struct hf_url url;
 
-    (void)state;
     assert_int_equal(hf_url_parse("zk://h", &url, &error), HF_OK);
     assert_int_equal(hf_reconnect_choose(&url, &given, &policy, &error), HF_OK);
     assert_int_equal(policy.retries, 9);
@@ -151,12 +147,11 @@ static uint64_t lose(struct reconnect_fixture *fixture)
     return lose_as(fixture, HF_EUNREACHABLE);
 }
 
-static void without_a_policy_it_goes_on_for_ever(void **state)
+TEST(without_a_policy_it_goes_on_for_ever)
 {
     static const uint64_t longest[] = {50, 100, 200, 400, 800, 1000, 1000};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     for (size_t i = 0; i < sizeof longest / sizeof longest[0]; i++)
         assert_in_range(lose(&fixture), longest[i] / 2, longest[i]);
@@ -164,12 +159,11 @@ static void without_a_policy_it_goes_on_for_ever(void **state)
         assert_in_range(lose(&fixture), 500, 1000);
 }
 
-static void n_times_is_n_retries_with_one_pause(void **state)
+TEST(n_times_is_n_retries_with_one_pause)
 {
     const struct hf_reconnect policy = {5000, 0, 3, HF_FOREVER, NULL, NULL};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     for (int i = 0; i < 3; i++)
         assert_int_equal(lose(&fixture), 5000);
@@ -180,12 +174,11 @@ static void n_times_is_n_retries_with_one_pause(void **state)
     assert_int_equal(lose(&fixture), 5000);
 }
 
-static void a_try_goes_through_all_servers(void **state)
+TEST(a_try_goes_through_all_servers)
 {
     const struct hf_reconnect policy = {100, 0, 1, HF_FOREVER, NULL, NULL};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 3);
     assert_int_equal(lose(&fixture), 0);
     assert_int_equal(lose(&fixture), 0);
@@ -195,13 +188,12 @@ static void a_try_goes_through_all_servers(void **state)
     assert_true(lose(&fixture) == HF_FOREVER);
 }
 
-static void a_connection_that_was_lost_is_no_failed_try(void **state)
+TEST(a_connection_that_was_lost_is_no_failed_try)
 {
     const struct hf_reconnect policy = {7000, 0, 1, HF_FOREVER, NULL, NULL};
     struct reconnect_fixture fixture;
     uint64_t at_ms;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     at_ms = hf_reconnect_backoff_lost(&fixture.attempts, fixture.now_ms,
                                       &fixture.random);
@@ -219,11 +211,10 @@ static void a_connection_that_was_lost_is_no_failed_try(void **state)
     assert_true(lose(&fixture) == HF_FOREVER);
 }
 
-static void the_pauses_after_a_loss_double_as_well(void **state)
+TEST(the_pauses_after_a_loss_double_as_well)
 {
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     (void)hf_reconnect_backoff_lost(&fixture.attempts, fixture.now_ms,
                                     &fixture.random);
@@ -231,25 +222,23 @@ static void the_pauses_after_a_loss_double_as_well(void **state)
     assert_in_range(lose(&fixture), 100, 200);
 }
 
-static void time_ends_it_as_well(void **state)
+TEST(time_ends_it_as_well)
 {
     const struct hf_reconnect policy = {400,  0,    HF_RECONNECT_UNLIMITED,
                                         1000, NULL, NULL};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     assert_int_equal(lose(&fixture), 400);
     assert_int_equal(lose(&fixture), 400);
     assert_true(lose(&fixture) == HF_FOREVER); /* it would be at 1200 */
 }
 
-static void a_pause_of_nothing_is_one_millisecond(void **state)
+TEST(a_pause_of_nothing_is_one_millisecond)
 {
     const struct hf_reconnect policy = {0, 0, 2, HF_FOREVER, NULL, NULL};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     assert_int_equal(lose(&fixture), 1);
     assert_int_equal(lose(&fixture), 1);
@@ -275,14 +264,13 @@ static bool twice_and_longer_each_time(void *arg, uint32_t retries,
     return retries < 2;
 }
 
-static void a_callback_decides(void **state)
+TEST(a_callback_decides)
 {
     struct callback_calls callback_calls = {0};
     const struct hf_reconnect policy = {
         30, 40, 0, HF_FOREVER, twice_and_longer_each_time, &callback_calls};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     assert_int_equal(lose(&fixture), 100);
     assert_int_equal(callback_calls.elapsed_ms, 0);
@@ -294,13 +282,12 @@ static void a_callback_decides(void **state)
     assert_int_equal(callback_calls.elapsed_ms, 300);
 }
 
-static void nothing_overflows(void **state)
+TEST(nothing_overflows)
 {
     const struct hf_reconnect policy = {
         HF_FOREVER, 0, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL};
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, &policy, 1);
     assert_true(lose(&fixture) == HF_FOREVER);
     fixture.attempts.retries = UINT32_MAX;
@@ -311,11 +298,10 @@ static void nothing_overflows(void **state)
 
 /* ----------------------------------------------------------------- final -- */
 
-static void what_all_servers_say_is_final(void **state)
+TEST(what_all_servers_say_is_final)
 {
     static const hf_status finals[] = {HF_EDENIED, HF_EURL, HF_EUNSUPPORTED};
 
-    (void)state;
     for (size_t i = 0; i < sizeof finals / sizeof finals[0]; i++) {
         struct reconnect_fixture fixture;
 
@@ -335,11 +321,10 @@ static void what_all_servers_say_is_final(void **state)
 }
 
 /* Neither server takes us, each for a reason of its own. */
-static void refusals_for_different_reasons_are_final(void **state)
+TEST(refusals_for_different_reasons_are_final)
 {
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 2);
     (void)lose_as(&fixture, HF_EDENIED);
     (void)lose_as(&fixture, HF_EUNSUPPORTED);
@@ -352,11 +337,10 @@ static void refusals_for_different_reasons_are_final(void **state)
                      HF_EUNREACHABLE);
 }
 
-static void nonsense_is_final_when_it_stays(void **state)
+TEST(nonsense_is_final_when_it_stays)
 {
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 2);
     for (int i = 0; i < 2 * HF_RECONNECT_PROTOCOL_ROUNDS; i++) {
         assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
@@ -367,39 +351,13 @@ static void nonsense_is_final_when_it_stays(void **state)
     assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
 }
 
-static void what_may_pass_is_never_final(void **state)
+TEST(what_may_pass_is_never_final)
 {
     struct reconnect_fixture fixture;
 
-    (void)state;
     begin(&fixture, NULL, 1);
     for (int i = 0; i < 100; i++) {
         (void)lose(&fixture);
         assert_false(hf_reconnect_backoff_is_final(&fixture.attempts));
     }
-}
-
-TEST_FILE(reconnect)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_url_says_a_policy),
-        cmocka_unit_test(what_is_no_policy_is_refused),
-        cmocka_unit_test(a_policy_of_any_length_is_refused),
-        cmocka_unit_test(a_url_overrides_what_was_given),
-        cmocka_unit_test(without_a_policy_it_goes_on_for_ever),
-        cmocka_unit_test(n_times_is_n_retries_with_one_pause),
-        cmocka_unit_test(a_try_goes_through_all_servers),
-        cmocka_unit_test(a_connection_that_was_lost_is_no_failed_try),
-        cmocka_unit_test(the_pauses_after_a_loss_double_as_well),
-        cmocka_unit_test(time_ends_it_as_well),
-        cmocka_unit_test(a_pause_of_nothing_is_one_millisecond),
-        cmocka_unit_test(a_callback_decides),
-        cmocka_unit_test(nothing_overflows),
-        cmocka_unit_test(what_all_servers_say_is_final),
-        cmocka_unit_test(refusals_for_different_reasons_are_final),
-        cmocka_unit_test(nonsense_is_final_when_it_stays),
-        cmocka_unit_test(what_may_pass_is_never_final),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -82,16 +82,17 @@ static const char *listed(const char *id, const char *sequence,
     return text;
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, NULL, finish)
+
 /* ---------------------------------------------------------------- replies --
  */
 
-static void a_ticket_is_read(void **state)
+FIXTURE_TEST(a_ticket_is_read)
 {
     const struct hf_store_answer *a =
         take(HF_STORE_LIST, listed(ID, "1700000000000001", "9000",
                                    "4 3 2 1700000000000 " OWNER " it is me"));
 
-    (void)state;
     assert_int_equal(a->status, HF_OK);
     assert_true(a->server_ms == UINT64_C(1700000000000));
     assert_int_equal(a->count, 1);
@@ -106,13 +107,12 @@ static void a_ticket_is_read(void **state)
 }
 
 /* How many more are ahead follows the rows. */
-static void a_part_says_how_many_more_there_are(void **state)
+FIXTURE_TEST(a_part_says_how_many_more_there_are)
 {
     static const char *const numbers[] = {"", "x", "-1", "1.5", "7 "};
     const struct hf_store_answer *a;
     char text[256];
 
-    (void)state;
     (void)snprintf(text, sizeof text, "*4\r\n%s%s*0\r\n%s",
                    bulk("1700000000000"), bulk("ok"), bulk("7"));
     a = take(HF_STORE_LIST, text);
@@ -133,7 +133,7 @@ static void a_part_says_how_many_more_there_are(void **state)
 }
 
 /* An entry of the queue that is no ticket is reported, and does not count. */
-static void what_is_no_ticket_is_unknown(void **state)
+FIXTURE_TEST(what_is_no_ticket_is_unknown)
 {
     static const char *const data[] = {"",
                                        "1",
@@ -150,7 +150,6 @@ static void what_is_no_ticket_is_unknown(void **state)
                                        "x 1 0 0 " OWNER " x"};
     const struct hf_store_answer *a;
 
-    (void)state;
     for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
         a = take(HF_STORE_LIST, listed(ID, "1", "1", data[i]));
         assert_int_equal(a->status, HF_OK);
@@ -165,13 +164,12 @@ static void what_is_no_ticket_is_unknown(void **state)
     assert_int_equal(a->count, 0);
 }
 
-static void a_payload_that_is_no_text_is_left_out(void **state)
+FIXTURE_TEST(a_payload_that_is_no_text_is_left_out)
 {
     char data[2 * HF_PAYLOAD_BYTES] = "1 1 0 0 " OWNER " ";
     size_t used = strlen(data);
     const struct hf_store_answer *a;
 
-    (void)state;
     memset(data + used, 'x', HF_PAYLOAD_BYTES);
     data[used + HF_PAYLOAD_BYTES] = '\0';
     a = take(HF_STORE_LIST, listed(ID, "1", "1", data));
@@ -180,7 +178,7 @@ static void a_payload_that_is_no_text_is_left_out(void **state)
     assert_string_equal(a->tickets[0].payload, "");
 }
 
-static void nonsense_is_unsure(void **state)
+FIXTURE_TEST(nonsense_is_unsure)
 {
     static const char *const texts[] = {"+OK\r\n",
                                         ":1\r\n",
@@ -194,7 +192,6 @@ static void nonsense_is_unsure(void **state)
                                         "*3\r\n$1\r\n1\r\n+ok\r\n$1\r\nx\r\n"};
     const struct hf_store_answer *a;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         a = take(HF_STORE_ENQUEUE, texts[i]);
         assert_int_equal(a->status, HF_EPROTOCOL);
@@ -206,12 +203,11 @@ static void nonsense_is_unsure(void **state)
 }
 
 /* Its reply is released when a later one is answered. */
-static void only_the_first_payload_is_kept(void **state)
+FIXTURE_TEST(only_the_first_payload_is_kept)
 {
     const struct hf_store_answer *a;
     char text[1024];
 
-    (void)state;
     (void)snprintf(text, sizeof text,
                    "*3\r\n$1\r\n5\r\n+ok\r\n*2\r\n*4\r\n%s%s%s%s*4\r\n%s%s%s%s",
                    bulk(ID), bulk("1"), bulk("1"), bulk("1 1 0 0 " OWNER " a"),
@@ -225,11 +221,10 @@ static void only_the_first_payload_is_kept(void **state)
 }
 
 /* One reply for each queue that the session has a ticket in. */
-static void several_replies_with_strange_rows_are_one_fault(void **state)
+FIXTURE_TEST(several_replies_with_strange_rows_are_one_fault)
 {
     struct hf_store_call call = {.kind = HF_STORE_RENEW};
 
-    (void)state;
     (void)take(HF_STORE_RENEW, "*3\r\n$1\r\n5\r\n+ok\r\n*1\r\n*1\r\n+x\r\n");
     for (int i = 0; i < 64; i++)
         hf_redis_answer_add_reply(answer, &call, reply);
@@ -238,7 +233,7 @@ static void several_replies_with_strange_rows_are_one_fault(void **state)
 }
 
 /* A row that makes no sense makes all of the reply useless. */
-static void rows_that_make_no_sense_are_unsure(void **state)
+FIXTURE_TEST(rows_that_make_no_sense_are_unsure)
 {
     static const struct {
         enum hf_store_call_kind kind;
@@ -254,7 +249,6 @@ static void rows_that_make_no_sense_are_unsure(void **state)
         {HF_STORE_RENEW, "*2\r\n$36\r\n" ID "\r\n$10\r\n4294967296\r\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[256];
 
@@ -266,24 +260,22 @@ static void rows_that_make_no_sense_are_unsure(void **state)
     }
 }
 
-static void an_error_without_a_word_has_a_text(void **state)
+FIXTURE_TEST(an_error_without_a_word_has_a_text)
 {
-    (void)state;
     assert_true(strlen(take(HF_STORE_ENQUEUE, "-\r\n")->text) > 0);
 }
 
-static void what_was_late_did_not_happen(void **state)
+FIXTURE_TEST(what_was_late_did_not_happen)
 {
     const struct hf_store_answer *a =
         take(HF_STORE_ENQUEUE, "*2\r\n$4\r\n1000\r\n+late\r\n");
 
-    (void)state;
     assert_int_equal(a->failure, HF_FAILURE_RETRY);
     assert_int_equal(a->status, HF_EUNREACHABLE);
     assert_true(a->server_ms == 1000);
 }
 
-static void errors_have_a_status(void **state)
+FIXTURE_TEST(errors_have_a_status)
 {
     static const struct {
         const char *text;
@@ -311,7 +303,6 @@ static void errors_have_a_status(void **state)
     };
     const struct hf_store_answer *a;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         a = take(HF_STORE_ENQUEUE, rows[i].text);
         assert_int_equal(a->status, rows[i].status);
@@ -329,7 +320,7 @@ static void errors_have_a_status(void **state)
 /* A script is not rolled back.  Redis refuses a first write for lack of memory,
  * of a disk, of replicas or of a primary, and kills no script that has written;
  * no other error of a script shows that it had not written before. */
-static void an_error_inside_a_script_may_leave_a_part_done(void **state)
+FIXTURE_TEST(an_error_inside_a_script_may_leave_a_part_done)
 {
     static const struct {
         const char *text;
@@ -363,7 +354,6 @@ static void an_error_inside_a_script_may_leave_a_part_done(void **state)
     };
     const struct hf_store_answer *a;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         a = take(HF_STORE_ENQUEUE, rows[i].text);
         assert_int_equal(a->status, rows[i].status);
@@ -374,24 +364,22 @@ static void an_error_inside_a_script_may_leave_a_part_done(void **state)
     assert_int_equal(a->failure, HF_FAILURE_FATAL);
 }
 
-static void renewals_report_some(void **state)
+FIXTURE_TEST(renewals_report_some)
 {
     const struct hf_store_answer *a = take(
         HF_STORE_RENEW, "*3\r\n$1\r\n5\r\n+ok\r\n*2\r\n*2\r\n$36\r\n" ID
                         "\r\n$2\r\n-1\r\n*2\r\n$36\r\n" ID "\r\n$1\r\n7\r\n");
 
-    (void)state;
     assert_int_equal(a->count, 2);
     assert_true(a->leases[0].missing);
     assert_false(a->leases[1].missing);
     assert_int_equal(a->leases[1].revoked, 7);
 }
 
-static void too_few_replicas_are_unsure(void **state)
+FIXTURE_TEST(too_few_replicas_are_unsure)
 {
     redisReply few = {.type = REDIS_REPLY_INTEGER, .integer = 1};
 
-    (void)state;
     (void)take(HF_STORE_ENQUEUE, "*3\r\n$1\r\n5\r\n+ok\r\n*0\r\n");
     hf_redis_answer_add_wait_reply(answer, 1, &few);
     assert_int_equal(answer->answer.status, HF_OK);
@@ -401,14 +389,13 @@ static void too_few_replicas_are_unsure(void **state)
 }
 
 /* For a call of several commands. */
-static void the_first_of_several_faults_is_reported(void **state)
+FIXTURE_TEST(the_first_of_several_faults_is_reported)
 {
     static char word[] = "NOPERM no rights";
     redisReply few = {.type = REDIS_REPLY_INTEGER, .integer = 0};
     redisReply denied = {
         .type = REDIS_REPLY_ERROR, .str = word, .len = sizeof word - 1};
 
-    (void)state;
     (void)take(HF_STORE_ENQUEUE, "-READONLY You can't write\r\n");
     hf_redis_answer_add_wait_reply(answer, 1, &few);
     assert_non_null(strstr(answer->answer.text, "READONLY"));
@@ -418,7 +405,7 @@ static void the_first_of_several_faults_is_reported(void **state)
 }
 
 /* The script has run before WAIT, so no error of WAIT undoes it. */
-static void an_error_of_wait_is_unsure(void **state)
+FIXTURE_TEST(an_error_of_wait_is_unsure)
 {
     static char words[][64] = {
         "NOPERM no rights",
@@ -427,7 +414,6 @@ static void an_error_of_wait_is_unsure(void **state)
         "READONLY You can't write",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         redisReply refused = {.type = REDIS_REPLY_ERROR,
                               .str = words[i],
@@ -443,11 +429,10 @@ static void an_error_of_wait_is_unsure(void **state)
 /* ---------------------------------------------------------------- notices --
  */
 
-static void messages_are_read(void **state)
+FIXTURE_TEST(messages_are_read)
 {
     struct hf_store_notice notice;
 
-    (void)state;
     assert_true(hf_redis_notice_read(&notice, "gone 0 " ID " a b/c"));
     assert_int_equal(notice.kind, HF_STORE_GONE);
     assert_int_equal(notice.ticket_kind, 0);
@@ -469,14 +454,13 @@ static void messages_are_read(void **state)
 }
 
 /* Anybody may send them.  The ticket is gone, whatever they say of that. */
-static void a_wrong_text_of_an_eviction_hides_no_loss(void **state)
+FIXTURE_TEST(a_wrong_text_of_an_eviction_hides_no_loss)
 {
     static const char *const texts[] = {
         "evicted  " ID " q", "evicted x " ID " q", "evicted 6 " ID " q",
         "evicted 0061 " ID " q", "evicted 1G " ID " q"};
     struct hf_store_notice notice;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_true(hf_redis_notice_read(&notice, texts[i]));
         assert_int_equal(notice.kind, HF_STORE_GONE);
@@ -485,7 +469,7 @@ static void a_wrong_text_of_an_eviction_hides_no_loss(void **state)
     }
 }
 
-static void other_messages_are_not(void **state)
+FIXTURE_TEST(other_messages_are_not)
 {
     static const char *const texts[] = {
         "",
@@ -507,7 +491,6 @@ static void other_messages_are_not(void **state)
         "hello " ID " q"};
     struct hf_store_notice notice;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_false(hf_redis_notice_read(&notice, texts[i]));
 }
@@ -515,7 +498,7 @@ static void other_messages_are_not(void **state)
 /* ------------------------------------------------------------------- INFO --
  */
 
-static void servers_are_checked_by_their_answers(void **state)
+FIXTURE_TEST(servers_are_checked_by_their_answers)
 {
     static const struct {
         const char *info;
@@ -537,7 +520,6 @@ static void servers_are_checked_by_their_answers(void **state)
     };
     hf_status status;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *fault = hf_redis_info_problem(rows[i].info, &status);
 
@@ -548,7 +530,7 @@ static void servers_are_checked_by_their_answers(void **state)
     }
 }
 
-static void how_long_a_server_has_served_is_never_guessed(void **state)
+FIXTURE_TEST(how_long_a_server_has_served_is_never_guessed)
 {
     static const struct {
         const char *info;
@@ -562,16 +544,14 @@ static void how_long_a_server_has_served_is_never_guessed(void **state)
         {"redis_version:7.0.15\r\n", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_true(hf_redis_info_served_ms(rows[i].info) == rows[i].served_ms);
 }
 
-static void a_restarted_server_is_recognized(void **state)
+FIXTURE_TEST(a_restarted_server_is_recognized)
 {
     char run[HF_REDIS_RUN_ID_BYTES] = "";
 
-    (void)state;
     assert_false(hf_redis_info_same_run("redis_version:7.0.15\r\n", run));
     assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
     assert_true(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
@@ -583,13 +563,12 @@ static void a_restarted_server_is_recognized(void **state)
 }
 
 /* A page that lacks a name would look like one without that lock. */
-static void names_without_memory_are_no_page(void **state)
+FIXTURE_TEST(names_without_memory_are_no_page)
 {
     const struct hf_names_request names = {"", 0, false};
     const struct hf_store_call call = {
         .kind = HF_STORE_NAMES, .prefix = "", .names = &names};
 
-    (void)state;
     for (unsigned fails = 0; fails < 2; fails++) {
         begin_answer("*2\r\n$1\r\n0\r\n*1\r\n$20\r\nholdfast:{a/b}:queue\r\n");
         heap_fail(fails, true);
@@ -628,7 +607,7 @@ static enum hf_severity examine_cluster(const char *info)
 }
 
 /* Without full coverage a cluster is ok although nodes do not answer. */
-static void slots_without_a_node_are_an_error(void **state)
+FIXTURE_TEST(slots_without_a_node_are_an_error)
 {
     static const struct {
         const char *info;
@@ -651,7 +630,6 @@ static void slots_without_a_node_are_an_error(void **state)
          HF_SEVERITY_ERROR},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(examine_cluster(rows[i].info), rows[i].severity);
 }
@@ -659,12 +637,11 @@ static void slots_without_a_node_are_an_error(void **state)
 /* ------------------------------------------------------------------- keys --
  */
 
-static void names_cannot_leave_their_braces(void **state)
+FIXTURE_TEST(names_cannot_leave_their_braces)
 {
     char key[HF_REDIS_KEY_BYTES];
     char longest[HF_NAME_BYTES + 1];
 
-    (void)state;
     hf_redis_key("a/b", "queue", key);
     assert_string_equal(key, "holdfast:{a/b}:queue");
     hf_redis_key("a}b{c%d", "last", key);
@@ -677,35 +654,6 @@ static void names_cannot_leave_their_braces(void **state)
 
 TEST_FILE(redis_answer)
 {
-#define FIXTURE_TEST(name) cmocka_unit_test_teardown(name, finish)
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(a_ticket_is_read),
-        FIXTURE_TEST(a_part_says_how_many_more_there_are),
-        FIXTURE_TEST(what_is_no_ticket_is_unknown),
-        FIXTURE_TEST(a_payload_that_is_no_text_is_left_out),
-        FIXTURE_TEST(nonsense_is_unsure),
-        FIXTURE_TEST(what_was_late_did_not_happen),
-        FIXTURE_TEST(only_the_first_payload_is_kept),
-        FIXTURE_TEST(several_replies_with_strange_rows_are_one_fault),
-        FIXTURE_TEST(rows_that_make_no_sense_are_unsure),
-        FIXTURE_TEST(an_error_without_a_word_has_a_text),
-        FIXTURE_TEST(errors_have_a_status),
-        FIXTURE_TEST(an_error_inside_a_script_may_leave_a_part_done),
-        FIXTURE_TEST(renewals_report_some),
-        FIXTURE_TEST(too_few_replicas_are_unsure),
-        FIXTURE_TEST(the_first_of_several_faults_is_reported),
-        FIXTURE_TEST(an_error_of_wait_is_unsure),
-        FIXTURE_TEST(messages_are_read),
-        FIXTURE_TEST(a_wrong_text_of_an_eviction_hides_no_loss),
-        FIXTURE_TEST(other_messages_are_not),
-        FIXTURE_TEST(servers_are_checked_by_their_answers),
-        FIXTURE_TEST(how_long_a_server_has_served_is_never_guessed),
-        FIXTURE_TEST(a_restarted_server_is_recognized),
-        FIXTURE_TEST(names_without_memory_are_no_page),
-        FIXTURE_TEST(slots_without_a_node_are_an_error),
-        FIXTURE_TEST(names_cannot_leave_their_braces),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -20,12 +20,11 @@ static hf_status parse(const char *text, struct hf_redis_config *config,
     return status;
 }
 
-static void everything_is_read(void **state)
+TEST(everything_is_read)
 {
     struct hf_redis_config config;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(parse("redis://u:p%40@a:1,[::1]:2/3?ttl=3s&wait=2&"
                            "layout=redis-py&clock_drift=50",
                            &config, &error),
@@ -45,12 +44,11 @@ static void everything_is_read(void **state)
     assert_false(config.tls);
 }
 
-static void defaults_stand_for_the_rest(void **state)
+TEST(defaults_stand_for_the_rest)
 {
     struct hf_redis_config config;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(parse("rediss://h", &config, &error), HF_OK);
     assert_int_equal(config.host.port, HF_REDIS_PORT);
     assert_int_equal(config.db, 0);
@@ -65,7 +63,7 @@ static void defaults_stand_for_the_rest(void **state)
     assert_int_equal(config.db, 4);
 }
 
-static void wrong_parts_are_refused(void **state)
+TEST(wrong_parts_are_refused)
 {
     static const struct {
         const char *url;
@@ -94,7 +92,6 @@ static void wrong_parts_are_refused(void **state)
         {"redis://u:QJXZW@h?auth_file=/f", "both a user and auth_file="},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_redis_config config;
         struct hf_error error;
@@ -104,15 +101,4 @@ static void wrong_parts_are_refused(void **state)
             assert_string_equal(error.text, rows[i].text);
         assert_null(strstr(error.text, "QJXZW"));
     }
-}
-
-TEST_FILE(redis_config)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_read),
-        cmocka_unit_test(defaults_stand_for_the_rest),
-        cmocka_unit_test(wrong_parts_are_refused),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

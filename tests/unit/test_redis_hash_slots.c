@@ -12,7 +12,7 @@
 /* ----------------------------------------------------------------- slots -- */
 
 /* Examples of the specification and of the documentation of CLUSTER KEYSLOT. */
-static void test_slots_of_keys(void **state)
+TEST(test_slots_of_keys)
 {
     static const struct {
         const char *key;
@@ -24,12 +24,11 @@ static void test_slots_of_keys(void **state)
         {"hello", 866},          {"", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         assert_int_equal(hf_redis_hash_slot(keys[i].key), keys[i].slot);
 }
 
-static void test_hash_tags(void **state)
+TEST(test_hash_tags)
 {
     static const char *const equal[][2] = {
         {"{user1000}.following", "{user1000}.followers"},
@@ -38,7 +37,6 @@ static void test_hash_tags(void **state)
         {"foo{bar}{zap}", "bar"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof equal / sizeof equal[0]; i++)
         assert_int_equal(hf_redis_hash_slot(equal[i][0]),
                          hf_redis_hash_slot(equal[i][1]));
@@ -52,14 +50,13 @@ static void test_hash_tags(void **state)
 }
 
 /* Also of the key of redis-py, where the name needs no escape. */
-static void test_keys_of_a_queue_are_in_one_slot(void **state)
+TEST(test_keys_of_a_queue_are_in_one_slot)
 {
     static const char *const queues[] = {"a", "a/b", "a/", "x}y", "{x}", "50%"};
     static const char *const words[] = {"until", "tickets", "last", "watchers",
                                         "holder"};
     char key[HF_REDIS_KEY_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
         for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
             hf_redis_key(queues[i], words[j], key);
@@ -73,7 +70,7 @@ static void test_keys_of_a_queue_are_in_one_slot(void **state)
 
 /* ------------------------------------------------------------- redirects -- */
 
-static void test_redirects(void **state)
+TEST(test_redirects)
 {
     static const struct {
         const char *error;
@@ -89,7 +86,6 @@ static void test_redirects(void **state)
     };
     struct hf_redis_redirect redirect;
 
-    (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         assert_true(hf_redis_redirect_read(&redirect, errors[i].error));
         assert_int_equal(redirect.kind, errors[i].read.kind);
@@ -99,7 +95,7 @@ static void test_redirects(void **state)
     }
 }
 
-static void test_what_is_no_redirect(void **state)
+TEST(test_what_is_no_redirect)
 {
     static const char *const errors[] = {
         "",
@@ -126,7 +122,6 @@ static void test_what_is_no_redirect(void **state)
     struct hf_redis_redirect redirect;
     char text[HF_REDIS_HOST_BYTES + 32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         assert_false(hf_redis_redirect_read(&redirect, errors[i]));
     (void)snprintf(text, sizeof text, "MOVED 1 %0*d:6379",
@@ -139,7 +134,7 @@ static void test_what_is_no_redirect(void **state)
 
 /* ----------------------------------------------------------------- nodes -- */
 
-static void test_which_nodes_there_are(void **state)
+TEST(test_which_nodes_there_are)
 {
     static const char nodes[] =
         "a1 10.0.0.1:7001@17001 myself,master - 0 0 1 connected 0-5\n"
@@ -176,7 +171,6 @@ static void test_which_nodes_there_are(void **state)
         {{"10.0.0.2 ", 7002}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (hf_redis_nodes_include(nodes, &rows[i].host) != rows[i].named)
             fail_msg("%s:%u", rows[i].host.name, rows[i].host.port);
@@ -247,9 +241,8 @@ static const char *owner(unsigned slot)
     "*4\r\n:0\r\n:8191\r\n*3\r\n$8\r\n10.0.0.2\r\n:7002\r\n$1\r\nx\r\n"        \
     "*2\r\n$8\r\n10.0.0.9\r\n:7009\r\n"
 
-static void test_a_map(void **state)
+TEST_WITH(test_a_map, begin, finish)
 {
-    (void)state;
     assert_true(take("*2\r\n" HALF
                      "*3\r\n:8193\r\n:16383\r\n*3\r\n$-1\r\n:7003\r\n*0\r\n"));
     assert_string_equal(owner(0), "10.0.0.2:7002");
@@ -274,9 +267,8 @@ static bool is_named(const char *name, uint16_t port)
     return hf_redis_node_find_trusted(store, &host, teller) != NULL;
 }
 
-static void test_only_the_url_and_the_map_name_nodes(void **state)
+TEST_WITH(test_only_the_url_and_the_map_name_nodes, begin, finish)
 {
-    (void)state;
     assert_false(is_named("10.0.0.1", 7001));
     store->config.hosts[0] = teller->host;
     store->config.host_count = 1;
@@ -292,7 +284,7 @@ static void test_only_the_url_and_the_map_name_nodes(void **state)
     assert_false(is_named("10.0.0.2", 7002)); /* it has left */
 }
 
-static void test_nonsense_leaves_the_map_as_it_is(void **state)
+TEST_WITH(test_nonsense_leaves_the_map_as_it_is, begin, finish)
 {
     static const char *const maps[] = {
         "+OK\r\n",
@@ -312,7 +304,6 @@ static void test_nonsense_leaves_the_map_as_it_is(void **state)
         ("*2\r\n" HALF "*1\r\n:9000\r\n"),
     };
 
-    (void)state;
     assert_true(take("*1\r\n*3\r\n:7\r\n:7\r\n*2\r\n$1\r\nh\r\n:1\r\n"));
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
         assert_false(take(maps[i]));
@@ -321,11 +312,10 @@ static void test_nonsense_leaves_the_map_as_it_is(void **state)
     }
 }
 
-static void test_nodes_that_left_are_forgotten_when_they_are_many(void **state)
+TEST_WITH(test_nodes_that_left_are_forgotten_when_they_are_many, begin, finish)
 {
     char text[128];
 
-    (void)state;
     for (unsigned i = 0; i < 3 * HF_REDIS_NODES_MAX; i++) {
         (void)snprintf(text, sizeof text,
                        "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\nh\r\n:%u\r\n",
@@ -336,26 +326,4 @@ static void test_nodes_that_left_are_forgotten_when_they_are_many(void **state)
         assert_in_range(store->node_count, 1, HF_REDIS_NODES_MAX);
     }
     assert_ptr_equal(store->nodes[0], teller);
-}
-
-TEST_FILE(redis_hash_slots)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots_of_keys),
-        cmocka_unit_test(test_hash_tags),
-        cmocka_unit_test(test_keys_of_a_queue_are_in_one_slot),
-        cmocka_unit_test(test_redirects),
-        cmocka_unit_test(test_what_is_no_redirect),
-        cmocka_unit_test(test_which_nodes_there_are),
-        cmocka_unit_test_setup_teardown(test_a_map, begin, finish),
-        cmocka_unit_test_setup_teardown(
-            test_only_the_url_and_the_map_name_nodes, begin, finish),
-        cmocka_unit_test_setup_teardown(test_nonsense_leaves_the_map_as_it_is,
-                                        begin, finish),
-        cmocka_unit_test_setup_teardown(
-            test_nodes_that_left_are_forgotten_when_they_are_many, begin,
-            finish),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

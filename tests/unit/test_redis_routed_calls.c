@@ -177,10 +177,11 @@ static void list_and_redirect(enum hf_redis_redirect_kind kind)
 
 /* ----------------------------------------------------------------- tests -- */
 
+#define STORE_TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* Until then the call fails, and the session proves nothing. */
-static void a_node_is_given_up_after_five_eighths_of_the_ttl(void **state)
+STORE_TEST(a_node_is_given_up_after_five_eighths_of_the_ttl)
 {
-    (void)state;
     renew(HF_OK);
     now_ms += TTL_MS / 8 * 5 - 1;
     renew(HF_EUNREACHABLE);
@@ -194,9 +195,8 @@ static void a_node_is_given_up_after_five_eighths_of_the_ttl(void **state)
 }
 
 /* More slots may have moved with this one. */
-static void a_slot_that_has_moved_has_the_map_read_again(void **state)
+STORE_TEST(a_slot_that_has_moved_has_the_map_read_again)
 {
-    (void)state;
     list_and_redirect(HF_REDIS_MOVED);
     assert_int_equal(slots_asked, 1);
     assert_ptr_equal(
@@ -204,25 +204,11 @@ static void a_slot_that_has_moved_has_the_map_read_again(void **state)
         &nodes[1]);
 }
 
-static void a_slot_that_moves_is_still_where_it_was(void **state)
+STORE_TEST(a_slot_that_moves_is_still_where_it_was)
 {
-    (void)state;
     list_and_redirect(HF_REDIS_ASK);
     assert_int_equal(slots_asked, 0);
     assert_ptr_equal(
         store.slot_map->owners.of[hf_redis_hash_slot_of_queue(QUEUE)],
         &nodes[0]);
-}
-
-TEST_FILE(redis_routed_calls)
-{
-#define STORE_TEST(name)                                                       \
-    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        STORE_TEST(a_node_is_given_up_after_five_eighths_of_the_ttl),
-        STORE_TEST(a_slot_that_has_moved_has_the_map_read_again),
-        STORE_TEST(a_slot_that_moves_is_still_where_it_was),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

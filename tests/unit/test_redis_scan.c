@@ -8,7 +8,7 @@
 #include "engines/redis/resp.h"
 #include "engines/redis/scan.h"
 
-static void keys(void **state)
+TEST(keys)
 {
     static const struct {
         const char *key;
@@ -36,7 +36,6 @@ static void keys(void **state)
     char queue[HF_REDIS_KEY_BYTES];
     bool participants;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         bool ours = hf_redis_scan_read_key(rows[i].key, queue, &participants);
 
@@ -64,9 +63,8 @@ static void expect_command(const char *prefix, const char *cursor,
     hf_resp_free(&resp);
 }
 
-static void commands(void **state)
+TEST(commands)
 {
-    (void)state;
     expect_command("", "",
                    "*6\r\n$4\r\nSCAN\r\n$1\r\n0\r\n$5\r\nMATCH\r\n$18\r\n"
                    "holdfast:{*}:[qm]*\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n");
@@ -80,14 +78,13 @@ static void commands(void **state)
                    "holdfast:{*}:[qm]*\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n");
 }
 
-static void cursors(void **state)
+TEST(cursors)
 {
     struct hf_names_request names = {"8192 run1 5", strlen("8192 run1 5"),
                                      false};
     struct hf_store_call call = {.kind = HF_STORE_NAMES, .names = &names};
     char cursor[HF_REDIS_CURSOR_BYTES];
 
-    (void)state;
     assert_int_equal(hf_redis_scan_slot(&call), 8192);
     assert_int_equal(hf_redis_scan_next(&call, "run2", "17", cursor),
                      strlen("8192 run2 17"));
@@ -100,15 +97,4 @@ static void cursors(void **state)
     assert_int_equal(hf_redis_scan_slot(&call), 0);
     names.cursor_bytes = 0;
     assert_int_equal(hf_redis_scan_slot(&call), 0);
-}
-
-TEST_FILE(redis_scan)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys),
-        cmocka_unit_test(commands),
-        cmocka_unit_test(cursors),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -145,9 +145,10 @@ static bool renew(void)
     return asked;
 }
 
-static void it_looks_once_a_minute(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, begin, finish)
+
+FIXTURE_TEST(it_looks_once_a_minute)
 {
-    (void)state;
     rise(GOOD);
     assert_false(renew());
     now_ms += 59999;
@@ -163,7 +164,7 @@ static void it_looks_once_a_minute(void **state)
     assert_int_equal(warnings, 0);
 }
 
-static void what_it_sees_counts_as_on_connecting(void **state)
+FIXTURE_TEST(what_it_sees_counts_as_on_connecting)
 {
     static const struct {
         const char *info;
@@ -176,7 +177,6 @@ static void what_it_sees_counts_as_on_connecting(void **state)
          "expected the address of its primary"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rise(GOOD);
         now_ms += 60000;
@@ -189,12 +189,11 @@ static void what_it_sees_counts_as_on_connecting(void **state)
     }
 }
 
-static void an_error_is_no_sight(void **state)
+FIXTURE_TEST(an_error_is_no_sight)
 {
     static const char *const errors[] = {"-NOPERM not any more\r\n",
                                          "-BUSY with a script\r\n", ":1\r\n"};
 
-    (void)state;
     rise(GOOD);
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         now_ms += 60000;
@@ -204,9 +203,8 @@ static void an_error_is_no_sight(void **state)
     }
 }
 
-static void that_it_forgets_is_said_once(void **state)
+FIXTURE_TEST(that_it_forgets_is_said_once)
 {
-    (void)state;
     rise("redis_version:7.0.0\r\naof_enabled:0\r\n");
     assert_int_equal(warnings, 1);
     now_ms += 60000;
@@ -216,9 +214,8 @@ static void that_it_forgets_is_said_once(void **state)
     assert_int_equal(warnings, 1);
 }
 
-static void that_it_forgets_since_now_too(void **state)
+FIXTURE_TEST(that_it_forgets_since_now_too)
 {
-    (void)state;
     rise(GOOD);
     now_ms += 60000;
     assert_true(renew());
@@ -227,9 +224,8 @@ static void that_it_forgets_since_now_too(void **state)
     assert_int_equal(warnings, 1);
 }
 
-static void what_may_not_be_seen_is_not_asked_for(void **state)
+FIXTURE_TEST(what_may_not_be_seen_is_not_asked_for)
 {
-    (void)state;
     ours->open = true;
     ours->connection_user.up(ours, &ours->calls);
     ours->connection_user.up(ours, &ours->notices);
@@ -243,19 +239,4 @@ static void what_may_not_be_seen_is_not_asked_for(void **state)
     assert_int_equal(warnings, 1);
     now_ms += 60000;
     assert_false(renew());
-}
-
-TEST_FILE(redis_setup_check)
-{
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(it_looks_once_a_minute),
-        FIXTURE_TEST(what_it_sees_counts_as_on_connecting),
-        FIXTURE_TEST(an_error_is_no_sight),
-        FIXTURE_TEST(that_it_forgets_is_said_once),
-        FIXTURE_TEST(that_it_forgets_since_now_too),
-        FIXTURE_TEST(what_may_not_be_seen_is_not_asked_for),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

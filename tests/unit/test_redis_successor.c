@@ -141,27 +141,26 @@ static bool left_for(const char *run_id, const char *replication_id,
     return ended > before;
 }
 
+#define LOOK(test) TEST_WITH(test, set_up, NULL)
+
 /* ------------------------------------------------------------------ tests --
  */
 
-static void a_replica_of_ours_that_was_promoted_is_gone_to(void **state)
+LOOK(a_replica_of_ours_that_was_promoted_is_gone_to)
 {
-    (void)state;
     assert_true(left_for("run-2", "replication-2", "replication-1"));
     assert_non_null(strstr(why, "was promoted in its place"));
 }
 
-static void ours_itself_is_no_successor(void **state)
+LOOK(ours_itself_is_no_successor)
 {
-    (void)state;
     assert_false(left_for("run-1", "replication-1", "0000"));
     /* Promoted meanwhile: an INFO of the look is newer than that of ours. */
     assert_false(left_for("run-1", "replication-2", "replication-1"));
 }
 
-static void a_server_without_our_history_is_no_successor(void **state)
+LOOK(a_server_without_our_history_is_no_successor)
 {
-    (void)state;
     assert_false(left_for("run-2", "replication-2", "0000"));
     assert_false(left_for("run-2", "replication-2", "replication-3"));
     /* A replica of ours has our id as its own.  Its handshake refuses it. */
@@ -172,24 +171,21 @@ static void a_server_without_our_history_is_no_successor(void **state)
 }
 
 /* The one that ours was a replica of is back: it is older, and not newer. */
-static void the_predecessor_is_no_successor(void **state)
+LOOK(the_predecessor_is_no_successor)
 {
-    (void)state;
     set_ids(&ours, "run-2", "replication-2", "replication-1");
     assert_false(left_for("run-1", "replication-1", "0000"));
 }
 
-static void without_info_nothing_is_known(void **state)
+LOOK(without_info_nothing_is_known)
 {
-    (void)state;
     set_ids(&ours, "", "", "");
     assert_false(left_for("run-2", "replication-2", ""));
     assert_false(left_for("run-2", "", ""));
 }
 
-static void a_look_is_made_each_ttl_and_not_before(void **state)
+LOOK(a_look_is_made_each_ttl_and_not_before)
 {
-    (void)state;
     hf_redis_successor_watch(&store);
     assert_true(store.look_at_ms == 1000 + TTL_MS);
     assert_true(store.wake_at_ms == 1000 + TTL_MS);
@@ -208,9 +204,8 @@ static void a_look_is_made_each_ttl_and_not_before(void **state)
     assert_int_equal(opened, 2);
 }
 
-static void a_look_that_fails_says_nothing(void **state)
+LOOK(a_look_that_fails_says_nothing)
 {
-    (void)state;
     hf_redis_successor_watch(&store);
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
@@ -220,9 +215,8 @@ static void a_look_that_fails_says_nothing(void **state)
     assert_true(store.look_at_ms == now_ms + TTL_MS);
 }
 
-static void a_socket_file_leads_nowhere_else(void **state)
+LOOK(a_socket_file_leads_nowhere_else)
 {
-    (void)state;
     (void)snprintf(store.config.path, sizeof store.config.path, "/run/redis");
     hf_redis_successor_watch(&store);
     assert_null(store.look);
@@ -232,9 +226,8 @@ static void a_socket_file_leads_nowhere_else(void **state)
     assert_int_equal(opened + freed, 0);
 }
 
-static void a_link_that_ended_is_not_looked_at(void **state)
+LOOK(a_link_that_ended_is_not_looked_at)
 {
-    (void)state;
     hf_redis_successor_watch(&store);
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
@@ -282,9 +275,8 @@ static void assert_found(enum hf_severity severity, const char *text)
     assert_int_equal(findings.count, 0);
 }
 
-static void an_examination_says_what_a_second_link_reaches(void **state)
+LOOK(an_examination_says_what_a_second_link_reaches)
 {
-    (void)state;
     examine("run-1", "replication-1", "0000");
     assert_found(HF_SEVERITY_OK, "the same server");
     examine("run-2", "replication-2", "replication-1");
@@ -300,11 +292,10 @@ static void an_examination_says_what_a_second_link_reaches(void **state)
     assert_found(HF_SEVERITY_UNKNOWN, "replication-1");
 }
 
-static void an_examination_goes_on_without_a_second_link(void **state)
+LOOK(an_examination_goes_on_without_a_second_link)
 {
     uint64_t limit_ms;
 
-    (void)state;
     hf_redis_successor_watch(&store);
     hf_redis_successor_examine(&store, &examination);
     look.open = false;
@@ -323,9 +314,8 @@ static void an_examination_goes_on_without_a_second_link(void **state)
 }
 
 /* Also a look that is under way, which has not the same purpose. */
-static void an_examination_begins_a_look_of_its_own(void **state)
+LOOK(an_examination_begins_a_look_of_its_own)
 {
-    (void)state;
     hf_redis_successor_watch(&store);
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
@@ -337,11 +327,10 @@ static void an_examination_begins_a_look_of_its_own(void **state)
 }
 
 /* What was under way belongs to the leased client again. */
-static void an_examination_ends_with_the_link(void **state)
+LOOK(an_examination_ends_with_the_link)
 {
     struct hf_finding_list findings;
 
-    (void)state;
     examine("run-1", "replication-1", "0000");
     hf_redis_successor_examine(&store, &examination);
     hf_redis_successor_stop(&store);
@@ -353,34 +342,10 @@ static void an_examination_ends_with_the_link(void **state)
     assert_int_equal(findings.count, 0);
 }
 
-static void a_socket_file_is_examined_without_a_look(void **state)
+LOOK(a_socket_file_is_examined_without_a_look)
 {
-    (void)state;
     (void)snprintf(store.config.path, sizeof store.config.path, "/run/redis");
     hf_redis_successor_watch(&store);
     hf_redis_successor_examine(&store, &examination);
     assert_ptr_equal(sent, &examination);
-}
-
-TEST_FILE(redis_successor)
-{
-#define LOOK(test) cmocka_unit_test_setup(test, set_up)
-    const struct CMUnitTest tests[] = {
-        LOOK(a_replica_of_ours_that_was_promoted_is_gone_to),
-        LOOK(ours_itself_is_no_successor),
-        LOOK(a_server_without_our_history_is_no_successor),
-        LOOK(the_predecessor_is_no_successor),
-        LOOK(without_info_nothing_is_known),
-        LOOK(a_look_is_made_each_ttl_and_not_before),
-        LOOK(a_look_that_fails_says_nothing),
-        LOOK(a_socket_file_leads_nowhere_else),
-        LOOK(a_link_that_ended_is_not_looked_at),
-        LOOK(an_examination_says_what_a_second_link_reaches),
-        LOOK(an_examination_goes_on_without_a_second_link),
-        LOOK(an_examination_begins_a_look_of_its_own),
-        LOOK(an_examination_ends_with_the_link),
-        LOOK(a_socket_file_is_examined_without_a_look),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

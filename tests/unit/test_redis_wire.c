@@ -112,14 +112,15 @@ static void receive_text(const char *text)
     receive(text, strlen(text));
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, begin, end)
+
 /* ----------------------------------------------------------------- tests -- */
 
-static void a_reply_without_an_end_is_hung_up_on(void **state)
+FIXTURE_TEST(a_reply_without_an_end_is_hung_up_on)
 {
     static char bytes[1 << 20];
     size_t sent = 0;
 
-    (void)state;
     receive_text("$536870912\r\n");
     for (; the_link.open; sent += sizeof bytes) {
         assert_true(sent < HF_REDIS_REPLY_BYTES_MAX + sizeof bytes);
@@ -129,11 +130,10 @@ static void a_reply_without_an_end_is_hung_up_on(void **state)
 }
 
 /* Each reply has its own bound. */
-static void many_replies_have_no_bound(void **state)
+FIXTURE_TEST(many_replies_have_no_bound)
 {
     static char bytes[1 << 20];
 
-    (void)state;
     memset(bytes, 'x', sizeof bytes);
     for (int i = 0; i < 20; i++) {
         receive_text("$1048576\r\n");
@@ -144,13 +144,12 @@ static void many_replies_have_no_bound(void **state)
     assert_int_equal(replies, 20);
 }
 
-static void an_array_has_a_bound(void **state)
+FIXTURE_TEST(an_array_has_a_bound)
 {
     static const char *const arrays[] = {"*65537\r\n", "*2147483647\r\n",
                                          "*4294967295\r\n", "*-2\r\n",
                                          "*1\r\n*65537\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         (void)end(NULL);
         assert_int_equal(begin(NULL), 0);
@@ -166,11 +165,10 @@ static void an_array_has_a_bound(void **state)
 
 /* hiredis makes an object of 100 bytes for each element, of three bytes here.
  */
-static void all_arrays_of_a_reply_have_a_bound(void **state)
+FIXTURE_TEST(all_arrays_of_a_reply_have_a_bound)
 {
     size_t sent = 0;
 
-    (void)state;
     for (int reply = 0; reply < 20; reply++) { /* of each its own */
         receive_text("*65536\r\n");
         for (size_t i = 0; i < 65536; i++)
@@ -204,9 +202,8 @@ static bool meets_tls(const char *bytes, size_t count)
     return met;
 }
 
-static void a_tls_record_comes_instead_of_the_first_reply(void **state)
+FIXTURE_TEST(a_tls_record_comes_instead_of_the_first_reply)
 {
-    (void)state;
     assert_true(meets_tls("\x15\x03\x01\x00\x02\x02\x0a", 7));
     assert_true(meets_tls("\x15\x03\x03", 3));
     assert_true(meets_tls("\x16\x03\x03\x00\x7a\x02", 6));
@@ -219,9 +216,8 @@ static void a_tls_record_comes_instead_of_the_first_reply(void **state)
     assert_int_equal(replies, 1);
 }
 
-static void later_it_is_nonsense(void **state)
+FIXTURE_TEST(later_it_is_nonsense)
 {
-    (void)state;
     receive_text("+OK\r\n");
     receive_text("\x15\x03\x03");
     assert_int_equal(tls_records, 0);
@@ -230,11 +226,10 @@ static void later_it_is_nonsense(void **state)
 }
 
 /* Through TLS, and over a socket file, there is no port for TLS to name. */
-static void where_it_cannot_be_it_is_nonsense(void **state)
+FIXTURE_TEST(where_it_cannot_be_it_is_nonsense)
 {
     static const struct hf_tls_ops tls = {.abi = HF_TLS_ABI};
 
-    (void)state;
     way.tls = &tls;
     assert_false(meets_tls("\x15\x03\x03", 3));
     assert_non_null(strstr(down, "not Redis'"));
@@ -246,12 +241,11 @@ static void where_it_cannot_be_it_is_nonsense(void **state)
 
 /* A handshake record, complete to its last byte and of no known message,
  * which is also one line without a byte 0. */
-static void the_question_is_a_record_and_a_line(void **state)
+FIXTURE_TEST(the_question_is_a_record_and_a_line)
 {
     const unsigned char *asked = (const unsigned char *)hf_redis_tls_probe;
     size_t count = HF_REDIS_TLS_PROBE_BYTES;
 
-    (void)state;
     assert_int_equal(strlen(hf_redis_tls_probe), count);
     assert_true(hf_redis_is_tls_record(asked, count));
     assert_int_equal(asked[0], 0x16);
@@ -259,22 +253,4 @@ static void the_question_is_a_record_and_a_line(void **state)
     assert_true(asked[5] > 24 && asked[5] < 254); /* RFC 8446, B.3 */
     assert_ptr_equal(strchr(hf_redis_tls_probe, '\r'), asked + count - 2);
     assert_ptr_equal(strchr(hf_redis_tls_probe, '\n'), asked + count - 1);
-}
-
-#define FIXTURE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-TEST_FILE(redis_wire)
-{
-    const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(a_reply_without_an_end_is_hung_up_on),
-        FIXTURE_TEST(many_replies_have_no_bound),
-        FIXTURE_TEST(an_array_has_a_bound),
-        FIXTURE_TEST(all_arrays_of_a_reply_have_a_bound),
-        FIXTURE_TEST(a_tls_record_comes_instead_of_the_first_reply),
-        FIXTURE_TEST(later_it_is_nonsense),
-        FIXTURE_TEST(where_it_cannot_be_it_is_nonsense),
-        FIXTURE_TEST(the_question_is_a_record_and_a_line),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -46,12 +46,11 @@ static void assert_ends(enum hf_restart_when when, int exit_code)
         HF_RESTART_END);
 }
 
-static void the_status_decides_whether_it_goes_on(void **state)
+TEST(the_status_decides_whether_it_goes_on)
 {
     const struct hf_restart_policy on_failure = {HF_RESTART_ON_FAILURE, 5};
     struct hf_restart_state fresh = {0};
 
-    (void)state;
     assert_ends(HF_RESTART_NEVER, 0);
     assert_ends(HF_RESTART_NEVER, 1);
     assert_ends(HF_RESTART_ON_FAILURE, 0);
@@ -59,12 +58,11 @@ static void the_status_decides_whether_it_goes_on(void **state)
     assert_again(&always_5, &fresh, WELL_MS, 0, 100);
 }
 
-static void quick_ends_double_the_delay_up_to_a_bound(void **state)
+TEST(quick_ends_double_the_delay_up_to_a_bound)
 {
     struct hf_restart_state fresh = {0};
     uint64_t delay_ms = 100;
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         assert_again(&always_5, &fresh, QUICK_MS, 0, delay_ms);
         delay_ms = delay_ms < 5000 ? 2 * delay_ms : 10000;
@@ -83,13 +81,12 @@ static void fail_4_times(struct hf_restart_state *state)
     assert_again(&always_5, state, QUICK_MS, 137, 800);
 }
 
-static void quick_failures_in_a_row_are_a_reason_to_resign(void **state)
+TEST(quick_failures_in_a_row_are_a_reason_to_resign)
 {
     static const uint64_t delays_ms[] = {5000,  10000, 20000,
                                          40000, 60000, 60000};
     struct hf_restart_state fresh = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof delays_ms / sizeof *delays_ms; i++) {
         fail_4_times(&fresh);
         assert_resigns(&always_5, &fresh, delays_ms[i]);
@@ -100,22 +97,20 @@ static void quick_failures_in_a_row_are_a_reason_to_resign(void **state)
     assert_resigns(&always_5, &fresh, 5000);
 }
 
-static void a_success_in_between_is_no_failure_in_a_row(void **state)
+TEST(a_success_in_between_is_no_failure_in_a_row)
 {
     struct hf_restart_state fresh = {0};
 
-    (void)state;
     fail_4_times(&fresh);
     assert_again(&always_5, &fresh, QUICK_MS, 0, 1600);
     assert_again(&always_5, &fresh, QUICK_MS, 1, 3200);
 }
 
 /* This machine can run it, so the next resignation is the first again. */
-static void a_success_after_a_resignation_counts(void **state)
+TEST(a_success_after_a_resignation_counts)
 {
     struct hf_restart_state fresh = {0};
 
-    (void)state;
     fail_4_times(&fresh);
     assert_resigns(&always_5, &fresh, 5000);
     assert_again(&always_5, &fresh, QUICK_MS, 0, 100);
@@ -124,29 +119,14 @@ static void a_success_after_a_resignation_counts(void **state)
     assert_resigns(&always_5, &fresh, 5000);
 }
 
-static void a_burst_of_0_never_resigns(void **state)
+TEST(a_burst_of_0_never_resigns)
 {
     const struct hf_restart_policy patient = {HF_RESTART_ALWAYS, 0};
     struct hf_restart_state fresh = {0};
     uint64_t delay_ms;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(hf_restart_decide(&patient, &fresh, 0, 1, &delay_ms),
                          HF_RESTART_AGAIN);
     assert_int_equal(delay_ms, HF_RESTART_DELAY_MAX_MS);
-}
-
-TEST_FILE(restart_policy)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_status_decides_whether_it_goes_on),
-        cmocka_unit_test(quick_ends_double_the_delay_up_to_a_bound),
-        cmocka_unit_test(quick_failures_in_a_row_are_a_reason_to_resign),
-        cmocka_unit_test(a_success_in_between_is_no_failure_in_a_row),
-        cmocka_unit_test(a_success_after_a_resignation_counts),
-        cmocka_unit_test(a_burst_of_0_never_resigns),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -16,12 +16,11 @@ static struct hf_random seeded(uint64_t seed)
     return random;
 }
 
-static void delays_double_up_to_the_cap(void **state)
+TEST(delays_double_up_to_the_cap)
 {
     static const uint64_t longest[] = {100, 200, 400, 800, 1000, 1000, 1000};
     struct hf_retry_policy policy = {100, 1000, HF_RETRY_UNLIMITED, HF_FOREVER};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct hf_random random = seeded(seed);
         struct hf_retry_state retry = {0};
@@ -34,50 +33,46 @@ static void delays_double_up_to_the_cap(void **state)
     }
 }
 
-static void the_whole_upper_half_is_drawn(void **state)
+TEST(the_whole_upper_half_is_drawn)
 {
     struct hf_retry_policy policy = {10, 10, HF_RETRY_UNLIMITED, HF_FOREVER};
     struct hf_random random = seeded(3);
     struct hf_retry_state retry = {0};
     unsigned seen[11] = {0};
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         seen[hf_retry_next(&policy, &retry, 0, &random)]++;
     for (size_t delay = 0; delay <= 10; delay++)
         assert_int_equal(seen[delay] > 0, delay >= 5);
 }
 
-static void it_ends_after_so_many_tries(void **state)
+TEST(it_ends_after_so_many_tries)
 {
     struct hf_retry_policy policy = {1, 1, 3, HF_FOREVER};
     struct hf_random random = seeded(1);
     struct hf_retry_state retry = {0};
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_true(hf_retry_next(&policy, &retry, 0, &random) != HF_FOREVER);
     for (int i = 0; i < 3; i++)
         assert_true(hf_retry_next(&policy, &retry, 0, &random) == HF_FOREVER);
 }
 
-static void no_tries_is_once_without_a_retry(void **state)
+TEST(no_tries_is_once_without_a_retry)
 {
     struct hf_retry_policy policy = {1, 1, 0, HF_FOREVER};
     struct hf_random random = seeded(1);
     struct hf_retry_state retry = {0};
 
-    (void)state;
     assert_true(hf_retry_next(&policy, &retry, 9, &random) == HF_FOREVER);
 }
 
-static void time_counts_from_the_first_failure(void **state)
+TEST(time_counts_from_the_first_failure)
 {
     struct hf_retry_policy policy = {100, 100, HF_RETRY_UNLIMITED, 1000};
     struct hf_random random = seeded(1);
     struct hf_retry_state retry = {0};
 
-    (void)state;
     assert_true(hf_retry_next(&policy, &retry, 5000, &random) != HF_FOREVER);
     assert_true(hf_retry_next(&policy, &retry, 5900, &random) != HF_FOREVER);
     /* A retry at 5951 or later would still start in time, at 6001 not. */
@@ -86,14 +81,13 @@ static void time_counts_from_the_first_failure(void **state)
     assert_true(hf_retry_next(&policy, &retry, 5951, &random) != HF_FOREVER);
 }
 
-static void nothing_overflows(void **state)
+TEST(nothing_overflows)
 {
     struct hf_retry_policy policy = {UINT64_MAX, UINT64_MAX, HF_RETRY_UNLIMITED,
                                      HF_FOREVER};
     struct hf_random random = seeded(1);
     struct hf_retry_state retry = {.tries = UINT32_MAX - 1};
 
-    (void)state;
     assert_true(hf_retry_next(&policy, &retry, UINT64_MAX - 1, &random) ==
                 HF_FOREVER);
     policy.base_ms = 1;
@@ -104,39 +98,21 @@ static void nothing_overflows(void **state)
     assert_int_equal(hf_retry_next(&policy, &retry, 77, &random), 77);
 }
 
-static void a_base_above_the_cap_is_cut(void **state)
+TEST(a_base_above_the_cap_is_cut)
 {
     struct hf_retry_policy policy = {5000, 10, HF_RETRY_UNLIMITED, HF_FOREVER};
     struct hf_random random = seeded(1);
     struct hf_retry_state retry = {0};
 
-    (void)state;
     assert_in_range(hf_retry_next(&policy, &retry, 0, &random), 5, 10);
 }
 
-static void instants_saturate(void **state)
+TEST(instants_saturate)
 {
-    (void)state;
     assert_true(hf_after_ms(5, HF_FOREVER) == HF_FOREVER);
     assert_true(hf_after_ms(HF_FOREVER, 1) == HF_FOREVER);
     assert_true(hf_after_ms(5, 6) == 11);
     assert_true(hf_before_ms(5, 6) == 0);
     assert_true(hf_before_ms(6, 5) == 1);
     assert_true(hf_before_ms(HF_FOREVER, 5) == HF_FOREVER);
-}
-
-TEST_FILE(retry)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delays_double_up_to_the_cap),
-        cmocka_unit_test(the_whole_upper_half_is_drawn),
-        cmocka_unit_test(it_ends_after_so_many_tries),
-        cmocka_unit_test(no_tries_is_once_without_a_retry),
-        cmocka_unit_test(time_counts_from_the_first_failure),
-        cmocka_unit_test(nothing_overflows),
-        cmocka_unit_test(a_base_above_the_cap_is_cut),
-        cmocka_unit_test(instants_saturate),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -23,13 +23,12 @@ static struct hf_ticket ticket(uint64_t sequence, enum hf_ticket_role role)
     return made;
 }
 
-static void an_id_says_its_role(void **state)
+TEST(an_id_says_its_role)
 {
     static const enum hf_ticket_role roles[] = {HF_ROLE_ENTRY, HF_ROLE_LOCK};
     struct hf_ticket_id id, read;
     char text[HF_TICKET_ID_TEXT_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         id = ticket(1, roles[i]).id;
         assert_int_equal(hf_ticket_id_role(&id), roles[i]);
@@ -42,11 +41,10 @@ static void an_id_says_its_role(void **state)
 }
 
 /* Ids of other clients may have any bytes. */
-static void other_ids_say_none(void **state)
+TEST(other_ids_say_none)
 {
     struct hf_ticket_id id;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         id = hf_ticket_id_random(&a_random);
         assert_int_equal(hf_ticket_id_role(&id), HF_ROLE_UNKNOWN);
@@ -61,9 +59,8 @@ static void other_ids_say_none(void **state)
     assert_int_equal(hf_ticket_id_role(&id), HF_ROLE_UNKNOWN);
 }
 
-static void queues_that_have_roles(void **state)
+TEST(queues_that_have_roles)
 {
-    (void)state;
     assert_true(hf_queue_has_roles("a/locks"));
     assert_true(hf_queue_has_roles("a/locks/locks"));
     assert_false(hf_queue_has_roles("locks"));
@@ -73,9 +70,8 @@ static void queues_that_have_roles(void **state)
     assert_false(hf_queue_has_roles("a/locks/b"));
 }
 
-static void known_roles_that_differ_do_not_meet(void **state)
+TEST(known_roles_that_differ_do_not_meet)
 {
-    (void)state;
     for (enum hf_ticket_role a = HF_ROLE_UNKNOWN; a <= HF_ROLE_LOCK; a++) {
         for (enum hf_ticket_role b = HF_ROLE_UNKNOWN; b <= HF_ROLE_LOCK; b++) {
             struct hf_ticket queue[] = {ticket(1, a), ticket(2, b)};
@@ -95,13 +91,12 @@ static void known_roles_that_differ_do_not_meet(void **state)
     }
 }
 
-static void what_is_no_lease_is_seen(void **state)
+TEST(what_is_no_lease_is_seen)
 {
     struct hf_ticket queue[] = {ticket(1, HF_ROLE_UNKNOWN),
                                 ticket(2, HF_ROLE_UNKNOWN)};
     struct hf_snapshot snapshot = {queue, 2, 0};
 
-    (void)state;
     queue[0].kind = HF_TICKET_LEASE;
     assert_ptr_equal(hf_admission_not_a_lease(&snapshot), &queue[1]);
     queue[1].kind = HF_TICKET_LEASE;
@@ -110,14 +105,6 @@ static void what_is_no_lease_is_seen(void **state)
 
 TEST_FILE(role)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_says_its_role),
-        cmocka_unit_test(other_ids_say_none),
-        cmocka_unit_test(queues_that_have_roles),
-        cmocka_unit_test(known_roles_that_differ_do_not_meet),
-        cmocka_unit_test(what_is_no_lease_is_seen),
-    };
-
     hf_random_seed(&a_random, 1);
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

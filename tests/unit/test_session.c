@@ -23,13 +23,12 @@ static uint64_t safe_until(const struct core_fixture *f)
 
 /* ---------------------------------------------------- connection errors -- */
 
-static void a_long_connection_error_is_cut_between_characters(void **state)
+TEST(a_long_connection_error_is_cut_between_characters)
 {
     struct hf_session session = {0};
     char text[sizeof session.connection_error + 9];
     const size_t last = sizeof session.connection_error - 2;
 
-    (void)state;
     memset(text, 'x', sizeof text);
     memcpy(text + last, "\u00e9", 2);
     text[sizeof text - 1] = '\0';
@@ -42,9 +41,8 @@ static void a_long_connection_error_is_cut_between_characters(void **state)
 /* ----------------------------------------------------------- safe-until -- */
 
 /* Rounded up, and never none. */
-static void the_margin_covers_the_drift_and_is_two_at_least(void **state)
+TEST(the_margin_covers_the_drift_and_is_two_at_least)
 {
-    (void)state;
     assert_int_equal(hf_margin_ms(10000, 1), 100);
     assert_int_equal(hf_margin_ms(10000, 9), 826);
     assert_int_equal(hf_margin_ms(10900, 9), 900);
@@ -60,16 +58,15 @@ static void the_margin_covers_the_drift_and_is_two_at_least(void **state)
     }
 }
 
-static void a_stretched_wait_has_passed_by_a_clock_that_is_fast(void **state)
+TEST(a_stretched_wait_has_passed_by_a_clock_that_is_fast)
 {
-    (void)state;
     assert_int_equal(hf_stretched_ms(1000, 9), 1090);
     assert_int_equal(hf_stretched_ms(1, 9), 2);
     assert_int_equal(hf_stretched_ms(0, 9), 0);
     assert_true(hf_stretched_ms(HF_FOREVER, 9) == HF_FOREVER);
 }
 
-static void the_safe_until_counts_from_the_sending(void **state)
+TEST(the_safe_until_counts_from_the_sending)
 {
     CORE_FIXTURE(f, 0);
     set_time(f, 1500); /* the answer came at 1000, and was sent for at 990 */
@@ -78,7 +75,7 @@ static void the_safe_until_counts_from_the_sending(void **state)
     assert_int_equal(hf_core_wake_at_ms(&f->core), 1505);
 }
 
-static void a_proof_moves_the_safe_until_by_its_anchor(void **state)
+TEST(a_proof_moves_the_safe_until_by_its_anchor)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
@@ -88,7 +85,7 @@ static void a_proof_moves_the_safe_until_by_its_anchor(void **state)
     expect(f, "");
 }
 
-static void an_older_anchor_does_not_move_it_back(void **state)
+TEST(an_older_anchor_does_not_move_it_back)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
@@ -97,7 +94,7 @@ static void an_older_anchor_does_not_move_it_back(void **state)
 }
 
 /* An engine may see from other answers that the session exists. */
-static void a_proof_may_come_unasked(void **state)
+TEST(a_proof_may_come_unasked)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN, .now_ms = 1000};
 
@@ -109,12 +106,11 @@ static void a_proof_may_come_unasked(void **state)
     assert_int_equal(safe_until(f), 999 + 10000 - 100);
 }
 
-static void without_a_lease_there_is_nothing_to_prove(void **state)
+TEST(without_a_lease_there_is_nothing_to_prove)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     connected_for(f, HF_FOREVER, 990, false);
     expect(f, "STATE CONNECTED");
@@ -131,7 +127,7 @@ static void without_a_lease_there_is_nothing_to_prove(void **state)
 
 /* ---------------------------------------------------------------- proofs -- */
 
-static void nobody_holds_and_nothing_is_proven(void **state)
+TEST(nobody_holds_and_nothing_is_proven)
 {
     CORE_FIXTURE(f, 0);
     assert_true(hf_core_wake_at_ms(&f->core) == HF_FOREVER);
@@ -139,7 +135,7 @@ static void nobody_holds_and_nothing_is_proven(void **state)
     expect(f, "");
 }
 
-static void a_proof_every_quarter_counted_from_sending(void **state)
+TEST(a_proof_every_quarter_counted_from_sending)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -160,7 +156,7 @@ static void a_proof_every_quarter_counted_from_sending(void **state)
     expect(f, "PROVE");
 }
 
-static void fn15_a_failed_proof_is_repeated_soon(void **state)
+TEST(fn15_a_failed_proof_is_repeated_soon)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
@@ -174,7 +170,7 @@ static void fn15_a_failed_proof_is_repeated_soon(void **state)
 
 /* The connection ended in the same turn of the loop, so the engine has not seen
  * the PROVE and answers nothing. */
-static void a_proof_that_was_not_requested_is_requested_later(void **state)
+TEST(a_proof_that_was_not_requested_is_requested_later)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -191,7 +187,7 @@ static void a_proof_that_was_not_requested_is_requested_later(void **state)
 }
 
 /* An answer that proves little leaves half of what it proves for the next. */
-static void a_proof_that_leaves_little_is_followed_soon(void **state)
+TEST(a_proof_that_leaves_little_is_followed_soon)
 {
     CORE_FIXTURE(f, 0);
     advance_to(f, 100000);
@@ -208,7 +204,7 @@ static void a_proof_that_leaves_little_is_followed_soon(void **state)
     expect(f, "PROVE");
 }
 
-static void the_next_in_line_proves_and_those_behind_do_not(void **state)
+TEST(the_next_in_line_proves_and_those_behind_do_not)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x y a1");
@@ -224,7 +220,7 @@ static void the_next_in_line_proves_and_those_behind_do_not(void **state)
     expect(f, "PROVE");
 }
 
-static void fn49_proofs_end_with_the_need_for_them(void **state)
+TEST(fn49_proofs_end_with_the_need_for_them)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -238,7 +234,7 @@ static void fn49_proofs_end_with_the_need_for_them(void **state)
 }
 
 /* One round trip: the proof travels with the enqueue. */
-static void a_session_that_was_idle_is_proven_by_the_way(void **state)
+TEST(a_session_that_was_idle_is_proven_by_the_way)
 {
     CORE_FIXTURE(f, 0);
     advance_to(f, 100000);
@@ -250,7 +246,7 @@ static void a_session_that_was_idle_is_proven_by_the_way(void **state)
     assert_int_equal(safe_until(f), 100000 + 10000 - 100);
 }
 
-static void nobody_enters_on_a_session_that_is_not_proven(void **state)
+TEST(nobody_enters_on_a_session_that_is_not_proven)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     advance_to(f, 100000);
@@ -280,7 +276,7 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
 
 /* It stays first and would get an event if its ticket were removed.  A list
  * might take longer than the proof is valid. */
-static void who_is_first_enters_with_the_proof(void **state)
+TEST(who_is_first_enters_with_the_proof)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     advance_to(f, 100000);
@@ -301,7 +297,7 @@ static void who_is_first_enters_with_the_proof(void **state)
 
 /* ------------------------------------------------------------------ loss -- */
 
-static void loss_is_reported_when_safe_until_passes(void **state)
+TEST(loss_is_reported_when_safe_until_passes)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
@@ -314,7 +310,7 @@ static void loss_is_reported_when_safe_until_passes(void **state)
 }
 
 /* Any event may come first after safe-until, and late. */
-static void fn20_loss_is_reported_before_a_late_event_is_received(void **state)
+TEST(fn20_loss_is_reported_before_a_late_event_is_received)
 {
     CORE_FIXTURE(f, 0);
     hold_a_until_proof(f);
@@ -328,7 +324,7 @@ static void fn20_loss_is_reported_before_a_late_event_is_received(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void everyone_is_notified_before_anything_is_done(void **state)
+TEST(everyone_is_notified_before_anything_is_done)
 {
     CORE_FIXTURE(f, 0);
     f->a.kind = f->b.kind = HF_TICKET_READ;
@@ -342,7 +338,7 @@ static void everyone_is_notified_before_anything_is_done(void **state)
     expect(f, "a LOST; b LOST; a REMOVE a1; b REMOVE b1");
 }
 
-static void a_lost_session_is_reported_to_holders_first(void **state)
+TEST(a_lost_session_is_reported_to_holders_first)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -356,7 +352,7 @@ static void a_lost_session_is_reported_to_holders_first(void **state)
 /* ----------------------------------------------- losses while SUSPENDED -- */
 
 /* The ticket still exists, and is removed once that can be asked for. */
-static void a_holder_learns_of_a_link_that_is_down(void **state)
+TEST(a_holder_learns_of_a_link_that_is_down)
 {
     CORE_FIXTURE(f, 0);
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
@@ -373,7 +369,7 @@ static void a_holder_learns_of_a_link_that_is_down(void **state)
 }
 
 /* A release while the link is down. */
-static void its_release_says_that_it_was_lost(void **state)
+TEST(its_release_says_that_it_was_lost)
 {
     CORE_FIXTURE(f, 0);
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
@@ -388,7 +384,7 @@ static void its_release_says_that_it_was_lost(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void a_waiter_keeps_its_position_all_the_same(void **state)
+TEST(a_waiter_keeps_its_position_all_the_same)
 {
     CORE_FIXTURE(f, HF_ENGINE_GONE_ADMITS);
     f->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
@@ -402,7 +398,7 @@ static void a_waiter_keeps_its_position_all_the_same(void **state)
 }
 
 /* The locks that a wait for several has so far are no grant yet. */
-static void a_wait_for_several_keeps_what_it_has(void **state)
+TEST(a_wait_for_several_keeps_what_it_has)
 {
     struct hf_acquisition whole = {.queue = "q",
                                    .payload = "owner",
@@ -429,7 +425,7 @@ static void a_wait_for_several_keeps_what_it_has(void **state)
 
 /* --------------------------------------------------------------- resumes -- */
 
-static void an_unanswered_resume_caps_the_safe_until(void **state)
+TEST(an_unanswered_resume_caps_the_safe_until)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -445,7 +441,7 @@ static void an_unanswered_resume_caps_the_safe_until(void **state)
     expect(f, "STATE CONNECTED; a WATCH a1");
 }
 
-static void a_resume_does_not_lengthen_a_safe_until(void **state)
+TEST(a_resume_does_not_lengthen_a_safe_until)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -458,7 +454,7 @@ static void a_resume_does_not_lengthen_a_safe_until(void **state)
     expect(f, "a LOST");
 }
 
-static void a_cap_may_have_passed_already(void **state)
+TEST(a_cap_may_have_passed_already)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -471,7 +467,7 @@ static void a_cap_may_have_passed_already(void **state)
 }
 
 /* The server may have granted less than before. */
-static void a_shorter_timeout_after_a_resume_holds(void **state)
+TEST(a_shorter_timeout_after_a_resume_holds)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -488,7 +484,7 @@ static void a_shorter_timeout_after_a_resume_holds(void **state)
 }
 
 /* Also if nothing was proven since the resume was sent. */
-static void a_resume_that_grants_less_shortens_the_safe_until(void **state)
+TEST(a_resume_that_grants_less_shortens_the_safe_until)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -504,7 +500,7 @@ static void a_resume_that_grants_less_shortens_the_safe_until(void **state)
 }
 
 /* The proof may have been sent before the resume whose answer is missing. */
-static void a_cap_stays_until_something_sent_later_is_proven(void **state)
+TEST(a_cap_stays_until_something_sent_later_is_proven)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -524,7 +520,7 @@ static void a_cap_stays_until_something_sent_later_is_proven(void **state)
     assert_int_equal(safe_until(f), 2000 + 10000 - 100);
 }
 
-static void a_cap_ends_with_its_session(void **state)
+TEST(a_cap_ends_with_its_session)
 {
     CORE_FIXTURE(f, 0);
     suspended(f);
@@ -553,7 +549,7 @@ static uint64_t end_reading(struct core_fixture *f,
 }
 
 /* A reader may be interrupted for as long as a signal handler or a day. */
-static void a_reader_that_is_interrupted_takes_no_other_session(void **state)
+TEST(a_reader_that_is_interrupted_takes_no_other_session)
 {
     struct hf_safe_until_reading reading;
     CORE_FIXTURE(f, 0);
@@ -567,7 +563,7 @@ static void a_reader_that_is_interrupted_takes_no_other_session(void **state)
     assert_int_equal(end_reading(f, &reading), 0);
 }
 
-static void a_reader_that_began_before_a_proof_may_miss_it(void **state)
+TEST(a_reader_that_began_before_a_proof_may_miss_it)
 {
     struct hf_safe_until_reading reading;
     CORE_FIXTURE(f, 0);
@@ -580,7 +576,7 @@ static void a_reader_that_began_before_a_proof_may_miss_it(void **state)
 }
 
 /* No TICK came: a grant that has ended is lost before the proof counts. */
-static void a_proof_brings_no_lost_grant_back(void **state)
+TEST(a_proof_brings_no_lost_grant_back)
 {
     struct hf_safe_until_reading reading;
     CORE_FIXTURE(f, 0);
@@ -594,8 +590,7 @@ static void a_proof_brings_no_lost_grant_back(void **state)
     assert_int_equal(safe_until(f), 0);
 }
 
-static void
-the_word_is_nothing_between_sessions_and_after_the_last(void **state)
+TEST(the_word_is_nothing_between_sessions_and_after_the_last)
 {
     const _Atomic uint64_t *word;
     CORE_FIXTURE(f, 0);
@@ -613,7 +608,7 @@ the_word_is_nothing_between_sessions_and_after_the_last(void **state)
 
 /* ---------------------------------------------------------------- states -- */
 
-static void another_session_without_a_loss_counts_as_one(void **state)
+TEST(another_session_without_a_loss_counts_as_one)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -623,19 +618,18 @@ static void another_session_without_a_loss_counts_as_one(void **state)
 }
 
 /* A resume needs a session. */
-static void the_first_session_is_never_a_resumed_one(void **state)
+TEST(the_first_session_is_never_a_resumed_one)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     connected(f, 1000, true);
     expect(f, "STATE CONNECTED");
     assert_int_equal(f->core.session.number, 1);
 }
 
-static void the_last_state_is_reported_and_every_loss(void **state)
+TEST(the_last_state_is_reported_and_every_loss)
 {
     CORE_FIXTURE(f, 0);
     suspended(f);
@@ -652,12 +646,11 @@ static void the_last_state_is_reported_and_every_loss(void **state)
     expect(f, "STATE LOST");
 }
 
-static void what_says_nothing_new_is_not_reported(void **state)
+TEST(what_says_nothing_new_is_not_reported)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     suspended(f);
     session_lost(f, HF_ELOST);
@@ -673,8 +666,7 @@ static void what_says_nothing_new_is_not_reported(void **state)
 
 /* ----------------------------------------------------------------- close -- */
 
-static void
-closing_reports_to_holders_before_it_closes_the_session(void **state)
+TEST(closing_reports_to_holders_before_it_closes_the_session)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -691,7 +683,7 @@ closing_reports_to_holders_before_it_closes_the_session(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void a_release_under_way_ends_with_the_close(void **state)
+TEST(a_release_under_way_ends_with_the_close)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -705,12 +697,11 @@ static void a_release_under_way_ends_with_the_close(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE; STATE CLOSED");
 }
 
-static void a_client_that_never_connected_can_close(void **state)
+TEST(a_client_that_never_connected_can_close)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     want(f, &f->a);
     close_core(f);
@@ -725,7 +716,7 @@ static void a_client_that_never_connected_can_close(void **state)
 }
 
 /* The session is lost while it closes, and END is answered all the same. */
-static void a_session_may_be_lost_while_it_closes(void **state)
+TEST(a_session_may_be_lost_while_it_closes)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -741,67 +732,11 @@ static void a_session_may_be_lost_while_it_closes(void **state)
     expect(f, "STATE CLOSED");
 }
 
-static void a_close_that_fails_closes_all_the_same(void **state)
+TEST(a_close_that_fails_closes_all_the_same)
 {
     CORE_FIXTURE(f, 0);
     close_core(f);
     expect(f, "END");
     failed(f, "END", HF_FAILURE_UNSURE);
     expect(f, "STATE CLOSED");
-}
-
-TEST_FILE(session)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_connection_error_is_cut_between_characters),
-        cmocka_unit_test(the_margin_covers_the_drift_and_is_two_at_least),
-        cmocka_unit_test(a_stretched_wait_has_passed_by_a_clock_that_is_fast),
-        cmocka_unit_test(the_safe_until_counts_from_the_sending),
-        cmocka_unit_test(a_proof_moves_the_safe_until_by_its_anchor),
-        cmocka_unit_test(an_older_anchor_does_not_move_it_back),
-        cmocka_unit_test(a_proof_may_come_unasked),
-        cmocka_unit_test(without_a_lease_there_is_nothing_to_prove),
-        cmocka_unit_test(nobody_holds_and_nothing_is_proven),
-        cmocka_unit_test(a_proof_every_quarter_counted_from_sending),
-        cmocka_unit_test(fn15_a_failed_proof_is_repeated_soon),
-        cmocka_unit_test(a_proof_that_was_not_requested_is_requested_later),
-        cmocka_unit_test(a_proof_that_leaves_little_is_followed_soon),
-        cmocka_unit_test(the_next_in_line_proves_and_those_behind_do_not),
-        cmocka_unit_test(fn49_proofs_end_with_the_need_for_them),
-        cmocka_unit_test(a_session_that_was_idle_is_proven_by_the_way),
-        cmocka_unit_test(nobody_enters_on_a_session_that_is_not_proven),
-        cmocka_unit_test(who_is_first_enters_with_the_proof),
-        cmocka_unit_test(loss_is_reported_when_safe_until_passes),
-        cmocka_unit_test(fn20_loss_is_reported_before_a_late_event_is_received),
-        cmocka_unit_test(everyone_is_notified_before_anything_is_done),
-        cmocka_unit_test(a_lost_session_is_reported_to_holders_first),
-        cmocka_unit_test(a_holder_learns_of_a_link_that_is_down),
-        cmocka_unit_test(its_release_says_that_it_was_lost),
-        cmocka_unit_test(a_waiter_keeps_its_position_all_the_same),
-        cmocka_unit_test(a_wait_for_several_keeps_what_it_has),
-        cmocka_unit_test(an_unanswered_resume_caps_the_safe_until),
-        cmocka_unit_test(a_resume_does_not_lengthen_a_safe_until),
-        cmocka_unit_test(a_cap_may_have_passed_already),
-        cmocka_unit_test(a_shorter_timeout_after_a_resume_holds),
-        cmocka_unit_test(a_resume_that_grants_less_shortens_the_safe_until),
-        cmocka_unit_test(a_cap_stays_until_something_sent_later_is_proven),
-        cmocka_unit_test(a_cap_ends_with_its_session),
-        cmocka_unit_test(a_reader_that_is_interrupted_takes_no_other_session),
-        cmocka_unit_test(a_reader_that_began_before_a_proof_may_miss_it),
-        cmocka_unit_test(a_proof_brings_no_lost_grant_back),
-        cmocka_unit_test(
-            the_word_is_nothing_between_sessions_and_after_the_last),
-        cmocka_unit_test(another_session_without_a_loss_counts_as_one),
-        cmocka_unit_test(the_first_session_is_never_a_resumed_one),
-        cmocka_unit_test(the_last_state_is_reported_and_every_loss),
-        cmocka_unit_test(what_says_nothing_new_is_not_reported),
-        cmocka_unit_test(
-            closing_reports_to_holders_before_it_closes_the_session),
-        cmocka_unit_test(a_release_under_way_ends_with_the_close),
-        cmocka_unit_test(a_client_that_never_connected_can_close),
-        cmocka_unit_test(a_session_may_be_lost_while_it_closes),
-        cmocka_unit_test(a_close_that_fails_closes_all_the_same),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

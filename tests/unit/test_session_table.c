@@ -24,12 +24,11 @@ static void add(struct hf_session_table *table, uint64_t session,
     hf_session_table_add(table, name, &view);
 }
 
-static void a_session_holds_what_its_tickets_hold(void **state)
+TEST(a_session_holds_what_its_tickets_hold)
 {
     struct hf_session_table table = {.cut = false};
     struct hf_session_hold holds[ROOM];
 
-    (void)state;
     add(&table, 7, "a", 0x11, true);
     add(&table, 8, "a", 0x12, false);
     add(&table, 7, "b", 0x13, true);
@@ -48,7 +47,7 @@ static void a_session_holds_what_its_tickets_hold(void **state)
 }
 
 /* Our own say it themselves, and nobody waits in an election or a barrier. */
-static void some_tickets_do_not_count(void **state)
+TEST(some_tickets_do_not_count)
 {
     struct hf_session_table table = {.cut = false};
     struct hf_ticket_view view = {.id = "00000011-0000-4000-8000-000000000000",
@@ -58,7 +57,6 @@ static void some_tickets_do_not_count(void **state)
                                   .session = 7};
     struct hf_session_hold holds[ROOM];
 
-    (void)state;
     hf_session_table_add(&table, "a", &view);
     view.owner = "192.0.2.1";
     view.kind = HF_KIND_ELECTION;
@@ -71,13 +69,12 @@ static void some_tickets_do_not_count(void **state)
     hf_session_table_free(&table);
 }
 
-static void a_session_that_holds_too_much_is_cut(void **state)
+TEST(a_session_that_holds_too_much_is_cut)
 {
     struct hf_session_table table = {.cut = false};
     struct hf_session_hold holds[ROOM];
     char name[16];
 
-    (void)state;
     for (unsigned i = 0; i < ROOM; i++) {
         (void)snprintf(name, sizeof name, "n%u", i);
         add(&table, 7, name, i + 1, true);
@@ -98,13 +95,12 @@ static hf_status visit(void *arg, const char *name, struct hf_error *error)
 }
 
 /* Session 7 holds a, 8 holds b, 9 nothing. */
-static void each_name_that_leads_on_is_visited_once(void **state)
+TEST(each_name_that_leads_on_is_visited_once)
 {
     struct hf_session_table table = {.cut = false};
     struct hf_error error;
     char visited[16] = "";
 
-    (void)state;
     add(&table, 7, "a", 0x11, true);
     add(&table, 8, "a", 0x12, false);
     add(&table, 9, "a", 0x13, false);
@@ -117,16 +113,4 @@ static void each_name_that_leads_on_is_visited_once(void **state)
                      HF_OK);
     assert_string_equal(visited, "ca");
     hf_session_table_free(&table);
-}
-
-TEST_FILE(session_table)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_holds_what_its_tickets_hold),
-        cmocka_unit_test(some_tickets_do_not_count),
-        cmocka_unit_test(a_session_that_holds_too_much_is_cut),
-        cmocka_unit_test(each_name_that_leads_on_is_visited_once),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

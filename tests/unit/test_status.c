@@ -15,9 +15,8 @@
 
 /* -------------------------------------------------------------- statuses -- */
 
-static void test_rows_are_found(void **state)
+TEST(test_rows_are_found)
 {
-    (void)state;
 #define CHECK(name, number, class_, retry, text)                               \
     assert_int_equal(name, number);                                            \
     assert_string_equal(hf_status_name(name), #name);                          \
@@ -29,7 +28,7 @@ static void test_rows_are_found(void **state)
 }
 
 /* Numbers are for ever: this list only grows. */
-static void test_numbers_are_kept(void **state)
+TEST(test_numbers_are_kept)
 {
     static const char *const by_number[] = {
         "HF_OK",         "HF_EBUSY",        "HF_ETIMEDOUT",    "HF_ECANCELLED",
@@ -42,16 +41,14 @@ static void test_numbers_are_kept(void **state)
         "HF_EVERSION",   "HF_ENOTEMPTY",    "HF_EREADONLY",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(by_number) / sizeof(by_number[0]); i++)
         assert_string_equal(hf_status_name((hf_status)i), by_number[i]);
 }
 
-static void test_other_numbers_are_unknown(void **state)
+TEST(test_other_numbers_are_unknown)
 {
     static const int numbers[] = {-1, 31, 1000, INT32_MAX, INT32_MIN};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         hf_status st = (hf_status)numbers[i];
 
@@ -62,20 +59,18 @@ static void test_other_numbers_are_unknown(void **state)
     }
 }
 
-static void test_version_is_the_headers(void **state)
+TEST(test_version_is_the_headers)
 {
-    (void)state;
     assert_int_equal(hf_version(), HF_VERSION);
     assert_string_equal(HF_VERSION_STRING, "0.1.0");
 }
 
 /* ----------------------------------------------------------- error texts -- */
 
-static void test_error_is_set_and_prefixed(void **state)
+TEST(test_error_is_set_and_prefixed)
 {
     struct hf_error error = {HF_OK, ""};
 
-    (void)state;
     hf_error_prefix(&error, "hf_lock_acquire");
     assert_string_equal(error.text, "");
     assert_int_equal(hf_error_set(&error, HF_EBUSY, "pid %d has it", 7),
@@ -88,34 +83,31 @@ static void test_error_is_set_and_prefixed(void **state)
     hf_error_prefix(NULL, "hf_lock_acquire");
 }
 
-static void test_error_may_quote_itself(void **state)
+TEST(test_error_may_quote_itself)
 {
     struct hf_error error;
 
-    (void)state;
     (void)hf_error_set(&error, HF_EDIR, "inner");
     (void)hf_error_set(&error, HF_EFULL, "outer, after %s", error.text);
     assert_string_equal(error.text, "outer, after inner");
     assert_int_equal(error.status, HF_EFULL);
 }
 
-static void test_error_is_printable(void **state)
+TEST(test_error_is_printable)
 {
     struct hf_error error;
 
-    (void)state;
     (void)hf_error_set(&error, HF_EDIR, "a%sb", "\n\x1b[2J\xff\xc2\x85\xc3");
     assert_string_equal(error.text, "a??[2J????b");
 }
 
 /* Whichever character the end of the buffer falls into, it is left out
  * whole. */
-static void test_error_is_cut_between_characters(void **state)
+TEST(test_error_is_cut_between_characters)
 {
     static const char *const characters[] = {"x", "\u00e9", "\u20ac",
                                              "\U0001F511"};
 
-    (void)state;
     for (size_t c = 0; c < 4; c++) {
         for (size_t shift = 0; shift < 4; shift++) {
             struct hf_error error;
@@ -136,7 +128,7 @@ static void test_error_is_cut_between_characters(void **state)
 
 /* ------------------------------------------------------ UTF-8 and quotes -- */
 
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
     static const struct {
         const char *text;
@@ -171,7 +163,6 @@ static void test_utf8(void **state)
         {"\xf0\x9f\x94", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t bytes = strlen(rows[i].text);
         uint32_t code = 0;
@@ -187,7 +178,7 @@ static void test_utf8(void **state)
 }
 
 /* The first and the last of each range, and what is next to it. */
-static void test_what_cannot_be_shown(void **state)
+TEST(test_what_cannot_be_shown)
 {
     static const uint32_t hidden[] = {
         0x0,    0x1F,   0x7F,    0x9F,    0xAD,    0x61C,  0x180E,
@@ -203,7 +194,6 @@ static void test_what_cannot_be_shown(void **state)
         0xFFFC, 0xFFFD, 0x5D0,  0x627,  0xDFFFF, 0xE1000,
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
         if (!hf_utf8_unprintable(hidden[i]))
             fail_msg("U+%04X", hidden[i]);
@@ -214,20 +204,18 @@ static void test_what_cannot_be_shown(void **state)
     }
 }
 
-static void test_errors_do_not_wrap(void **state)
+TEST(test_errors_do_not_wrap)
 {
     struct hf_error error;
 
-    (void)state;
     (void)hf_error_set(&error, HF_EDIR, "a\u202eb\u2066\n%s", "\u200f\xff.");
     assert_string_equal(error.text, "a???b????????.");
 }
 
-static void test_quote(void **state)
+TEST(test_quote)
 {
     char long_text[300];
 
-    (void)state;
     assert_string_equal(hf_quote("", 0).text, "\"\"");
     assert_string_equal(hf_quote("caf\u00e9", 5).text, "\"caf\u00e9\"");
     assert_string_equal(hf_quote("a\"b\\c", 5).text, "\"a\\\"b\\\\c\"");
@@ -251,7 +239,7 @@ static void test_quote(void **state)
 /* --------------------------------------------------------------- SHA-256 -- */
 
 /* FIPS 180-2, appendix B, and lengths around the end of a block. */
-static void test_sha256(void **state)
+TEST(test_sha256)
 {
     static const struct {
         const char *data;
@@ -274,7 +262,6 @@ static void test_sha256(void **state)
          "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t bytes = strlen(rows[i].data);
         char *data = malloc(bytes * rows[i].repeat + 1);
@@ -323,14 +310,13 @@ static void counting_release(void *memory, void *arg)
 }
 
 /* One test, because what it sets lasts as long as the process. */
-static void test_allocator(void **state)
+TEST(test_allocator)
 {
     struct hf_allocator whole = {counting_allocate, counting_resize,
                                  counting_release, &counts};
     struct hf_allocator holed = whole;
     char *memory;
 
-    (void)state;
     hf_free(NULL); /* allocates nothing, so that setting is still allowed */
     holed.release = NULL;
     assert_int_equal(hf_set_allocator(&holed), HF_EINVAL);
@@ -359,26 +345,4 @@ static void test_allocator(void **state)
     assert_null(hf_realloc(NULL, 1));
     counts.fail = false;
     assert_int_equal(hf_set_allocator(&whole), HF_ESTATE);
-}
-
-TEST_FILE(status)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocator),
-        cmocka_unit_test(test_rows_are_found),
-        cmocka_unit_test(test_numbers_are_kept),
-        cmocka_unit_test(test_other_numbers_are_unknown),
-        cmocka_unit_test(test_version_is_the_headers),
-        cmocka_unit_test(test_error_is_set_and_prefixed),
-        cmocka_unit_test(test_error_may_quote_itself),
-        cmocka_unit_test(test_error_is_printable),
-        cmocka_unit_test(test_error_is_cut_between_characters),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_what_cannot_be_shown),
-        cmocka_unit_test(test_errors_do_not_wrap),
-        cmocka_unit_test(test_quote),
-        cmocka_unit_test(test_sha256),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

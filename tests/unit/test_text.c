@@ -6,12 +6,11 @@
 #include "cmocka/runner.h"
 #include "tracked_heap.h"
 
-static void equal_texts_are_one(void **state)
+TEST(equal_texts_are_one)
 {
     struct hf_shared_texts texts = {NULL};
     struct hf_shared_text *a = NULL, *b = NULL, *c = NULL;
 
-    (void)state;
     assert_true(hf_shared_text_set(&texts, &a, "the session is over"));
     assert_true(hf_shared_text_set(&texts, &b, "the session is over"));
     assert_true(hf_shared_text_set(&texts, &c, "busy"));
@@ -26,12 +25,11 @@ static void equal_texts_are_one(void **state)
     assert_null(texts.last);
 }
 
-static void another_takes_the_place_of_the_first(void **state)
+TEST(another_takes_the_place_of_the_first)
 {
     struct hf_shared_texts texts = {NULL};
     struct hf_shared_text *a = NULL;
 
-    (void)state;
     assert_string_equal(hf_shared_text_get(a), "");
     assert_true(hf_shared_text_set(&texts, &a, "one"));
     assert_true(hf_shared_text_set(&texts, &a, hf_shared_text_get(a)));
@@ -43,12 +41,11 @@ static void another_takes_the_place_of_the_first(void **state)
     assert_null(texts.last);
 }
 
-static void without_memory_there_is_none(void **state)
+TEST(without_memory_there_is_none)
 {
     struct hf_shared_texts texts = {NULL};
     struct hf_shared_text *a = NULL, *b = NULL;
 
-    (void)state;
     assert_true(hf_shared_text_set(&texts, &a, "one"));
     tracked_heap_fail(true);
     assert_true(hf_shared_text_set(&texts, &b, "one")); /* which is there */
@@ -62,12 +59,6 @@ static void without_memory_there_is_none(void **state)
 
 TEST_FILE(text)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_texts_are_one),
-        cmocka_unit_test(another_takes_the_place_of_the_first),
-        cmocka_unit_test(without_memory_there_is_none),
-    };
-
     tracked_heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

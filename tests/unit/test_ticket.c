@@ -14,25 +14,23 @@ static const struct hf_ticket_id example = {{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b,
                                              0x14, 0x17, 0x40, 0x00}};
 static const char example_text[] = "123e4567-e89b-42d3-a456-426614174000";
 
-static void an_id_is_written_as_a_uuid(void **state)
+TEST(an_id_is_written_as_a_uuid)
 {
     char text[HF_TICKET_ID_TEXT_BYTES];
 
-    (void)state;
     hf_ticket_id_format(&example, text);
     assert_string_equal(text, example_text);
 }
 
-static void a_uuid_is_read_back(void **state)
+TEST(a_uuid_is_read_back)
 {
     struct hf_ticket_id id;
 
-    (void)state;
     assert_true(hf_ticket_id_parse(&id, example_text, 36));
     assert_true(hf_ticket_id_equal(&id, &example));
 }
 
-static void what_is_no_uuid_is_refused(void **state)
+TEST(what_is_no_uuid_is_refused)
 {
     static const char *const bad[] = {
         "",
@@ -46,18 +44,16 @@ static void what_is_no_uuid_is_refused(void **state)
     };
     struct hf_ticket_id id;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_false(hf_ticket_id_parse(&id, bad[i], strlen(bad[i])));
 }
 
 /* Only that many bytes may be read. */
-static void a_uuid_is_read_from_the_bytes_given(void **state)
+TEST(a_uuid_is_read_from_the_bytes_given)
 {
     struct hf_ticket_id id;
     char *text = malloc(36);
 
-    (void)state;
     assert_non_null(text);
     memcpy(text, example_text, 36);
     assert_true(hf_ticket_id_parse(&id, text, 36));
@@ -65,9 +61,8 @@ static void a_uuid_is_read_from_the_bytes_given(void **state)
     free(text);
 }
 
-static void every_byte_distinguishes_ids(void **state)
+TEST(every_byte_distinguishes_ids)
 {
-    (void)state;
     for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
         struct hf_ticket_id other = example;
 
@@ -76,7 +71,7 @@ static void every_byte_distinguishes_ids(void **state)
     }
 }
 
-static void fn50_the_sequence_orders_and_then_the_token(void **state)
+TEST(fn50_the_sequence_orders_and_then_the_token)
 {
     struct hf_ticket tickets[] = {
         {.sequence = UINT64_MAX, .token = 1}, {.sequence = 2, .token = 9},
@@ -85,30 +80,27 @@ static void fn50_the_sequence_orders_and_then_the_token(void **state)
     };
     static const uint64_t tokens[] = {5, UINT64_MAX, 3, 9, 1};
 
-    (void)state;
     qsort(tickets, COUNT(tickets), sizeof tickets[0], hf_ticket_compare);
     for (size_t i = 0; i < COUNT(tickets); i++)
         assert_true(tickets[i].token == tokens[i]);
     assert_int_equal(hf_ticket_compare(&tickets[0], &tickets[0]), 0);
 }
 
-static void a_ticket_is_found_by_its_id(void **state)
+TEST(a_ticket_is_found_by_its_id)
 {
     struct hf_ticket tickets[3] = {{.sequence = 1}, {.sequence = 2}};
     struct hf_snapshot snapshot = {tickets, 3, 0};
 
-    (void)state;
     tickets[1].id = example;
     assert_int_equal(hf_snapshot_find(&snapshot, &example), 1);
     tickets[1].id.bytes[15] = 1;
     assert_int_equal(hf_snapshot_find(&snapshot, &example), 3);
 }
 
-static void a_long_payload_is_cut_between_characters(void **state)
+TEST(a_long_payload_is_cut_between_characters)
 {
     char to[HF_PAYLOAD_BYTES], payload[HF_PAYLOAD_BYTES + 9];
 
-    (void)state;
     memset(payload, 'x', sizeof payload);
     memcpy(payload + HF_PAYLOAD_BYTES - 2, "\u00e9", 2);
     payload[sizeof payload - 1] = '\0';
@@ -120,12 +112,11 @@ static void a_long_payload_is_cut_between_characters(void **state)
     assert_string_equal(to, payload);
 }
 
-static void a_seed_gives_the_same_numbers_again(void **state)
+TEST(a_seed_gives_the_same_numbers_again)
 {
     struct hf_random one, two, other;
     unsigned equal = 0;
 
-    (void)state;
     hf_random_seed(&one, 42);
     hf_random_seed(&two, 42);
     hf_random_seed(&other, 43);
@@ -139,23 +130,21 @@ static void a_seed_gives_the_same_numbers_again(void **state)
 }
 
 /* The output of the authors' implementation for the state 1, 2, 3, 4. */
-static void the_generator_is_xoshiro256_star_star(void **state)
+TEST(the_generator_is_xoshiro256_star_star)
 {
     struct hf_random random = {{1, 2, 3, 4}};
 
-    (void)state;
     assert_true(hf_random_next(&random) == 11520);
     assert_true(hf_random_next(&random) == 0);
     assert_true(hf_random_next(&random) == 1509978240);
     assert_true(hf_random_next(&random) == 1215971899390074240);
 }
 
-static void numbers_below_a_bound_are_even(void **state)
+TEST(numbers_below_a_bound_are_even)
 {
     unsigned seen[5] = {0};
     struct hf_random random;
 
-    (void)state;
     hf_random_seed(&random, 7);
     for (int i = 0; i < 50000; i++)
         seen[hf_random_below(&random, 5)]++;
@@ -166,12 +155,11 @@ static void numbers_below_a_bound_are_even(void **state)
         assert_true(hf_random_below(&random, UINT64_MAX) < UINT64_MAX);
 }
 
-static void fn10_fresh_ids_are_version_4_and_differ(void **state)
+TEST(fn10_fresh_ids_are_version_4_and_differ)
 {
     struct hf_ticket_id before = {{0}};
     struct hf_random random;
 
-    (void)state;
     hf_random_seed(&random, 1);
     for (int i = 0; i < 1000; i++) {
         struct hf_ticket_id id = hf_ticket_id_random(&random);
@@ -181,24 +169,4 @@ static void fn10_fresh_ids_are_version_4_and_differ(void **state)
         assert_false(hf_ticket_id_equal(&id, &before));
         before = id;
     }
-}
-
-TEST_FILE(ticket)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_written_as_a_uuid),
-        cmocka_unit_test(a_uuid_is_read_back),
-        cmocka_unit_test(what_is_no_uuid_is_refused),
-        cmocka_unit_test(a_uuid_is_read_from_the_bytes_given),
-        cmocka_unit_test(every_byte_distinguishes_ids),
-        cmocka_unit_test(fn50_the_sequence_orders_and_then_the_token),
-        cmocka_unit_test(a_ticket_is_found_by_its_id),
-        cmocka_unit_test(a_long_payload_is_cut_between_characters),
-        cmocka_unit_test(a_seed_gives_the_same_numbers_again),
-        cmocka_unit_test(the_generator_is_xoshiro256_star_star),
-        cmocka_unit_test(numbers_below_a_bound_are_even),
-        cmocka_unit_test(fn10_fresh_ids_are_version_4_and_differ),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -77,12 +77,11 @@ static struct hf_tree empty(void)
     return (struct hf_tree){NULL, compare};
 }
 
-static void it_has_what_went_in_and_not_out(void **state)
+TEST(it_has_what_went_in_and_not_out)
 {
     struct hf_tree tree = empty();
     struct hf_random random;
 
-    (void)state;
     hf_random_seed(&random, 1);
     for (unsigned i = 0; i < TURNS; i++) {
         unsigned key = (unsigned)hf_random_below(&random, 256);
@@ -101,11 +100,10 @@ static void it_has_what_went_in_and_not_out(void **state)
 
 /* 4096 nodes have at most 12 levels, and a search visits at most two nodes on
  * each. */
-static void a_search_is_short_whatever_the_order(void **state)
+TEST(a_search_is_short_whatever_the_order)
 {
     struct hf_tree tree = empty();
 
-    (void)state;
     for (unsigned key = 0; key < ENTRIES; key++)
         put(&tree, key);
     for (unsigned key = 0; key < ENTRIES; key += 2)
@@ -115,14 +113,4 @@ static void a_search_is_short_whatever_the_order(void **state)
         must_have(&tree, key);
         assert_true(compared <= 24);
     }
-}
-
-TEST_FILE(tree)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_has_what_went_in_and_not_out),
-        cmocka_unit_test(a_search_is_short_whatever_the_order),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

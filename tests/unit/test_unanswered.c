@@ -9,7 +9,7 @@
 
 /* --------------------------------------------------------------- enqueue -- */
 
-static void an_enqueue_that_failed_is_tried_with_a_fresh_id(void **state)
+TEST(an_enqueue_that_failed_is_tried_with_a_fresh_id)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -21,7 +21,7 @@ static void an_enqueue_that_failed_is_tried_with_a_fresh_id(void **state)
     assert_false(hf_ticket_id_equal(&f->own_ids[0][0], &f->own_ids[0][1]));
 }
 
-static void no_retry_left_ends_with_the_engines_message(void **state)
+TEST(no_retry_left_ends_with_the_engines_message)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -39,7 +39,7 @@ static void no_retry_left_ends_with_the_engines_message(void **state)
     assert_string_equal(hf_acquisition_text(&f->a), "disk is full");
 }
 
-static void a_success_counts_tries_from_the_start(void **state)
+TEST(a_success_counts_tries_from_the_start)
 {
     CORE_FIXTURE(f, 0);
     for (int iteration = 0; iteration < 5; iteration++) {
@@ -64,7 +64,7 @@ static void a_success_counts_tries_from_the_start(void **state)
     }
 }
 
-static void a_fatal_enqueue_ends_at_once(void **state)
+TEST(a_fatal_enqueue_ends_at_once)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -73,7 +73,7 @@ static void a_fatal_enqueue_ends_at_once(void **state)
     assert_string_equal(hf_acquisition_text(&f->a), "no entry");
 }
 
-static void a_dropped_link_uses_up_no_retry(void **state)
+TEST(a_dropped_link_uses_up_no_retry)
 {
     char next[] = "STATE CONNECTED; a ENQUEUE a1";
     const char *enqueue = strstr(next, "a ENQUEUE");
@@ -92,7 +92,7 @@ static void a_dropped_link_uses_up_no_retry(void **state)
 
 /* Each outage loses the answer of another enqueue.  None of them counts as a
  * failure of the engine. */
-static void outages_use_up_no_retry(void **state)
+TEST(outages_use_up_no_retry)
 {
     static const char *const enqueues[] = {"a ENQUEUE a1", "a ENQUEUE a2",
                                            "a ENQUEUE a3", "a ENQUEUE a4"};
@@ -115,7 +115,7 @@ static void outages_use_up_no_retry(void **state)
     assert_true(hf_acquisition_is_waiting(&f->a));
 }
 
-static void a_ticket_gone_at_once_is_enqueued_again(void **state)
+TEST(a_ticket_gone_at_once_is_enqueued_again)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a_in(f, "x");
@@ -139,7 +139,7 @@ static void a_ticket_gone_at_once_is_enqueued_again(void **state)
 
 /* ---------------------------------------------------------------- unsure -- */
 
-static void a_ticket_in_doubt_is_looked_for_and_found(void **state)
+TEST(a_ticket_in_doubt_is_looked_for_and_found)
 {
     CORE_FIXTURE(f, 0);
     lose_answer_of_a1(f);
@@ -151,7 +151,7 @@ static void a_ticket_in_doubt_is_looked_for_and_found(void **state)
     expect(f, "a GRANTED");
 }
 
-static void it_is_looked_for_as_soon_as_connected(void **state)
+TEST(it_is_looked_for_as_soon_as_connected)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -168,7 +168,7 @@ static void it_is_looked_for_as_soon_as_connected(void **state)
     expect(f, "a GRANTED");
 }
 
-static void a_new_session_ends_all_doubt(void **state)
+TEST(a_new_session_ends_all_doubt)
 {
     CORE_FIXTURE(f, 0);
     lose_answer_of_a1(f);
@@ -186,7 +186,7 @@ static void a_new_session_ends_all_doubt(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-static void what_was_not_found_may_show_up_late(void **state)
+TEST(what_was_not_found_may_show_up_late)
 {
     CORE_FIXTURE(f, 0);
     replace_a1(f);
@@ -208,7 +208,7 @@ static void what_was_not_found_may_show_up_late(void **state)
 }
 
 /* A list that b asked for shows a1 too. */
-static void any_list_of_the_queue_shows_it(void **state)
+TEST(any_list_of_the_queue_shows_it)
 {
     CORE_FIXTURE(f, 0);
     replace_a1(f);
@@ -219,7 +219,7 @@ static void any_list_of_the_queue_shows_it(void **state)
     expect(f, "a REMOVE a1; b WAITING 2; b WATCH a1; b WATCH b1");
 }
 
-static void what_never_showed_is_removed_when_its_time_is_over(void **state)
+TEST(what_never_showed_is_removed_when_its_time_is_over)
 {
     CORE_FIXTURE(f, 0);
     replace_a1(f);
@@ -239,7 +239,7 @@ static void what_never_showed_is_removed_when_its_time_is_over(void **state)
 
 /* A removal that found nothing does not show that the ticket will not appear
  * later. */
-static void it_is_removed_again_until_it_was_seen_or_is_late(void **state)
+TEST(it_is_removed_again_until_it_was_seen_or_is_late)
 {
     CORE_FIXTURE(f, 0);
     lose_answer_of_a1(f);
@@ -257,7 +257,7 @@ static void it_is_removed_again_until_it_was_seen_or_is_late(void **state)
     expect(f, "a DONE");
 }
 
-static void with_all_slots_in_use_the_next_attempt_waits(void **state)
+TEST(with_all_slots_in_use_the_next_attempt_waits)
 {
     CORE_FIXTURE(f, 0);
     f->core.config.retry.tries = HF_RETRY_UNLIMITED;
@@ -281,7 +281,7 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
     expect(f, "PROVE; a ENQUEUE a5");
 }
 
-static void without_memory_an_end_says_so_and_what_may_remain(void **state)
+TEST(without_memory_an_end_says_so_and_what_may_remain)
 {
     CORE_FIXTURE(f, 0);
     lose_answer_of_a1(f);
@@ -300,12 +300,11 @@ static void without_memory_an_end_says_so_and_what_may_remain(void **state)
 
 /* Without a lease the first answer after the failure shows whether the ticket
  * exists. */
-static void without_a_lease_one_look_is_enough(void **state)
+TEST(without_a_lease_one_look_is_enough)
 {
     struct core_fixture core_fixture;
     struct core_fixture *f = &core_fixture;
 
-    (void)state;
     core_fixture_init(f, 0);
     connected_for(f, HF_FOREVER, 990, false);
     expect(f, "STATE CONNECTED");
@@ -322,7 +321,7 @@ static void without_a_lease_one_look_is_enough(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void fn27_no_retry_left_in_doubt_reports_the_doubt(void **state)
+TEST(fn27_no_retry_left_in_doubt_reports_the_doubt)
 {
     CORE_FIXTURE(f, 0);
     f->core.config.retry.tries = 0;
@@ -342,7 +341,7 @@ static void fn27_no_retry_left_in_doubt_reports_the_doubt(void **state)
 
 /* ------------------------------------------------- giving up an enqueue -- */
 
-static void a_cancel_waits_for_the_answer_of_the_enqueue(void **state)
+TEST(a_cancel_waits_for_the_answer_of_the_enqueue)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -354,7 +353,7 @@ static void a_cancel_waits_for_the_answer_of_the_enqueue(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void but_not_for_ever(void **state)
+TEST(but_not_for_ever)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -368,7 +367,7 @@ static void but_not_for_ever(void **state)
     expect(f, "a DONE");
 }
 
-static void a_cancelled_enqueue_that_failed_left_nothing(void **state)
+TEST(a_cancelled_enqueue_that_failed_left_nothing)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -377,7 +376,7 @@ static void a_cancelled_enqueue_that_failed_left_nothing(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
+TEST(fn47_a_cancelled_enqueue_in_doubt_is_abandoned)
 {
     CORE_FIXTURE(f, 0);
     enqueue_a(f);
@@ -395,7 +394,7 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
 
 /* -------------------------------------------------------- other requests -- */
 
-static void a_wait_survives_lists_that_fail(void **state)
+TEST(a_wait_survives_lists_that_fail)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -414,7 +413,7 @@ static void a_wait_survives_lists_that_fail(void **state)
 }
 
 /* The failure was of the old connection, so its backoff does not count. */
-static void a_new_connection_ends_the_backoff_of_a_list(void **state)
+TEST(a_new_connection_ends_the_backoff_of_a_list)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -427,7 +426,7 @@ static void a_new_connection_ends_the_backoff_of_a_list(void **state)
     expect(f, "STATE CONNECTED; a LIST");
 }
 
-static void a_wait_survives_watches_that_fail(void **state)
+TEST(a_wait_survives_watches_that_fail)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -444,7 +443,7 @@ static void a_wait_survives_watches_that_fail(void **state)
     expect(f, "a LIST");
 }
 
-static void a_fatal_list_ends_the_wait(void **state)
+TEST(a_fatal_list_ends_the_wait)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -456,7 +455,7 @@ static void a_fatal_list_ends_the_wait(void **state)
     expect(f, "a ENDED HF_EDENIED; a DONE");
 }
 
-static void a_fatal_watch_ends_the_wait(void **state)
+TEST(a_fatal_watch_ends_the_wait)
 {
     CORE_FIXTURE(f, 0);
     queue_a_behind_x(f);
@@ -466,7 +465,7 @@ static void a_fatal_watch_ends_the_wait(void **state)
     expect(f, "a ENDED HF_ELIMIT; a DONE");
 }
 
-static void a_holder_goes_on_without_a_watch(void **state)
+TEST(a_holder_goes_on_without_a_watch)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -478,7 +477,7 @@ static void a_holder_goes_on_without_a_watch(void **state)
     expect(f, "a WATCH a1");
 }
 
-static void fn28_a_removal_is_repeated_whatever_it_says(void **state)
+TEST(fn28_a_removal_is_repeated_whatever_it_says)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -495,7 +494,7 @@ static void fn28_a_removal_is_repeated_whatever_it_says(void **state)
     expect(f, "a RELEASED HF_ELOST; a DONE");
 }
 
-static void a_repeated_removal_that_finds_the_ticket_confirms(void **state)
+TEST(a_repeated_removal_that_finds_the_ticket_confirms)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -508,7 +507,7 @@ static void a_repeated_removal_that_finds_the_ticket_confirms(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-static void a_removal_that_did_not_happen_hides_nothing(void **state)
+TEST(a_removal_that_did_not_happen_hides_nothing)
 {
     CORE_FIXTURE(f, 0);
     hold_a(f);
@@ -519,43 +518,4 @@ static void a_removal_that_did_not_happen_hides_nothing(void **state)
     expect(f, "a REMOVE a1");
     removed(f, "a REMOVE a1", false);
     expect(f, "a RELEASED HF_ELOST; a DONE");
-}
-
-TEST_FILE(unanswered)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_enqueue_that_failed_is_tried_with_a_fresh_id),
-        cmocka_unit_test(no_retry_left_ends_with_the_engines_message),
-        cmocka_unit_test(a_success_counts_tries_from_the_start),
-        cmocka_unit_test(a_fatal_enqueue_ends_at_once),
-        cmocka_unit_test(a_dropped_link_uses_up_no_retry),
-        cmocka_unit_test(outages_use_up_no_retry),
-        cmocka_unit_test(a_ticket_gone_at_once_is_enqueued_again),
-        cmocka_unit_test(a_ticket_in_doubt_is_looked_for_and_found),
-        cmocka_unit_test(it_is_looked_for_as_soon_as_connected),
-        cmocka_unit_test(a_new_session_ends_all_doubt),
-        cmocka_unit_test(what_was_not_found_may_show_up_late),
-        cmocka_unit_test(any_list_of_the_queue_shows_it),
-        cmocka_unit_test(what_never_showed_is_removed_when_its_time_is_over),
-        cmocka_unit_test(it_is_removed_again_until_it_was_seen_or_is_late),
-        cmocka_unit_test(with_all_slots_in_use_the_next_attempt_waits),
-        cmocka_unit_test(without_memory_an_end_says_so_and_what_may_remain),
-        cmocka_unit_test(without_a_lease_one_look_is_enough),
-        cmocka_unit_test(fn27_no_retry_left_in_doubt_reports_the_doubt),
-        cmocka_unit_test(a_cancel_waits_for_the_answer_of_the_enqueue),
-        cmocka_unit_test(but_not_for_ever),
-        cmocka_unit_test(a_cancelled_enqueue_that_failed_left_nothing),
-        cmocka_unit_test(fn47_a_cancelled_enqueue_in_doubt_is_abandoned),
-        cmocka_unit_test(a_wait_survives_lists_that_fail),
-        cmocka_unit_test(a_new_connection_ends_the_backoff_of_a_list),
-        cmocka_unit_test(a_wait_survives_watches_that_fail),
-        cmocka_unit_test(a_fatal_list_ends_the_wait),
-        cmocka_unit_test(a_fatal_watch_ends_the_wait),
-        cmocka_unit_test(a_holder_goes_on_without_a_watch),
-        cmocka_unit_test(fn28_a_removal_is_repeated_whatever_it_says),
-        cmocka_unit_test(a_repeated_removal_that_finds_the_ticket_confirms),
-        cmocka_unit_test(a_removal_that_did_not_happen_hides_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -22,12 +22,11 @@ static void assert_text(const char *got, const char *expected)
         assert_string_equal(got, expected);
 }
 
-static void test_inner(void **state)
+TEST(test_inner)
 {
     struct hf_error error = {HF_OK, ""};
     struct hf_url url;
 
-    (void)state;
     assert_int_equal(
         hf_url_parse("quorum:redis://u:p%2C@a/1,redis:/b?ttl=1s", &url, &error),
         HF_OK);
@@ -44,12 +43,11 @@ static void test_inner(void **state)
 }
 
 /* After a bare '?' in a password the rest would be read as options. */
-static void test_no_at_behind_the_inner(void **state)
+TEST(test_no_at_behind_the_inner)
 {
     struct hf_error error = {HF_OK, ""};
     struct hf_url url;
 
-    (void)state;
     assert_int_equal(
         hf_url_parse("quorum:redis://u:a?" PASSWORD "=b@c", &url, &error),
         HF_EURL);
@@ -57,7 +55,7 @@ static void test_no_at_behind_the_inner(void **state)
     assert_null(strstr(error.text, PASSWORD));
 }
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
     static const struct {
         const char *text, *scheme, *user, *password, *authority, *path;
@@ -85,7 +83,6 @@ static void test_parts(void **state)
          "/db"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct hf_error error = {HF_OK, ""};
         struct hf_url url;
@@ -102,12 +99,11 @@ static void test_parts(void **state)
     }
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
     struct hf_error error;
     struct hf_url url;
 
-    (void)state;
     assert_int_equal(
         hf_url_parse("zk://h?timeout=10s&a_file=/x%26y=z?+", &url, &error),
         HF_OK);
@@ -144,7 +140,7 @@ static void assert_refused(const char *text, const char *part)
     assert_int_equal(hf_url_parse(text, &url, NULL), HF_EURL);
 }
 
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
     static const struct {
         const char *text, *part;
@@ -184,19 +180,17 @@ static void test_malformed(void **state)
         {"zk://u%zz:p@h", "user"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_refused(rows[i].text, rows[i].part);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
     char text[10001] = "file:/x?";
     struct hf_error error;
     struct hf_url url;
     size_t used = strlen(text);
 
-    (void)state;
     for (unsigned i = 0; i < HF_URL_OPTIONS; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%sk%u=v",
                                  i > 0 ? "&" : "", i);
@@ -222,7 +216,7 @@ static void test_limits(void **state)
 }
 
 /* A URL with a password is never printed, whatever is wrong with it. */
-static void test_password_is_never_printed(void **state)
+TEST(test_password_is_never_printed)
 {
     static const struct {
         const char *text, *part;
@@ -249,7 +243,6 @@ static void test_password_is_never_printed(void **state)
         {"redis://h?password" PASSWORD, "option 1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_refused(rows[i].text, rows[i].part);
         if (strchr(rows[i].text, '@') != NULL && i != 14)
@@ -257,7 +250,7 @@ static void test_password_is_never_printed(void **state)
     }
 }
 
-static void test_has_secret(void **state)
+TEST(test_has_secret)
 {
     static const char *const with[] = {
         "zk://u:p@h",
@@ -284,7 +277,6 @@ static void test_has_secret(void **state)
         "nonsense",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
         if (!hf_url_has_secret(with[i]))
             fail_msg("no secret seen in %s", with[i]);
@@ -293,7 +285,7 @@ static void test_has_secret(void **state)
             fail_msg("a secret seen in %s", without[i]);
 }
 
-static void test_secrets_are_hidden(void **state)
+TEST(test_secrets_are_hidden)
 {
     static const char *const rows[][2] = {
         {"no URL: a@b, 12:30 or mail:u@h", "no URL: a@b, 12:30 or mail:u@h"},
@@ -314,7 +306,6 @@ static void test_secrets_are_hidden(void **state)
     };
     char text[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         (void)snprintf(text, sizeof(text), "%s", rows[i][0]);
         hf_secret_hide(text);
@@ -325,11 +316,10 @@ static void test_secrets_are_hidden(void **state)
 }
 
 /* The password of a text is hidden before it is cut. */
-static void test_quoted_secrets_are_hidden(void **state)
+TEST(test_quoted_secrets_are_hidden)
 {
     char text[300];
 
-    (void)state;
     assert_string_equal(hf_quote("zk:/u:p w@h", 11).text, "\"zk:/u:***@h\"");
     memset(text, 'x', sizeof(text));
     memcpy(text, "redis://:", 9);
@@ -338,7 +328,7 @@ static void test_quoted_secrets_are_hidden(void **state)
                         "\"redis://:***@xxxxxxxxx\"");
 }
 
-static void test_durations(void **state)
+TEST(test_durations)
 {
     static const struct {
         const char *text;
@@ -390,7 +380,6 @@ static void test_durations(void **state)
         "213503982335d",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         uint64_t ms = 1;
 
@@ -404,23 +393,4 @@ static void test_durations(void **state)
         if (hf_duration_parse(bad[i], &ms))
             fail_msg("\"%s\" was taken", bad[i]);
     }
-}
-
-TEST_FILE(url)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_inner),
-        cmocka_unit_test(test_no_at_behind_the_inner),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_password_is_never_printed),
-        cmocka_unit_test(test_has_secret),
-        cmocka_unit_test(test_secrets_are_hidden),
-        cmocka_unit_test(test_quoted_secrets_are_hidden),
-        cmocka_unit_test(test_durations),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

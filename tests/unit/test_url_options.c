@@ -56,12 +56,11 @@ static hf_status read_options(const char *text, struct config *config,
     return status;
 }
 
-static void given_values_are_read(void **state)
+TEST(given_values_are_read)
 {
     struct config config = {0};
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(read_options("x:/?ttl=1h&number=18446744073709551615&"
                                   "layout=theirs&path=/1234567&elsewhere=1",
                                   &config, &error),
@@ -72,12 +71,11 @@ static void given_values_are_read(void **state)
     assert_string_equal(config.path, "/1234567");
 }
 
-static void others_stay(void **state)
+TEST(others_stay)
 {
     struct config config = {7, 8, 9, "/a"};
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(read_options("x:/?number=1", &config, &error), HF_OK);
     assert_int_equal(config.ttl_ms, 7);
     assert_int_equal(config.number, 1);
@@ -85,7 +83,7 @@ static void others_stay(void **state)
     assert_string_equal(config.path, "/a");
 }
 
-static void wrong_values_are_refused(void **state)
+TEST(wrong_values_are_refused)
 {
     static const struct {
         const char *url;
@@ -110,7 +108,6 @@ static void wrong_values_are_refused(void **state)
                           "ttl, number, layout, path, elsewhere"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct config config = {0};
         struct hf_error error;
@@ -122,15 +119,4 @@ static void wrong_values_are_refused(void **state)
         assert_int_equal(config.ttl_ms + config.number, 0);
         assert_string_equal(config.path, "");
     }
-}
-
-TEST_FILE(url_options)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(given_values_are_read),
-        cmocka_unit_test(others_stay),
-        cmocka_unit_test(wrong_values_are_refused),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

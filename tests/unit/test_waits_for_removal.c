@@ -19,7 +19,7 @@ static void queue_a2(struct core_fixture *f)
     expect(f, "a WAITING 1; a WATCH x; a WATCH a2");
 }
 
-static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
+TEST(a_cancelled_wait_ends_when_the_ticket_is_gone)
 {
     WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
@@ -34,7 +34,7 @@ static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
 }
 
 /* For any time; no TICK is due meanwhile. */
-static void it_waits_for_the_answer_of_its_enqueue(void **state)
+TEST(it_waits_for_the_answer_of_its_enqueue)
 {
     WAITS_FOR_REMOVAL(f);
     enqueue_a(f);
@@ -49,7 +49,7 @@ static void it_waits_for_the_answer_of_its_enqueue(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void what_may_yet_appear_is_waited_for(void **state)
+TEST(what_may_yet_appear_is_waited_for)
 {
     WAITS_FOR_REMOVAL(f);
     enqueue_a(f);
@@ -62,7 +62,7 @@ static void what_may_yet_appear_is_waited_for(void **state)
     expect(f, "a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void a_release_waits_for_it_too(void **state)
+TEST(a_release_waits_for_it_too)
 {
     WAITS_FOR_REMOVAL(f);
     queue_a2(f);
@@ -82,7 +82,7 @@ static void a_release_waits_for_it_too(void **state)
     expect(f, "a RELEASED HF_OK; a DONE");
 }
 
-static void the_end_of_the_session_ends_it(void **state)
+TEST(the_end_of_the_session_ends_it)
 {
     WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
@@ -96,7 +96,7 @@ static void the_end_of_the_session_ends_it(void **state)
     expect(f, "STATE LOST; a ENDED HF_ECANCELLED; a DONE");
 }
 
-static void what_may_not_be_taken_out_is_reported(void **state)
+TEST(what_may_not_be_taken_out_is_reported)
 {
     WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
@@ -113,7 +113,7 @@ static void what_may_not_be_taken_out_is_reported(void **state)
     expect(f, "a DONE");
 }
 
-static void nor_what_appeared_late(void **state)
+TEST(nor_what_appeared_late)
 {
     WAITS_FOR_REMOVAL(f);
     enqueue_a(f);
@@ -124,7 +124,7 @@ static void nor_what_appeared_late(void **state)
     expect(f, "a ENDED HF_EDENIED");
 }
 
-static void a_close_ends_it(void **state)
+TEST(a_close_ends_it)
 {
     WAITS_FOR_REMOVAL(f);
     queue_a_behind_x(f);
@@ -136,7 +136,7 @@ static void a_close_ends_it(void **state)
 
 /* ---------------------------------------------------------------------- */
 
-static void no_ticket_is_taken_too_early(void **state)
+TEST(no_ticket_is_taken_too_early)
 {
     WAITS_FOR_REMOVAL(f);
     f->a.not_before_ms = CORE_START_MS + 70;
@@ -145,21 +145,4 @@ static void no_ticket_is_taken_too_early(void **state)
     wake(f);
     assert_int_equal(f->now_ms, CORE_START_MS + 70);
     expect(f, "a ENQUEUE a1");
-}
-
-TEST_FILE(waits_for_removal)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cancelled_wait_ends_when_the_ticket_is_gone),
-        cmocka_unit_test(it_waits_for_the_answer_of_its_enqueue),
-        cmocka_unit_test(what_may_yet_appear_is_waited_for),
-        cmocka_unit_test(a_release_waits_for_it_too),
-        cmocka_unit_test(the_end_of_the_session_ends_it),
-        cmocka_unit_test(what_may_not_be_taken_out_is_reported),
-        cmocka_unit_test(nor_what_appeared_late),
-        cmocka_unit_test(a_close_ends_it),
-        cmocka_unit_test(no_ticket_is_taken_too_early),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -59,12 +59,11 @@ static void take_all(struct watch_fixture *s, enum hf_effect_kind kind,
     assert_null(s->effects.first);
 }
 
-static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
+TEST(a_new_watch_waits_for_one_to_be_taken_back)
 {
     struct hf_request *forgotten;
     struct watch_fixture s;
 
-    (void)state;
     begin(&s);
     follow(&s, "abc");
     take_all(&s, HF_EFFECT_REQUEST, "abc");
@@ -77,12 +76,11 @@ static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
     hf_ticket_watches_free(&s.ticket.watches);
 }
 
-static void they_are_idle_when_none_is_with_the_engine(void **state)
+TEST(they_are_idle_when_none_is_with_the_engine)
 {
     struct hf_request *asked;
     struct watch_fixture s;
 
-    (void)state;
     begin(&s);
     assert_true(hf_ticket_watches_idle(&s.ticket.watches));
     follow(&s, "a");
@@ -96,14 +94,4 @@ static void they_are_idle_when_none_is_with_the_engine(void **state)
     (void)take(&s, HF_EFFECT_UNWATCH, 'a');
     hf_ticket_watches_unwatched(&s.ticket.watches, asked);
     assert_true(hf_ticket_watches_idle(&s.ticket.watches));
-}
-
-TEST_FILE(watch)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_watch_waits_for_one_to_be_taken_back),
-        cmocka_unit_test(they_are_idle_when_none_is_with_the_engine),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -10,12 +10,11 @@
 
 /* ---------------------------------------------------- answers that are not */
 
-static void answers_out_of_turn_end_the_connection(void **state)
+TEST(answers_out_of_turn_end_the_connection)
 {
     static const int32_t xids[] = {2, 3, 0, -3, -9, INT32_MAX, INT32_MIN};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof xids / sizeof xids[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -32,11 +31,10 @@ static void answers_out_of_turn_end_the_connection(void **state)
     zk_fixture_close(&f);
 }
 
-static void an_unasked_answer_to_a_ping_ends_the_connection(void **state)
+TEST(an_unasked_answer_to_a_ping_ends_the_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     header(&f, HF_ZK_XID_PING, HF_ZK_OK);
     assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
@@ -45,11 +43,10 @@ static void an_unasked_answer_to_a_ping_ends_the_connection(void **state)
     zk_fixture_close(&f);
 }
 
-static void error_codes_from_above_zero_are_ours(void **state)
+TEST(error_codes_from_above_zero_are_ours)
 {
     struct zk_fixture f;
 
-    (void)state;
     for (int32_t error = 1; error < 4; error++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -61,13 +58,12 @@ static void error_codes_from_above_zero_are_ours(void **state)
 }
 
 /* An error about the session or the server itself ends the connection. */
-static void errors_of_the_connection_end_it(void **state)
+TEST(errors_of_the_connection_end_it)
 {
     static const int32_t errors[] = {HF_ZK_SESSION_MOVED, HF_ZK_CONNECTION_LOSS,
                                      HF_ZK_NOT_READ_ONLY};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_LIST, "a");
@@ -80,11 +76,10 @@ static void errors_of_the_connection_end_it(void **state)
     }
 }
 
-static void an_expired_session_is_lost_at_once(void **state)
+TEST(an_expired_session_is_lost_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     ask(&f, HF_REQUEST_LIST, "b");
@@ -99,11 +94,10 @@ static void an_expired_session_is_lost_at_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void refused_credentials_are_named(void **state)
+TEST(refused_credentials_are_named)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     strcpy(f.config.url.session.auth, "user:secret");
     assert_true(zk_fixture_open(&f));
@@ -133,11 +127,10 @@ static void refused_credentials_are_named(void **state)
 }
 
 /* The session ends by itself when its timeout is over. */
-static void a_refused_session_is_lost_in_time(void **state)
+TEST(a_refused_session_is_lost_in_time)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     strcpy(f.config.url.session.auth, "user:secret");
     assert_true(zk_fixture_open(&f));
@@ -155,11 +148,10 @@ static void a_refused_session_is_lost_in_time(void **state)
     zk_fixture_close(&f);
 }
 
-static void an_unasked_answer_to_credentials_ends_the_connection(void **state)
+TEST(an_unasked_answer_to_credentials_ends_the_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     header(&f, HF_ZK_XID_AUTH, HF_ZK_OK);
     assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
@@ -168,12 +160,11 @@ static void an_unasked_answer_to_credentials_ends_the_connection(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_credential_without_memory_is_not_added(void **state)
+TEST(a_credential_without_memory_is_not_added)
 {
     struct hf_zk_session *session;
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     session = hf_zk_session(f.zk);
     heap_fail(1, false);
@@ -190,11 +181,10 @@ static void a_credential_without_memory_is_not_added(void **state)
     zk_fixture_close(&f); /* which checks that it was freed */
 }
 
-static void watches_that_are_not_set_again_end_the_connection(void **state)
+TEST(watches_that_are_not_set_again_end_the_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     header(&f, HF_ZK_XID_SET_WATCHES, HF_ZK_OK);
     assert_string_equal(zk_fixture_events(&f), "");
@@ -205,11 +195,10 @@ static void watches_that_are_not_set_again_end_the_connection(void **state)
 
 /* ------------------------------------------------------------- requests -- */
 
-static void requests_without_a_connection_fail_at_once(void **state)
+TEST(requests_without_a_connection_fail_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     assert_true(zk_fixture_open(&f));
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -232,11 +221,10 @@ static void requests_without_a_connection_fail_at_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_cut_answers_everything(void **state)
+TEST(a_cut_answers_everything)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 1, 10);
@@ -257,11 +245,10 @@ static void a_cut_answers_everything(void **state)
     zk_fixture_close(&f);
 }
 
-static void ids_wrap_below_their_end(void **state)
+TEST(ids_wrap_below_their_end)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.zk->session.wire.xid = INT32_MAX - 1;
     ask(&f, HF_REQUEST_LIST, "a");
@@ -277,25 +264,4 @@ static void ids_wrap_below_their_end(void **state)
     ask(&f, HF_REQUEST_LIST, "a");
     assert_int_equal(f.first->xid, 1);
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_answers)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_out_of_turn_end_the_connection),
-        cmocka_unit_test(an_unasked_answer_to_a_ping_ends_the_connection),
-        cmocka_unit_test(error_codes_from_above_zero_are_ours),
-        cmocka_unit_test(errors_of_the_connection_end_it),
-        cmocka_unit_test(an_expired_session_is_lost_at_once),
-        cmocka_unit_test(refused_credentials_are_named),
-        cmocka_unit_test(a_refused_session_is_lost_in_time),
-        cmocka_unit_test(an_unasked_answer_to_credentials_ends_the_connection),
-        cmocka_unit_test(a_credential_without_memory_is_not_added),
-        cmocka_unit_test(watches_that_are_not_set_again_end_the_connection),
-        cmocka_unit_test(requests_without_a_connection_fail_at_once),
-        cmocka_unit_test(a_cut_answers_everything),
-        cmocka_unit_test(ids_wrap_below_their_end),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -44,11 +44,10 @@ static void raise_it(struct zk_fixture *f)
     assert_string_equal(zk_fixture_sent(f), "CREATE q; EXISTS q");
 }
 
-static void a_flag_is_one_persistent_node(void **state)
+TEST(a_flag_is_one_persistent_node)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     raise_it(&f);
     done(&f);
@@ -73,11 +72,10 @@ static void a_flag_is_one_persistent_node(void **state)
     zk_fixture_close(&f);
 }
 
-static void parents_are_made_when_they_are_missing(void **state)
+TEST(parents_are_made_when_they_are_missing)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     f.queue = "gates/q";
     ask(&f, HF_REQUEST_SET_FLAG, "a");
@@ -93,11 +91,10 @@ static void parents_are_made_when_they_are_missing(void **state)
     zk_fixture_close(&f);
 }
 
-static void without_a_root_there_is_no_barrier(void **state)
+TEST(without_a_root_there_is_no_barrier)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     raise_it(&f);
     refused(&f, HF_ZK_NO_NODE);
@@ -109,11 +106,10 @@ static void without_a_root_there_is_no_barrier(void **state)
 }
 
 /* The node has tickets below it. */
-static void the_node_of_a_lock_is_no_barrier(void **state)
+TEST(the_node_of_a_lock_is_no_barrier)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     f.nodes = 1;
     raise_it(&f);
@@ -135,11 +131,10 @@ static void the_node_of_a_lock_is_no_barrier(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_raising_may_be_answered(void **state)
+TEST(what_raising_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     raise_it(&f);
     refused(&f, HF_ZK_NO_AUTH);
@@ -162,12 +157,11 @@ static void what_raising_may_be_answered(void **state)
 
 /* ---------------------------------------------------------- queue watch -- */
 
-static void what_is_down_is_not_watched(void **state)
+TEST(what_is_down_is_not_watched)
 {
     struct hf_request *request;
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     request = look(&f, "z");
     checked(&f);
@@ -180,13 +174,12 @@ static void what_is_down_is_not_watched(void **state)
 }
 
 /* Also an event that is not the end of the flag: the core watches again. */
-static void whatever_happens_to_it_is_reported_once(void **state)
+TEST(whatever_happens_to_it_is_reported_once)
 {
     static const int32_t types[] = {HF_ZK_NODE_DELETED,
                                     HF_ZK_NODE_DATA_CHANGED};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         queue_watch_events(&f);
         event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
@@ -201,11 +194,10 @@ static void whatever_happens_to_it_is_reported_once(void **state)
     }
 }
 
-static void several_may_wait(void **state)
+TEST(several_may_wait)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     look(&f, "w");
     checked(&f);
@@ -219,11 +211,10 @@ static void several_may_wait(void **state)
 
 /* A server that is behind the others could show the flag as cleared, so a
  * transaction comes first. */
-static void a_look_without_its_transaction_is_none(void **state)
+TEST(a_look_without_its_transaction_is_none)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     look(&f, "z");
     refused(&f, HF_ZK_OPERATION_TIMEOUT);
@@ -233,11 +224,10 @@ static void a_look_without_its_transaction_is_none(void **state)
 }
 
 /* A check that failed is committed, too: who may not read the root can wait. */
-static void a_look_needs_no_right_to_the_root(void **state)
+TEST(a_look_needs_no_right_to_the_root)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     look(&f, "z");
     multi_failed(&f, 0, HF_ZK_NO_AUTH);
@@ -246,12 +236,11 @@ static void a_look_needs_no_right_to_the_root(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_queue_watch_at_a_flag_can_be_taken_back(void **state)
+TEST(a_queue_watch_at_a_flag_can_be_taken_back)
 {
     struct hf_request *request;
     struct zk_fixture f;
 
-    (void)state;
     request = queue_watch_events(&f);
     forget(&f, request);
     request = look(&f, "w"); /* before its answer */
@@ -265,11 +254,10 @@ static void a_queue_watch_at_a_flag_can_be_taken_back(void **state)
 
 /* Flags are in the first list of SETWATCHES, watches of children in the
  * third. */
-static void flags_are_watched_on_the_next_connection(void **state)
+TEST(flags_are_watched_on_the_next_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     f.kind = HF_TICKET_MUTEX;
     f.queue = "r";
@@ -288,11 +276,10 @@ static void flags_are_watched_on_the_next_connection(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_a_queue_watch_at_a_flag_may_be_answered(void **state)
+TEST(what_a_queue_watch_at_a_flag_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     look(&f, "z");
     checked(&f);
@@ -308,25 +295,4 @@ static void what_a_queue_watch_at_a_flag_may_be_answered(void **state)
     assert_string_equal(zk_fixture_events(&f),
                         "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_barriers)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flag_is_one_persistent_node),
-        cmocka_unit_test(parents_are_made_when_they_are_missing),
-        cmocka_unit_test(without_a_root_there_is_no_barrier),
-        cmocka_unit_test(the_node_of_a_lock_is_no_barrier),
-        cmocka_unit_test(what_raising_may_be_answered),
-        cmocka_unit_test(what_is_down_is_not_watched),
-        cmocka_unit_test(whatever_happens_to_it_is_reported_once),
-        cmocka_unit_test(several_may_wait),
-        cmocka_unit_test(a_look_without_its_transaction_is_none),
-        cmocka_unit_test(a_look_needs_no_right_to_the_root),
-        cmocka_unit_test(a_queue_watch_at_a_flag_can_be_taken_back),
-        cmocka_unit_test(flags_are_watched_on_the_next_connection),
-        cmocka_unit_test(what_a_queue_watch_at_a_flag_may_be_answered),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

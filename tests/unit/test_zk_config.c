@@ -45,11 +45,10 @@ static void assert_refused(const char *text, const char *part)
     assert_true(hf_utf8_valid(error.text, strlen(error.text)));
 }
 
-static void usual_values(void **state)
+TEST(usual_values)
 {
     struct hf_zk_config config;
 
-    (void)state;
     assert_good("zk://h", &config);
     assert_int_equal(config.url.session.server_count, 1);
     assert_string_equal(config.url.session.servers[0].host, "h");
@@ -69,7 +68,7 @@ static void usual_values(void **state)
     assert_string_equal(config.url.files.ca, "");
 }
 
-static void servers_are_taken_apart(void **state)
+TEST(servers_are_taken_apart)
 {
     static const struct {
         const char *text;
@@ -89,7 +88,6 @@ static void servers_are_taken_apart(void **state)
     };
     struct hf_zk_config config;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_good(rows[i].text, &config);
         assert_int_equal(config.url.session.server_count, 1);
@@ -106,7 +104,7 @@ static void servers_are_taken_apart(void **state)
     assert_int_equal(config.url.session.servers[3].port, 2181);
 }
 
-static void wrong_servers_are_called_by_their_number(void **state)
+TEST(wrong_servers_are_called_by_their_number)
 {
     static const struct {
         const char *text;
@@ -152,7 +150,6 @@ static void wrong_servers_are_called_by_their_number(void **state)
     };
     char text[HF_URL_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_refused(rows[i].text, rows[i].part);
     memset(text, 'a', sizeof(text));
@@ -161,12 +158,11 @@ static void wrong_servers_are_called_by_their_number(void **state)
     assert_refused(text, "too long");
 }
 
-static void many_servers(void **state)
+TEST(many_servers)
 {
     char text[HF_URL_BYTES] = "zk://h";
     struct hf_zk_config config;
 
-    (void)state;
     for (int i = 1; i < HF_ZK_SERVERS_MAX; i++)
         strcat(text, ",h");
     assert_good(text, &config);
@@ -175,7 +171,7 @@ static void many_servers(void **state)
     assert_refused(text, "more than 32 servers");
 }
 
-static void a_list_of_servers_alone(void **state)
+TEST(a_list_of_servers_alone)
 {
     static const struct {
         const char *text, *part;
@@ -189,7 +185,6 @@ static void a_list_of_servers_alone(void **state)
     struct hf_zk_session_config config = {.tls = true, .server_count = 7};
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_zk_url_parse_servers(&config, "a,[::1]:3,b:4", &error),
                      HF_OK);
     assert_int_equal(config.server_count, 3);
@@ -204,7 +199,7 @@ static void a_list_of_servers_alone(void **state)
     }
 }
 
-static void chroots(void **state)
+TEST(chroots)
 {
     static const struct {
         const char *text;
@@ -233,7 +228,6 @@ static void chroots(void **state)
     char text[HF_URL_BYTES];
     struct hf_zk_config config;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_good(good[i].text, &config);
         assert_string_equal(config.url.chroot, good[i].chroot);
@@ -250,11 +244,10 @@ static void chroots(void **state)
     assert_refused(text, "1024 bytes");
 }
 
-static void options_are_taken(void **state)
+TEST(options_are_taken)
 {
     struct hf_zk_config config;
 
-    (void)state;
     assert_good("zk://h?timeout=1s&timeout_floor=4s&tick=2s&proof=strict"
                 "&clock_drift=1"
                 "&token_floor=42"
@@ -286,11 +279,10 @@ static void options_are_taken(void **state)
     assert_string_equal(config.url.files.key, "/key.pem");
 }
 
-static void layouts_are_taken(void **state)
+TEST(layouts_are_taken)
 {
     struct hf_zk_config config;
 
-    (void)state;
     assert_good("zk://h?layout=curator", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_good("zk://h?layout=kazoo", &config);
@@ -299,7 +291,7 @@ static void layouts_are_taken(void **state)
     assert_int_equal(config.layout, HF_ZK_WRITELOCK);
 }
 
-static void wrong_options_are_named(void **state)
+TEST(wrong_options_are_named)
 {
     static const struct {
         const char *text;
@@ -336,18 +328,16 @@ static void wrong_options_are_named(void **state)
         {"zks://h?key=/k.pem", "only one of cert= and key="},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_refused(rows[i].text, rows[i].part);
 }
 
 #define PASSWORD "QJXZW"
 
-static void credentials(void **state)
+TEST(credentials)
 {
     struct hf_zk_config config;
 
-    (void)state;
     assert_good("zk://u:" PASSWORD "@h", &config);
     assert_string_equal(config.url.session.auth, "u:" PASSWORD);
     assert_true(config.url.session.private_nodes);
@@ -362,7 +352,7 @@ static void credentials(void **state)
 }
 
 /* Whatever else is wrong with the URL, and wherever the password is. */
-static void a_password_is_never_reported(void **state)
+TEST(a_password_is_never_reported)
 {
     static const char *const texts[] = {
         "zk://:" PASSWORD "@h",
@@ -386,7 +376,6 @@ static void a_password_is_never_reported(void **state)
     struct hf_zk_config config;
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(parse(texts[i], &config, &error), HF_EURL);
         if (strstr(error.text, PASSWORD) != NULL)
@@ -401,13 +390,12 @@ static void a_password_is_never_reported(void **state)
     assert_non_null(strstr(error.text, "510 bytes"));
 }
 
-static void each_client_draws_its_own_order(void **state)
+TEST(each_client_draws_its_own_order)
 {
     static const char url[] = "zk://h0:100,h1:101,h2:102,h3:103";
     struct hf_zk_config config;
     bool first[4] = {false, false, false, false};
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 64; seed++) {
         bool seen[4] = {false, false, false, false};
 
@@ -432,7 +420,7 @@ static void each_client_draws_its_own_order(void **state)
     assert_string_equal(config.url.session.servers[0].host, "h");
 }
 
-static void sasl_has_a_mechanism_and_a_principal(void **state)
+TEST(sasl_has_a_mechanism_and_a_principal)
 {
     static const struct {
         const char *text;
@@ -449,7 +437,6 @@ static void sasl_has_a_mechanism_and_a_principal(void **state)
     struct hf_zk_config config;
     const struct hf_zk_session_config *session = &config.url.session;
 
-    (void)state;
     assert_good("zk://h/", &config);
     assert_int_equal(session->sasl.mechanism, HF_ZK_SASL_NONE);
     assert_good("zk://u:p@h/?sasl=DIGEST-MD5", &config);
@@ -468,25 +455,4 @@ static void sasl_has_a_mechanism_and_a_principal(void **state)
     assert_false(session->private_nodes);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_refused(rows[i].text, rows[i].part);
-}
-
-TEST_FILE(zk_config)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usual_values),
-        cmocka_unit_test(servers_are_taken_apart),
-        cmocka_unit_test(wrong_servers_are_called_by_their_number),
-        cmocka_unit_test(many_servers),
-        cmocka_unit_test(a_list_of_servers_alone),
-        cmocka_unit_test(chroots),
-        cmocka_unit_test(options_are_taken),
-        cmocka_unit_test(layouts_are_taken),
-        cmocka_unit_test(wrong_options_are_named),
-        cmocka_unit_test(credentials),
-        cmocka_unit_test(a_password_is_never_reported),
-        cmocka_unit_test(sasl_has_a_mechanism_and_a_principal),
-        cmocka_unit_test(each_client_draws_its_own_order),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -17,11 +17,10 @@ static void begin(struct zk_fixture *f)
     done(f);
 }
 
-static void each_ticket_is_asked_about(void **state)
+TEST(each_ticket_is_asked_about)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     children(&f, "y#2 x#1");
     assert_string_equal(zk_fixture_sent(&f), "DATA q/y#2; DATA q/x#1");
@@ -34,11 +33,10 @@ static void each_ticket_is_asked_about(void **state)
 
 /* The first two from a sequence on are read by one call, or each by itself at a
  * server that refuses that call; the next list asks such a server no more. */
-static void only_texts_that_are_wanted_are_read(void **state)
+TEST(only_texts_that_are_wanted_are_read)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     children(&f, "");
     (void)zk_fixture_events(&f);
@@ -61,11 +59,10 @@ static void only_texts_that_are_wanted_are_read(void **state)
     zk_fixture_close(&f);
 }
 
-static void who_has_gone_since_is_not_shown(void **state)
+TEST(who_has_gone_since_is_not_shown)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     children(&f, "x#1 y#2");
     refused(&f, HF_ZK_NO_NODE);
@@ -74,11 +71,10 @@ static void who_has_gone_since_is_not_shown(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_denied_read_says_what_to_check(void **state)
+TEST(a_denied_read_says_what_to_check)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     (void)snprintf(f.config.url.session.auth, sizeof f.config.url.session.auth,
                    "u:p");
@@ -94,11 +90,10 @@ static void a_denied_read_says_what_to_check(void **state)
 }
 
 /* Also a ticket that this client may not read. */
-static void what_it_may_be_answered(void **state)
+TEST(what_it_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     refused(&f, HF_ZK_NO_AUTH);
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST z FATAL");
@@ -117,11 +112,10 @@ static void what_it_may_be_answered(void **state)
     zk_fixture_close(&f);
 }
 
-static void nothing_is_asked_behind_a_close(void **state)
+TEST(nothing_is_asked_behind_a_close)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask(&f, HF_REQUEST_END, "");
     (void)zk_fixture_sent(&f);
@@ -131,14 +125,13 @@ static void nothing_is_asked_behind_a_close(void **state)
     zk_fixture_close(&f);
 }
 
-static void names_that_are_none(void **state)
+TEST(names_that_are_none)
 {
     static const uint8_t one_is_null[] = {0,   0, 0, 2, 255, 255, 255,
                                           255, 0, 0, 0, 1,   'x'};
     static const uint8_t cut_off[] = {0, 0, 0, 2, 0, 0, 0, 9, 'x', 0, 0, 0};
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     answer_with(&f, one_is_null, sizeof one_is_null);
     assert_string_equal(zk_fixture_events(&f), "LISTED z:");
@@ -147,19 +140,4 @@ static void names_that_are_none(void **state)
     answer_with(&f, cut_off, sizeof cut_off);
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST z RETRY");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_detailed_list)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_ticket_is_asked_about),
-        cmocka_unit_test(only_texts_that_are_wanted_are_read),
-        cmocka_unit_test(who_has_gone_since_is_not_shown),
-        cmocka_unit_test(a_denied_read_says_what_to_check),
-        cmocka_unit_test(what_it_may_be_answered),
-        cmocka_unit_test(nothing_is_asked_behind_a_close),
-        cmocka_unit_test(names_that_are_none),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

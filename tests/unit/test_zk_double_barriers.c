@@ -29,11 +29,10 @@ static void enter(struct zk_fixture *f)
 
 /* --------------------------------------------------------------- coming -- */
 
-static void a_participant_is_one_plain_node(void **state)
+TEST(a_participant_is_one_plain_node)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "x"); /* there already */
@@ -49,11 +48,10 @@ static void a_participant_is_one_plain_node(void **state)
 }
 
 /* In the order in which they entered, not in that of names. */
-static void what_a_list_does_not_report_is_asked_once(void **state)
+TEST(what_a_list_does_not_report_is_asked_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
@@ -74,11 +72,10 @@ static void what_a_list_does_not_report_is_asked_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void who_has_gone_since_is_not_shown(void **state)
+TEST(who_has_gone_since_is_not_shown)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
@@ -91,11 +88,10 @@ static void who_has_gone_since_is_not_shown(void **state)
 }
 
 /* In several steps of a few calls each. */
-static void many_participants_are_asked_about_in_turns(void **state)
+TEST(many_participants_are_asked_about_in_turns)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
@@ -117,11 +113,10 @@ static void many_participants_are_asked_about_in_turns(void **state)
 }
 
 /* A name that is not exactly a UUID. */
-static void what_is_no_participant_does_not_count(void **state)
+TEST(what_is_no_participant_does_not_count)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
@@ -141,11 +136,10 @@ static void what_is_no_participant_does_not_count(void **state)
     zk_fixture_close(&f);
 }
 
-static void parents_are_made_when_they_are_missing(void **state)
+TEST(parents_are_made_when_they_are_missing)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "x");
     refused(&f, HF_ZK_NO_NODE);
@@ -161,11 +155,10 @@ static void parents_are_made_when_they_are_missing(void **state)
     zk_fixture_close(&f);
 }
 
-static void nobody_is_there_where_there_is_no_node(void **state)
+TEST(nobody_is_there_where_there_is_no_node)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     done(&f);
@@ -188,11 +181,10 @@ static void be_unsure(struct zk_fixture *f)
     resume(f);
 }
 
-static void one_without_an_answer_is_found(void **state)
+TEST(one_without_an_answer_is_found)
 {
     struct zk_fixture f;
 
-    (void)state;
     be_unsure(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
@@ -208,12 +200,11 @@ static void one_without_an_answer_is_found(void **state)
 }
 
 /* A participant of another session counts, but is not ours. */
-static void one_of_another_session_is_not_ours(void **state)
+TEST(one_of_another_session_is_not_ours)
 {
     const char *events;
     struct zk_fixture f;
 
-    (void)state;
     be_unsure(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     done(&f);
@@ -227,11 +218,10 @@ static void one_of_another_session_is_not_ours(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_that_never_came_is_not_found(void **state)
+TEST(one_that_never_came_is_not_found)
 {
     struct zk_fixture f;
 
-    (void)state;
     be_unsure(&f);
     ask(&f, HF_REQUEST_LIST, "x");
     done(&f);
@@ -242,11 +232,10 @@ static void one_that_never_came_is_not_found(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_the_questions_may_be_answered(void **state)
+TEST(what_the_questions_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_LIST, "x");
@@ -283,11 +272,10 @@ static void begin_generation(struct zk_fixture *f, int64_t flag)
         refused(f, HF_ZK_NO_NODE);
 }
 
-static void a_generation_is_one_transaction(void **state)
+TEST(a_generation_is_one_transaction)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     begin_generation(&f, 0);
@@ -303,11 +291,10 @@ static void a_generation_is_one_transaction(void **state)
     zk_fixture_close(&f);
 }
 
-static void so_many_are_checked_as_are_waited_for(void **state)
+TEST(so_many_are_checked_as_are_waited_for)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     f.limit = 1;
@@ -327,11 +314,10 @@ static void so_many_are_checked_as_are_waited_for(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_missing_participant_makes_no_generation(void **state)
+TEST(a_missing_participant_makes_no_generation)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask(&f, HF_REQUEST_NEW_GENERATION, "x");
     children(&f, "z/m y/m");
@@ -346,7 +332,7 @@ static void a_missing_participant_makes_no_generation(void **state)
 }
 
 /* After any of these the core asks again. */
-static void what_may_come_between(void **state)
+TEST(what_may_come_between)
 {
     static const struct {
         int32_t nth;
@@ -359,7 +345,6 @@ static void what_may_come_between(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     for (size_t i = 0; i < 4; i++) {
@@ -379,11 +364,10 @@ static void what_may_come_between(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_a_generation_may_be_answered(void **state)
+TEST(what_a_generation_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     enter(&f);
     ask(&f, HF_REQUEST_NEW_GENERATION, "x");
@@ -419,11 +403,10 @@ static void lower(struct zk_fixture *f)
 }
 
 /* The parent node of participants is missing, so there are none. */
-static void the_flag_goes_with_the_last(void **state)
+TEST(the_flag_goes_with_the_last)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     lower(&f);
     checked(&f);
@@ -456,11 +439,10 @@ static struct hf_request *look(struct zk_fixture *f)
     return request;
 }
 
-static void a_look_is_at_all_of_it(void **state)
+TEST(a_look_is_at_all_of_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     look(&f);
     done(&f);
@@ -478,11 +460,10 @@ static void a_look_is_at_all_of_it(void **state)
 }
 
 /* A change while the list is collected is reported after it. */
-static void events_wait_for_the_queue_watch(void **state)
+TEST(events_wait_for_the_queue_watch)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     look(&f);
     done(&f);
@@ -496,12 +477,11 @@ static void events_wait_for_the_queue_watch(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_look_can_be_taken_back_at_any_time(void **state)
+TEST(a_look_can_be_taken_back_at_any_time)
 {
     struct hf_request *request;
     struct zk_fixture f;
 
-    (void)state;
     for (int answers = 0; answers <= 4; answers++) {
         begin(&f);
         request = look(&f);
@@ -521,11 +501,10 @@ static void a_look_can_be_taken_back_at_any_time(void **state)
     }
 }
 
-static void what_a_look_may_be_answered(void **state)
+TEST(what_a_look_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     look(&f);
     refused(&f, HF_ZK_OPERATION_TIMEOUT);
@@ -556,33 +535,4 @@ static void what_a_look_may_be_answered(void **state)
     assert_string_equal(zk_fixture_events(&f),
                         "SUSPENDED; FAILED WATCH_QUEUE z RETRY");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_double_barriers)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_participant_is_one_plain_node),
-        cmocka_unit_test(what_a_list_does_not_report_is_asked_once),
-        cmocka_unit_test(who_has_gone_since_is_not_shown),
-        cmocka_unit_test(many_participants_are_asked_about_in_turns),
-        cmocka_unit_test(what_is_no_participant_does_not_count),
-        cmocka_unit_test(parents_are_made_when_they_are_missing),
-        cmocka_unit_test(nobody_is_there_where_there_is_no_node),
-        cmocka_unit_test(one_without_an_answer_is_found),
-        cmocka_unit_test(one_of_another_session_is_not_ours),
-        cmocka_unit_test(one_that_never_came_is_not_found),
-        cmocka_unit_test(what_the_questions_may_be_answered),
-        cmocka_unit_test(a_generation_is_one_transaction),
-        cmocka_unit_test(so_many_are_checked_as_are_waited_for),
-        cmocka_unit_test(a_missing_participant_makes_no_generation),
-        cmocka_unit_test(what_may_come_between),
-        cmocka_unit_test(what_a_generation_may_be_answered),
-        cmocka_unit_test(the_flag_goes_with_the_last),
-        cmocka_unit_test(a_look_is_at_all_of_it),
-        cmocka_unit_test(events_wait_for_the_queue_watch),
-        cmocka_unit_test(a_look_can_be_taken_back_at_any_time),
-        cmocka_unit_test(what_a_look_may_be_answered),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -27,11 +27,10 @@ static void downgrade(struct zk_fixture *f)
     assert_string_equal(zk_fixture_sent(f), CHANGE);
 }
 
-static void one_transaction_for_both(void **state)
+TEST(one_transaction_for_both)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     downgrade(&f);
     downgrade_done(&f);
@@ -54,12 +53,11 @@ static void one_transaction_for_both(void **state)
 }
 
 /* The watch of the old name fires before the answer. */
-static void its_old_name_goes_with_it(void **state)
+TEST(its_old_name_goes_with_it)
 {
     struct hf_request *watch;
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     watch = ask(&f, HF_REQUEST_WATCH, "a");
     data(&f, "", 17, ZK_FIXTURE_SESSION);
@@ -83,11 +81,10 @@ static void its_old_name_goes_with_it(void **state)
 }
 
 /* No proof checks this ticket, because its name is not certain. */
-static void a_proof_does_without_it(void **state)
+TEST(a_proof_does_without_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     downgrade(&f);
     ask(&f, HF_REQUEST_PROVE, "");
@@ -111,7 +108,7 @@ static void cut(struct zk_fixture *f)
 
 /* If it took effect, the second one fails at one of its operations, and a
  * list shows that. */
-static void without_an_answer_it_is_asked_again(void **state)
+TEST(without_an_answer_it_is_asked_again)
 {
     static const struct {
         int32_t nth;
@@ -119,7 +116,6 @@ static void without_an_answer_it_is_asked_again(void **state)
     } rows[] = {{0, HF_ZK_NODE_EXISTS}, {1, HF_ZK_NO_NODE}};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin(&f);
         downgrade(&f);
@@ -142,11 +138,10 @@ static void without_an_answer_it_is_asked_again(void **state)
 }
 
 /* The data of the writer is copied to the reader, whose watch reports it. */
-static void a_request_to_let_go_is_taken_over(void **state)
+TEST(a_request_to_let_go_is_taken_over)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask(&f, HF_REQUEST_DOWNGRADE, "a");
     f.payload = HF_ZK_REVOKE; /* what the transaction is to write */
@@ -159,12 +154,11 @@ static void a_request_to_let_go_is_taken_over(void **state)
 
 /* The data was written since it was read: it is read again, a bounded number
  * of times. */
-static void another_version_is_read_first(void **state)
+TEST(another_version_is_read_first)
 {
     struct zk_fixture f;
     int iterations = 0;
 
-    (void)state;
     begin(&f);
     downgrade(&f);
     multi_failed(&f, 1, HF_ZK_BAD_VERSION);
@@ -183,11 +177,10 @@ static void another_version_is_read_first(void **state)
 }
 
 /* Removed while its data is read: nothing is created. */
-static void a_removal_ends_the_reading(void **state)
+TEST(a_removal_ends_the_reading)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask(&f, HF_REQUEST_DOWNGRADE, "a");
     ask(&f, HF_REQUEST_REMOVE, "a");
@@ -200,11 +193,10 @@ static void a_removal_ends_the_reading(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_ticket_that_is_gone_is_lost(void **state)
+TEST(a_ticket_that_is_gone_is_lost)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     downgrade(&f);
     multi_failed(&f, 1, HF_ZK_NO_NODE);
@@ -221,11 +213,10 @@ static void a_ticket_that_is_gone_is_lost(void **state)
 }
 
 /* The transaction was refused because of a node that a list does not show. */
-static void a_refusal_without_a_reason_is_asked_again(void **state)
+TEST(a_refusal_without_a_reason_is_asked_again)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     downgrade(&f);
     multi_failed(&f, 0, HF_ZK_NODE_EXISTS);
@@ -239,11 +230,10 @@ static void a_refusal_without_a_reason_is_asked_again(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_refusal_leaves_a_writer(void **state)
+TEST(a_refusal_leaves_a_writer)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     downgrade(&f);
     multi_failed(&f, 0, HF_ZK_NO_AUTH);
@@ -257,11 +247,10 @@ static void a_refusal_leaves_a_writer(void **state)
 }
 
 /* It is refused now and may have taken effect before: a list shows which. */
-static void a_refusal_after_silence_takes_a_look(void **state)
+TEST(a_refusal_after_silence_takes_a_look)
 {
     struct zk_fixture f;
 
-    (void)state;
     for (unsigned was_done = 0; was_done < 2; was_done++) {
         begin(&f);
         downgrade(&f);
@@ -285,11 +274,10 @@ static void a_refusal_after_silence_takes_a_look(void **state)
 
 /* Both names, in this order, because a downgrade that is still on its way
  * needs the first. */
-static void without_an_answer_both_names_are_deleted(void **state)
+TEST(without_an_answer_both_names_are_deleted)
 {
     struct zk_fixture f;
 
-    (void)state;
     for (int first = 0; first < 2; first++) {
         begin(&f);
         downgrade(&f);
@@ -317,24 +305,4 @@ static void without_an_answer_both_names_are_deleted(void **state)
     assert_string_equal(zk_fixture_events(&f),
                         "DOWNGRADED a; SUSPENDED; FAILED REMOVE a UNSURE");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_downgrade)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_transaction_for_both),
-        cmocka_unit_test(its_old_name_goes_with_it),
-        cmocka_unit_test(a_proof_does_without_it),
-        cmocka_unit_test(without_an_answer_it_is_asked_again),
-        cmocka_unit_test(a_request_to_let_go_is_taken_over),
-        cmocka_unit_test(another_version_is_read_first),
-        cmocka_unit_test(a_removal_ends_the_reading),
-        cmocka_unit_test(a_ticket_that_is_gone_is_lost),
-        cmocka_unit_test(a_refusal_without_a_reason_is_asked_again),
-        cmocka_unit_test(a_refusal_leaves_a_writer),
-        cmocka_unit_test(a_refusal_after_silence_takes_a_look),
-        cmocka_unit_test(without_an_answer_both_names_are_deleted),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -24,11 +24,10 @@ static void assert_over(struct zk_fixture *f)
     assert_string_equal(zk_fixture_events(f), "");
 }
 
-static void a_close_is_answered(void **state)
+TEST(a_close_is_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     end_(&f);
     assert_string_equal(zk_fixture_sent(&f), "CLOSE");
@@ -39,11 +38,10 @@ static void a_close_is_answered(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_was_asked_before_is_answered_before(void **state)
+TEST(what_was_asked_before_is_answered_before)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     ask(&f, HF_REQUEST_LIST, "b");
@@ -64,7 +62,7 @@ static void what_was_asked_before_is_answered_before(void **state)
 }
 
 /* Answers after which a request would make its next call. */
-static void no_step_is_made_behind_a_close(void **state)
+TEST(no_step_is_made_behind_a_close)
 {
     static const struct {
         enum hf_request_kind kind;
@@ -78,7 +76,6 @@ static void no_step_is_made_behind_a_close(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, rows[i].kind, "a");
@@ -133,11 +130,10 @@ static void no_step_is_made_behind_a_close(void **state)
     zk_fixture_close(&f);
 }
 
-static void events_behind_a_close(void **state)
+TEST(events_behind_a_close)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 1, 17);
@@ -161,11 +157,10 @@ static void events_behind_a_close(void **state)
 
 /* --------------------------------------------- closes without an answer */
 
-static void a_close_has_its_timeout(void **state)
+TEST(a_close_has_its_timeout)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     set_time(&f, 2000);
@@ -180,11 +175,10 @@ static void a_close_has_its_timeout(void **state)
     zk_fixture_close(&f);
 }
 
-static void whatever_ends_the_connection_ends_the_close(void **state)
+TEST(whatever_ends_the_connection_ends_the_close)
 {
     struct zk_fixture f;
 
-    (void)state;
     for (int i = 0; i < 6; i++) {
         zk_fixture_connected(&f);
         end_(&f);
@@ -217,11 +211,10 @@ static void whatever_ends_the_connection_ends_the_close(void **state)
     }
 }
 
-static void without_a_connection_the_end_is_at_once(void **state)
+TEST(without_a_connection_the_end_is_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     for (int step = 0; step < 4; step++) {
         zk_fixture_init(&f);
         assert_true(zk_fixture_open(&f));
@@ -248,12 +241,11 @@ static void without_a_connection_the_end_is_at_once(void **state)
     }
 }
 
-static void the_link_may_still_say_something(void **state)
+TEST(the_link_may_still_say_something)
 {
     struct zk_fixture f;
     uint64_t number;
 
-    (void)state;
     zk_fixture_connected(&f);
     number = f.connection_number;
     end_(&f);
@@ -314,7 +306,7 @@ static void eventful_session(struct zk_fixture *f)
     refuse_session(f);
 }
 
-static void an_end_from_inside_an_event_comes_behind_it(void **state)
+TEST(an_end_from_inside_an_event_comes_behind_it)
 {
     static const struct {
         enum hf_event_kind kind;
@@ -336,7 +328,6 @@ static void an_end_from_inside_an_event_comes_behind_it(void **state)
     struct zk_fixture f;
     const char *reported;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_init(&f);
         assert_true(zk_fixture_open(&f));
@@ -360,11 +351,10 @@ static void an_end_from_inside_an_event_comes_behind_it(void **state)
 
 /* Also while the session is being lost by our own clock, with requests
  * pending. */
-static void an_end_while_a_session_is_lost(void **state)
+TEST(an_end_while_a_session_is_lost)
 {
     struct zk_fixture f;
 
-    (void)state;
     end_at = HF_EVENT_FAILED;
     ended = false;
     zk_fixture_connected(&f);
@@ -380,12 +370,11 @@ static void an_end_while_a_session_is_lost(void **state)
 }
 
 /* Nothing can be sent, and the session ends by its timeout. */
-static void an_end_without_memory(void **state)
+TEST(an_end_without_memory)
 {
     char payload[400];
     struct zk_fixture f;
 
-    (void)state;
     memset(payload, 'x', sizeof payload - 1);
     payload[sizeof payload - 1] = '\0';
     zk_fixture_connected(&f);
@@ -418,11 +407,10 @@ static void ask_again(struct zk_fixture *f, const struct hf_event *event_)
     depth--;
 }
 
-static void requests_from_inside_any_event(void **state)
+TEST(requests_from_inside_any_event)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     assert_true(zk_fixture_open(&f));
     f.event_hook = ask_again;
@@ -444,24 +432,4 @@ static void requests_from_inside_any_event(void **state)
     assert_string_equal(zk_fixture_events(&f), "CLOSED");
     assert_over(&f);
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_end)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_close_is_answered),
-        cmocka_unit_test(what_was_asked_before_is_answered_before),
-        cmocka_unit_test(no_step_is_made_behind_a_close),
-        cmocka_unit_test(events_behind_a_close),
-        cmocka_unit_test(a_close_has_its_timeout),
-        cmocka_unit_test(whatever_ends_the_connection_ends_the_close),
-        cmocka_unit_test(without_a_connection_the_end_is_at_once),
-        cmocka_unit_test(the_link_may_still_say_something),
-        cmocka_unit_test(an_end_from_inside_an_event_comes_behind_it),
-        cmocka_unit_test(an_end_while_a_session_is_lost),
-        cmocka_unit_test(an_end_without_memory),
-        cmocka_unit_test(requests_from_inside_any_event),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -9,11 +9,10 @@
 
 /* --------------------------------------------------------------- enqueue -- */
 
-static void an_uncontended_enqueue_is_one_trip(void **state)
+TEST(an_uncontended_enqueue_is_one_trip)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     assert_string_equal(zk_fixture_sent(&f), "CREATE2 q/a; LIST q");
@@ -25,7 +24,7 @@ static void an_uncontended_enqueue_is_one_trip(void **state)
     zk_fixture_close(&f);
 }
 
-static void kinds_and_layouts_and_chroots_and_floors(void **state)
+TEST(kinds_and_layouts_and_chroots_and_floors)
 {
     static const struct {
         enum hf_zk_dialect layout;
@@ -55,7 +54,6 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_init(&f);
         strcpy(f.config.url.chroot, "/apps/x");
@@ -79,11 +77,10 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
 
 /* The order of numbers, not of names.  A node that is no ticket does not
  * count, and is reported once. */
-static void fn41_queues_are_in_order(void **state)
+TEST(fn41_queues_are_in_order)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 30, 17);
@@ -109,11 +106,10 @@ static void fn41_queues_are_in_order(void **state)
  */
 
 /* Many enqueues at once cause one list and one read of the head. */
-static void one_list_serves_all_who_wait(void **state)
+TEST(one_list_serves_all_who_wait)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -142,11 +138,10 @@ static void one_list_serves_all_who_wait(void **state)
 }
 
 /* A list that was sent before an enqueue does not show its ticket. */
-static void who_comes_later_waits_for_the_next_list(void **state)
+TEST(who_comes_later_waits_for_the_next_list)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 1, 11);
     ask(&f, HF_REQUEST_LIST, "a");
@@ -169,11 +164,10 @@ static void who_comes_later_waits_for_the_next_list(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_cut_answers_those_who_wait_for_a_list(void **state)
+TEST(a_cut_answers_those_who_wait_for_a_list)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -186,11 +180,10 @@ static void a_cut_answers_those_who_wait_for_a_list(void **state)
 }
 
 /* Nothing is sent after it, and the requests are answered all the same. */
-static void a_close_answers_requests_that_wait_for_a_list(void **state)
+TEST(a_close_answers_requests_that_wait_for_a_list)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -206,11 +199,10 @@ static void a_close_answers_requests_that_wait_for_a_list(void **state)
 }
 
 /* Of many tickets the answer has the first, the nearest and our own. */
-static void a_long_queue_is_answered_in_part(void **state)
+TEST(a_long_queue_is_answered_in_part)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 9, 17);
@@ -223,11 +215,10 @@ static void a_long_queue_is_answered_in_part(void **state)
 
 /* Once for each path in the life of the client, also if it uses the queue for
  * nothing else. */
-static void unknown_nodes_are_reported_once_for_each_path(void **state)
+TEST(unknown_nodes_are_reported_once_for_each_path)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (int i = 0; i < 3; i++) {
         ask(&f, HF_REQUEST_LIST, "a");
@@ -244,12 +235,11 @@ static void unknown_nodes_are_reported_once_for_each_path(void **state)
 }
 
 /* The memory for such paths has a bound. */
-static void reports_of_many_paths_are_forgotten(void **state)
+TEST(reports_of_many_paths_are_forgotten)
 {
     char name[32];
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.queue = name;
     for (unsigned i = 0; i <= HF_ZK_REPORTS_MAX; i++) {
@@ -272,11 +262,10 @@ static void reports_of_many_paths_are_forgotten(void **state)
 #define HEX "6f2a6c1e6a0b4e9d9d0e2f5c3a1b7d44"
 
 /* We wait for them, but they may not wait for us. */
-static void tickets_that_do_not_see_ours_are_reported(void **state)
+TEST(tickets_that_do_not_see_ours_are_reported)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 3, 17);
@@ -303,11 +292,10 @@ static void tickets_that_do_not_see_ours_are_reported(void **state)
     zk_fixture_close(&f);
 }
 
-static void writelock_has_no_readers_and_writers(void **state)
+TEST(writelock_has_no_readers_and_writers)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     f.config.layout = HF_ZK_WRITELOCK;
     assert_true(zk_fixture_open(&f));
@@ -333,11 +321,10 @@ static void writelock_has_no_readers_and_writers(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_is_not_text_is_quoted(void **state)
+TEST(what_is_not_text_is_quoted)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 1, 17);
@@ -349,11 +336,10 @@ static void what_is_not_text_is_quoted(void **state)
 /* -------------------------------------------------------------- parents -- */
 
 /* In one write with the ticket, whatever their number. */
-static void parents_are_made_from_the_top(void **state)
+TEST(parents_are_made_from_the_top)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.queue = "x/y/q";
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -375,11 +361,10 @@ static void parents_are_made_from_the_top(void **state)
 }
 
 /* A parent that exists and in which we may not create is no error. */
-static void only_the_ticket_shows_what_was_wrong(void **state)
+TEST(only_the_ticket_shows_what_was_wrong)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.queue = "x/q";
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -404,11 +389,10 @@ static void only_the_ticket_shows_what_was_wrong(void **state)
 }
 
 /* The write with the parents is cut off, so the ticket may exist. */
-static void a_cut_among_parents_leaves_the_ticket_open(void **state)
+TEST(a_cut_among_parents_leaves_the_ticket_open)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     refused(&f, HF_ZK_NO_NODE);
@@ -419,11 +403,10 @@ static void a_cut_among_parents_leaves_the_ticket_open(void **state)
     zk_fixture_close(&f);
 }
 
-static void servers_without_containers_get_persistent_parents(void **state)
+TEST(servers_without_containers_get_persistent_parents)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     refused(&f, HF_ZK_NO_NODE);
@@ -455,11 +438,10 @@ static void servers_without_containers_get_persistent_parents(void **state)
 
 /* Such a server refuses a container before it answers earlier calls, and
  * closes the connection.  The next connection must not use one again. */
-static void missing_containers_are_noticed_out_of_turn(void **state)
+TEST(missing_containers_are_noticed_out_of_turn)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a"); /* 1 and 2 */
     ask(&f, HF_REQUEST_PROVE, "");    /* 3 */
@@ -481,12 +463,11 @@ static void missing_containers_are_noticed_out_of_turn(void **state)
 }
 
 /* As the other clients of that layout make them and rely on. */
-static void other_layouts_have_persistent_parents(void **state)
+TEST(other_layouts_have_persistent_parents)
 {
     static const enum hf_zk_dialect layouts[] = {HF_ZK_KAZOO, HF_ZK_WRITELOCK};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         zk_fixture_init(&f);
         f.config.layout = layouts[i];
@@ -511,11 +492,10 @@ static void other_layouts_have_persistent_parents(void **state)
     }
 }
 
-static void a_chroot_is_not_made(void **state)
+TEST(a_chroot_is_not_made)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     strcpy(f.config.url.chroot, "/apps");
     f.queue = "x/q";
@@ -539,12 +519,11 @@ static void a_chroot_is_not_made(void **state)
 }
 
 /* A parent that vanishes each time is made a bounded number of times. */
-static void making_parents_ends(void **state)
+TEST(making_parents_ends)
 {
     unsigned iterations = 0;
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     while (f.answered == 0) {
@@ -561,7 +540,7 @@ static void making_parents_ends(void **state)
     zk_fixture_close(&f);
 }
 
-static void parents_that_cannot_be_made(void **state)
+TEST(parents_that_cannot_be_made)
 {
     static const struct {
         int32_t error;
@@ -584,7 +563,6 @@ static void parents_that_cannot_be_made(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -603,11 +581,10 @@ static void parents_that_cannot_be_made(void **state)
 /* ------------------------------------------------------- right to delete -- */
 
 /* One round trip and one transaction, once for each parent. */
-static void the_first_ticket_tries_the_right_to_delete(void **state)
+TEST(the_first_ticket_tries_the_right_to_delete)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.tries_rights = true;
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -627,11 +604,10 @@ static void the_first_ticket_tries_the_right_to_delete(void **state)
 }
 
 /* No ticket is created, and each try asks anew. */
-static void a_parent_without_the_right_to_delete_is_refused(void **state)
+TEST(a_parent_without_the_right_to_delete_is_refused)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.tries_rights = true;
     for (int i = 0; i < 2; i++) {
@@ -664,11 +640,10 @@ static void a_parent_without_the_right_to_delete_is_refused(void **state)
 }
 
 /* A session that may not delete any more must not put another ticket there. */
-static void a_delete_that_is_denied_has_the_right_tried_again(void **state)
+TEST(a_delete_that_is_denied_has_the_right_tried_again)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.tries_rights = true;
     have_ticket(&f, "a", 1, 17);
@@ -682,11 +657,10 @@ static void a_delete_that_is_denied_has_the_right_tried_again(void **state)
 }
 
 /* Another session may be another user for the servers. */
-static void a_session_that_is_lost_has_the_right_tried_again(void **state)
+TEST(a_session_that_is_lost_has_the_right_tried_again)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.tries_rights = true;
     have_ticket(&f, "a", 1, 17);
@@ -701,38 +675,4 @@ static void a_session_that_is_lost_has_the_right_tried_again(void **state)
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     assert_string_equal(zk_fixture_sent(&f), "MULTI ?q +q/b; LIST q");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_enqueue)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_uncontended_enqueue_is_one_trip),
-        cmocka_unit_test(kinds_and_layouts_and_chroots_and_floors),
-        cmocka_unit_test(fn41_queues_are_in_order),
-        cmocka_unit_test(one_list_serves_all_who_wait),
-        cmocka_unit_test(who_comes_later_waits_for_the_next_list),
-        cmocka_unit_test(a_cut_answers_those_who_wait_for_a_list),
-        cmocka_unit_test(a_close_answers_requests_that_wait_for_a_list),
-        cmocka_unit_test(a_long_queue_is_answered_in_part),
-        cmocka_unit_test(unknown_nodes_are_reported_once_for_each_path),
-        cmocka_unit_test(reports_of_many_paths_are_forgotten),
-        cmocka_unit_test(tickets_that_do_not_see_ours_are_reported),
-        cmocka_unit_test(writelock_has_no_readers_and_writers),
-        cmocka_unit_test(what_is_not_text_is_quoted),
-        cmocka_unit_test(parents_are_made_from_the_top),
-        cmocka_unit_test(only_the_ticket_shows_what_was_wrong),
-        cmocka_unit_test(a_cut_among_parents_leaves_the_ticket_open),
-        cmocka_unit_test(servers_without_containers_get_persistent_parents),
-        cmocka_unit_test(missing_containers_are_noticed_out_of_turn),
-        cmocka_unit_test(other_layouts_have_persistent_parents),
-        cmocka_unit_test(a_chroot_is_not_made),
-        cmocka_unit_test(making_parents_ends),
-        cmocka_unit_test(parents_that_cannot_be_made),
-        cmocka_unit_test(the_first_ticket_tries_the_right_to_delete),
-        cmocka_unit_test(a_parent_without_the_right_to_delete_is_refused),
-        cmocka_unit_test(a_delete_that_is_denied_has_the_right_tried_again),
-        cmocka_unit_test(a_session_that_is_lost_has_the_right_tried_again),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

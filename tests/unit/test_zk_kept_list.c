@@ -31,11 +31,10 @@ static struct hf_request *watch(struct zk_fixture *f, const char *ticket)
     return request;
 }
 
-static void a_queue_of_ours_is_listed_no_more(void **state)
+TEST(a_queue_of_ours_is_listed_no_more)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 1, "a#1");
     enter(&f, "b", 2, "a#1 b#2");
@@ -66,11 +65,10 @@ static void a_queue_of_ours_is_listed_no_more(void **state)
 }
 
 /* Also in the middle. */
-static void who_leaves_from_the_middle_is_not_in_it(void **state)
+TEST(who_leaves_from_the_middle_is_not_in_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 1, "a#1");
     enter(&f, "b", 2, "a#1 b#2");
@@ -88,11 +86,10 @@ static void who_leaves_from_the_middle_is_not_in_it(void **state)
 }
 
 /* A ticket without a watch may be removed unseen. */
-static void others_are_waited_by_while_they_are_watched(void **state)
+TEST(others_are_waited_by_while_they_are_watched)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 9, "x#1 y#2 a#9");
     (void)watch(&f, "a");
@@ -116,11 +113,10 @@ static void others_are_waited_by_while_they_are_watched(void **state)
     zk_fixture_close(&f);
 }
 
-static void more_others_than_are_needed_are_listed(void **state)
+TEST(more_others_than_are_needed_are_listed)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 9, "u#1 v#2 w#3 x#4 a#9");
     (void)watch(&f, "a");
@@ -135,11 +131,10 @@ static void more_others_than_are_needed_are_listed(void **state)
 }
 
 /* A reader may be in its place. */
-static void another_writer_that_went_ends_it(void **state)
+TEST(another_writer_that_went_ends_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.kind = HF_TICKET_WRITE;
     enter(&f, "a", 9, "x/w#1 a/w#9");
@@ -158,11 +153,10 @@ static void another_writer_that_went_ends_it(void **state)
 }
 
 /* Also one of ours that became a reader. */
-static void a_downgrade_ends_it(void **state)
+TEST(a_downgrade_ends_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.kind = HF_TICKET_WRITE;
     enter(&f, "a", 1, "a/w#1");
@@ -180,11 +174,10 @@ static void a_downgrade_ends_it(void **state)
     zk_fixture_close(&f);
 }
 
-static void it_ends_with_the_connection(void **state)
+TEST(it_ends_with_the_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 1, "a#1");
     (void)watch(&f, "a");
@@ -203,11 +196,10 @@ static void it_ends_with_the_connection(void **state)
 }
 
 /* Only a list can show whether it exists. */
-static void who_is_not_watched_is_listed(void **state)
+TEST(who_is_not_watched_is_listed)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 1, "a#1");
     ask(&f, HF_REQUEST_LIST, "a");
@@ -220,11 +212,10 @@ static void who_is_not_watched_is_listed(void **state)
 
 /* A ticket ahead of ours that a new list does not have was removed.  Those
  * behind stay, because the next list of ours there has both. */
-static void a_new_list_is_compared_with_it(void **state)
+TEST(a_new_list_is_compared_with_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 6, "u#1 v#2 w#3 x#4 y#5 a#6");
     enter(&f, "b", 8, "u#1 v#2 w#3 x#4 y#5 a#6 z#7 b#8");
@@ -246,11 +237,10 @@ static void a_new_list_is_compared_with_it(void **state)
 }
 
 /* One in the middle, while the first stays. */
-static void a_new_list_shows_who_left_from_the_middle(void **state)
+TEST(a_new_list_shows_who_left_from_the_middle)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 6, "u#1 v#2 w#3 x#4 y#5 a#6");
     (void)watch(&f, "a");
@@ -266,11 +256,10 @@ static void a_new_list_shows_who_left_from_the_middle(void **state)
 }
 
 /* A reader in place of its writer, which the kept list does not have. */
-static void who_is_new_ahead_replaces_it(void **state)
+TEST(who_is_new_ahead_replaces_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     f.kind = HF_TICKET_WRITE;
     enter(&f, "a", 6, "u/w#1 v/w#2 x/w#3 y/w#5 a/w#6");
@@ -284,11 +273,10 @@ static void who_is_new_ahead_replaces_it(void **state)
 
 /* They are not sorted, but their layout is reported, because they may not
  * wait for us. */
-static void who_comes_behind_in_another_layout_is_reported(void **state)
+TEST(who_comes_behind_in_another_layout_is_reported)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     enter(&f, "a", 6, "u#1 v#2 w#3 x#4 y#5 a#6");
     (void)watch(&f, "a");
@@ -300,24 +288,4 @@ static void who_comes_behind_in_another_layout_is_reported(void **state)
     data(&f, "head", 1, 1);
     assert_string_equal(zk_fixture_events(&f), "LISTED a: y#5=head a#6@16");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_kept_list)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_queue_of_ours_is_listed_no_more),
-        cmocka_unit_test(who_leaves_from_the_middle_is_not_in_it),
-        cmocka_unit_test(others_are_waited_by_while_they_are_watched),
-        cmocka_unit_test(more_others_than_are_needed_are_listed),
-        cmocka_unit_test(another_writer_that_went_ends_it),
-        cmocka_unit_test(a_downgrade_ends_it),
-        cmocka_unit_test(it_ends_with_the_connection),
-        cmocka_unit_test(who_is_not_watched_is_listed),
-        cmocka_unit_test(a_new_list_is_compared_with_it),
-        cmocka_unit_test(a_new_list_shows_who_left_from_the_middle),
-        cmocka_unit_test(who_is_new_ahead_replaces_it),
-        cmocka_unit_test(who_comes_behind_in_another_layout_is_reported),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

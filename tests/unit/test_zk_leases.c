@@ -26,11 +26,10 @@ static void have_three(struct zk_fixture *f)
     (void)zk_fixture_events(f);
 }
 
-static void one_permit_is_one_node(void **state)
+TEST(one_permit_is_one_node)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 1);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     assert_string_equal(zk_fixture_sent(&f), "CREATE2 q/a/l; LIST q");
@@ -45,11 +44,10 @@ static void one_permit_is_one_node(void **state)
 }
 
 /* All nodes or none.  The token is the transaction of the answer. */
-static void several_are_one_multi(void **state)
+TEST(several_are_one_multi)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 3);
     f.zxid = 40;
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -67,11 +65,10 @@ static void several_are_one_multi(void **state)
     zk_fixture_close(&f);
 }
 
-static void their_parent_is_made(void **state)
+TEST(their_parent_is_made)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 2);
     f.queue = "x/leases";
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -90,13 +87,12 @@ static void their_parent_is_made(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_a_multi_may_be_answered(void **state)
+TEST(what_a_multi_may_be_answered)
 {
     static const uint8_t nothing[] = {255, 255, 255, 255, 1,
                                       255, 255, 255, 255};
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 2);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     multi_failed(&f, 1, HF_ZK_NO_AUTH);
@@ -115,11 +111,10 @@ static void what_a_multi_may_be_answered(void **state)
 }
 
 /* The server gave numbers that are not those of one create. */
-static void numbers_of_permits_that_do_not_follow(void **state)
+TEST(numbers_of_permits_that_do_not_follow)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 2);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created_apart(&f, 5, 2);
@@ -129,11 +124,10 @@ static void numbers_of_permits_that_do_not_follow(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_without_an_answer_is_found(void **state)
+TEST(one_without_an_answer_is_found)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 3);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     resume(&f);
@@ -153,11 +147,10 @@ static void one_without_an_answer_is_found(void **state)
 }
 
 /* Nodes of another session, or only some of ours. */
-static void what_is_found_may_be_none(void **state)
+TEST(what_is_found_may_be_none)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 3);
     ask(&f, HF_REQUEST_LIST, "a");
     done(&f);
@@ -172,11 +165,10 @@ static void what_is_found_may_be_none(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_part_that_goes_takes_the_ticket(void **state)
+TEST(a_part_that_goes_takes_the_ticket)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_LIST, "a");
     children(&f, "a/l#5 a/l#7 b/l#8");
@@ -197,11 +189,10 @@ static void a_part_that_goes_takes_the_ticket(void **state)
 }
 
 /* A node is gone before the answer to its create. */
-static void a_part_may_go_at_once(void **state)
+TEST(a_part_may_go_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 2);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created_all(&f, 5);
@@ -213,11 +204,10 @@ static void a_part_may_go_at_once(void **state)
 
 /* Its nodes are removed in one transaction; if some are left, they are
  * listed. */
-static void a_removal_takes_what_is_left(void **state)
+TEST(a_removal_takes_what_is_left)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_REMOVE, "a");
     assert_string_equal(zk_fixture_sent(&f),
@@ -241,11 +231,10 @@ static void a_removal_takes_what_is_left(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_removal_that_never_ends(void **state)
+TEST(a_removal_that_never_ends)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_REMOVE, "a");
     check_failed(&f, 0);
@@ -259,11 +248,10 @@ static void a_removal_that_never_ends(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_removal_without_an_answer(void **state)
+TEST(a_removal_without_an_answer)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_REMOVE, "a");
     link_down(&f, "reset");
@@ -285,11 +273,10 @@ static void a_removal_without_an_answer(void **state)
     zk_fixture_close(&f);
 }
 
-static void each_node_is_watched(void **state)
+TEST(each_node_is_watched)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_WATCH, "a");
     assert_string_equal(zk_fixture_sent(&f),
@@ -314,11 +301,10 @@ static void each_node_is_watched(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_node_may_go_while_the_others_are_asked(void **state)
+TEST(a_node_may_go_while_the_others_are_asked)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_WATCH, "a");
     data(&f, "me", 17, ZK_FIXTURE_SESSION);
@@ -330,12 +316,11 @@ static void a_node_may_go_while_the_others_are_asked(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_watch_of_several_can_be_taken_back(void **state)
+TEST(a_watch_of_several_can_be_taken_back)
 {
     struct zk_fixture f;
     struct hf_request *watch;
 
-    (void)state;
     have_three(&f);
     watch = ask(&f, HF_REQUEST_WATCH, "a");
     data(&f, "me", 17, ZK_FIXTURE_SESSION);
@@ -350,11 +335,10 @@ static void a_watch_of_several_can_be_taken_back(void **state)
     zk_fixture_close(&f);
 }
 
-static void they_are_set_again(void **state)
+TEST(they_are_set_again)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_WATCH, "a");
     for (int i = 0; i < 3; i++)
@@ -377,11 +361,10 @@ static void they_are_set_again(void **state)
 }
 
 /* The transaction that proves the session checks every node. */
-static void each_node_is_checked(void **state)
+TEST(each_node_is_checked)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     f.kind = HF_TICKET_MUTEX;
     have_ticket(&f, "b", 8, 18);
@@ -406,13 +389,12 @@ static size_t checks_of(struct zk_fixture *f)
     return count;
 }
 
-static void a_large_one_has_a_check_of_its_own(void **state)
+TEST(a_large_one_has_a_check_of_its_own)
 {
     struct zk_fixture f;
     char list[HF_WEIGHT_MAX * 16];
     size_t used = 0;
 
-    (void)state;
     leases_of(&f, HF_WEIGHT_MAX);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created_all(&f, 0);
@@ -435,13 +417,12 @@ static void a_large_one_has_a_check_of_its_own(void **state)
 }
 
 /* The last of its numbers decides. */
-static void numbers_beyond_are_taken_back(void **state)
+TEST(numbers_beyond_are_taken_back)
 {
     const int32_t first = (int32_t)HF_ZK_SEQUENCE_END - 1;
     char list[64], sent[128];
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 2);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created_all(&f, first);
@@ -463,11 +444,10 @@ static void numbers_beyond_are_taken_back(void **state)
 }
 
 /* Also where the counter overflows, and with nonsense. */
-static void numbers_follow_one_another(void **state)
+TEST(numbers_follow_one_another)
 {
     struct zk_fixture f;
 
-    (void)state;
     leases_of(&f, 3);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created_all(&f, INT32_MAX - 1);
@@ -479,32 +459,4 @@ static void numbers_follow_one_another(void **state)
     checked(&f);
     assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE a FATAL");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_leases)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_permit_is_one_node),
-        cmocka_unit_test(several_are_one_multi),
-        cmocka_unit_test(their_parent_is_made),
-        cmocka_unit_test(what_a_multi_may_be_answered),
-        cmocka_unit_test(numbers_of_permits_that_do_not_follow),
-        cmocka_unit_test(one_without_an_answer_is_found),
-        cmocka_unit_test(what_is_found_may_be_none),
-        cmocka_unit_test(a_part_that_goes_takes_the_ticket),
-        cmocka_unit_test(a_part_may_go_at_once),
-        cmocka_unit_test(a_removal_takes_what_is_left),
-        cmocka_unit_test(a_removal_that_never_ends),
-        cmocka_unit_test(a_removal_without_an_answer),
-        cmocka_unit_test(each_node_is_watched),
-        cmocka_unit_test(a_node_may_go_while_the_others_are_asked),
-        cmocka_unit_test(a_watch_of_several_can_be_taken_back),
-        cmocka_unit_test(they_are_set_again),
-        cmocka_unit_test(each_node_is_checked),
-        cmocka_unit_test(a_large_one_has_a_check_of_its_own),
-        cmocka_unit_test(numbers_beyond_are_taken_back),
-        cmocka_unit_test(numbers_follow_one_another),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

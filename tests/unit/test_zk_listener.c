@@ -372,12 +372,11 @@ static void watch(struct listener_fixture *f, struct test_watcher *observer,
     hf_zk_watch_set_add(&f->session.watches, &observer->watcher);
 }
 
-static void listeners_are_called_in_the_order_of_adding(void **state)
+TEST(listeners_are_called_in_the_order_of_adding)
 {
     struct test_listener a, b;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     listen(&f, &a, "a ");
     listen(&f, &b, "b ");
@@ -392,12 +391,11 @@ static void listeners_are_called_in_the_order_of_adding(void **state)
 }
 
 /* Itself, the next one, and one before it. */
-static void a_listener_may_remove_any_from_its_callback(void **state)
+TEST(a_listener_may_remove_any_from_its_callback)
 {
     struct test_listener a, b, c;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     listen(&f, &a, "a ");
     listen(&f, &b, "b ");
@@ -416,12 +414,11 @@ static void a_listener_may_remove_any_from_its_callback(void **state)
 
 /* A listener that ends the connection on UP: those behind it get SUSPENDED,
  * and no UP after it. */
-static void a_connection_that_ended_is_not_reported(void **state)
+TEST(a_connection_that_ended_is_not_reported)
 {
     struct test_listener a, b;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     listen(&f, &a, "a ");
     listen(&f, &b, "b ");
@@ -439,12 +436,11 @@ static void a_connection_that_ended_is_not_reported(void **state)
     end(&f);
 }
 
-static void a_session_that_is_to_end_is_not_reported(void **state)
+TEST(a_session_that_is_to_end_is_not_reported)
 {
     struct test_listener a, b;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     listen(&f, &a, "a ");
     listen(&f, &b, "b ");
@@ -462,12 +458,11 @@ static void a_session_that_is_to_end_is_not_reported(void **state)
     end(&f);
 }
 
-static void calls_are_answered_in_order_and_events_reported(void **state)
+TEST(calls_are_answered_in_order_and_events_reported)
 {
     struct test_watcher b;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     watch(&f, &b, "b", "/b");
     hf_zk_send_get_data(&f.session, call(&f, 0), "/a", true);
@@ -482,12 +477,11 @@ static void calls_are_answered_in_order_and_events_reported(void **state)
     end(&f);
 }
 
-static void an_event_is_reported_to_each_of_its_mode_and_path(void **state)
+TEST(an_event_is_reported_to_each_of_its_mode_and_path)
 {
     struct test_watcher a, b, c, other, children;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     watch(&f, &a, "a", "/x");
     watch(&f, &b, "b", "/x");
@@ -515,12 +509,11 @@ static void an_event_is_reported_to_each_of_its_mode_and_path(void **state)
 }
 
 /* Also those of another listener: a callback may end anything. */
-static void a_notified_listener_may_remove_and_add_others(void **state)
+TEST(a_notified_listener_may_remove_and_add_others)
 {
     struct test_watcher a, b, c, late;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     watch(&f, &a, "a", "/x");
     watch(&f, &b, "b", "/x");
@@ -552,7 +545,7 @@ static void expect_paths(struct hf_jute_reader *body, const char *const *paths,
     }
 }
 
-static void a_new_connection_has_each_path_set_again_once(void **state)
+TEST(a_new_connection_has_each_path_set_again_once)
 {
     static const char *const data[] = {"/y", "/x"};
     static const char *const children[] = {"/x"};
@@ -561,7 +554,6 @@ static void a_new_connection_has_each_path_set_again_once(void **state)
     size_t count;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     watch(&f, &unarmed, "unarmed", "/x");
     watch(&f, &a, "a", "/x");
@@ -603,12 +595,11 @@ static void resume(struct listener_fixture *f)
 }
 
 /* The answer to SetWatches2 must come first, and without an error. */
-static void a_resumed_persistent_watcher_is_to_read_again(void **state)
+TEST(a_resumed_persistent_watcher_is_to_read_again)
 {
     struct test_watcher persistent;
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     watch(&f, &persistent, "persistent", "/x");
     cut(&f);
@@ -626,11 +617,10 @@ static void a_resumed_persistent_watcher_is_to_read_again(void **state)
 }
 
 /* Not the anchor of the handshake once more: that came with UP. */
-static void a_write_is_reported_as_proven(void **state)
+TEST(a_write_is_reported_as_proven)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     set_time(&f, 2000);
     hf_zk_send_sync(&f.session, call(&f, 0), "/");
@@ -645,7 +635,7 @@ static void a_write_is_reported_as_proven(void **state)
 
 /* A success of these is a transaction; of the others a read may be answered
  * by a server that is cut off. */
-static void the_opcodes_that_write_prove(void **state)
+TEST(the_opcodes_that_write_prove)
 {
     static const struct {
         enum hf_zk_opcode opcode;
@@ -668,7 +658,6 @@ static void the_opcodes_that_write_prove(void **state)
     };
     struct listener_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin(&f, 0);
         set_time(&f, 2000);
@@ -684,11 +673,10 @@ static void the_opcodes_that_write_prove(void **state)
     }
 }
 
-static void a_cut_answers_calls_and_refuses_what_waits(void **state)
+TEST(a_cut_answers_calls_and_refuses_what_waits)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 1);
     hf_zk_send_sync(&f.session, call(&f, 0), "/");
     assert_int_equal(enter(&f, "normal"), HF_EBUSY);
@@ -705,12 +693,11 @@ static void a_cut_answers_calls_and_refuses_what_waits(void **state)
     end(&f);
 }
 
-static void what_waits_begins_by_turns_and_what_is_urgent_at_once(void **state)
+TEST(what_waits_begins_by_turns_and_what_is_urgent_at_once)
 {
     static const char gone[] = "n5";
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 1);
     assert_int_equal(enter(&f, "n0"), HF_OK);
     hf_zk_send_sync(&f.session, call(&f, 0), "/");
@@ -777,12 +764,11 @@ static void expect_sent(struct listener_fixture *f, const char *expected)
 
 /* Locks that wait get the room that there is; a handle on the session goes on
  * beside them only where there is none. */
-static void locks_that_wait_get_the_room_before_a_handle(void **state)
+TEST(locks_that_wait_get_the_room_before_a_handle)
 {
     struct listener_fixture f;
     struct hf_zk_window *window = &f.session.window;
 
-    (void)state;
     begin(&f, 4);
     assert_true(hf_zk_window_has_room_for(window, &f, 0, 0, f.now_ms));
     assert_int_equal(hf_zk_window_enter(window, 4, HF_ZK_NORMAL, &f.worker,
@@ -793,12 +779,11 @@ static void locks_that_wait_get_the_room_before_a_handle(void **state)
     end(&f);
 }
 
-static void credentials_are_sent_on_each_connection(void **state)
+TEST(credentials_are_sent_on_each_connection)
 {
     struct listener_fixture f;
     struct test_watcher w;
 
-    (void)state;
     begin_unconnected(&f, 0, 1);
     add_credential(&f, "digest", "a:1", true);
     add_credential(&f, "x", "", false);
@@ -825,12 +810,11 @@ static void credentials_are_sent_on_each_connection(void **state)
     end(&f);
 }
 
-static void a_credential_of_the_url_is_sent_first(void **state)
+TEST(a_credential_of_the_url_is_sent_first)
 {
     struct listener_fixture f;
     struct hf_zk_log log = {&f, on_log};
 
-    (void)state;
     begin_unconnected(&f, 0, 1);
     hf_zk_session_free(&f.session);
     (void)snprintf(f.config.auth, sizeof f.config.auth, "u:p");
@@ -843,11 +827,10 @@ static void a_credential_of_the_url_is_sent_first(void **state)
 }
 
 /* The one that adds it waits until a server has answered. */
-static void an_answer_may_come_on_a_later_connection(void **state)
+TEST(an_answer_may_come_on_a_later_connection)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     add_credential(&f, "digest", "a:1", true);
     expect_sent(&f, " digest=a:1");
@@ -860,11 +843,10 @@ static void an_answer_may_come_on_a_later_connection(void **state)
     end(&f);
 }
 
-static void an_added_credential_that_is_refused_is_removed(void **state)
+TEST(an_added_credential_that_is_refused_is_removed)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     add_credential(&f, "digest", "a:1", true);
     add_credential(&f, "no", "b", true);
@@ -890,11 +872,10 @@ static void an_added_credential_that_is_refused_is_removed(void **state)
 }
 
 /* It was accepted before, so nobody waits for an answer. */
-static void a_refusal_by_all_servers_is_final(void **state)
+TEST(a_refusal_by_all_servers_is_final)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin_unconnected(&f, 0, 2);
     add_credential(&f, "digest", "a:1", true);
     link_up(&f);
@@ -920,11 +901,10 @@ static void a_refusal_by_all_servers_is_final(void **state)
     end(&f);
 }
 
-static void a_close_answers_what_waits_for_credentials(void **state)
+TEST(a_close_answers_what_waits_for_credentials)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     add_credential(&f, "digest", "a:1", true);
     hf_zk_session_close(&f.session);
@@ -952,13 +932,12 @@ static void begin_taking_over(struct listener_fixture *f, uint64_t timeout_ms)
     listen(f, &f->listener, "");
 }
 
-static void a_session_is_taken_over(void **state)
+TEST(a_session_is_taken_over)
 {
     struct hf_jute_piece password;
     struct hf_jute_reader out = {0};
     struct listener_fixture f;
 
-    (void)state;
     begin_taking_over(&f, TIMEOUT_MS);
     (void)hf_zk_session_wanted_server(&f.session, &f.connection_number);
     hf_zk_session_connection_up(&f.session, f.connection_number, f.now_ms);
@@ -989,11 +968,10 @@ static void a_session_is_taken_over(void **state)
     end(&f);
 }
 
-static void a_session_that_is_gone_is_lost(void **state)
+TEST(a_session_that_is_gone_is_lost)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin_taking_over(&f, TIMEOUT_MS);
     link_up(&f);
     accept_handshake(&f, 0);
@@ -1006,11 +984,10 @@ static void a_session_that_is_gone_is_lost(void **state)
 }
 
 /* Nobody but a server knows when it ends. */
-static void a_session_is_not_lost_before_an_answer(void **state)
+TEST(a_session_is_not_lost_before_an_answer)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin_taking_over(&f, TIMEOUT_MS);
     while (f.now_ms < UINT64_C(100) * TIMEOUT_MS) {
         if (hf_zk_session_wanted_server(&f.session, &f.connection_number) !=
@@ -1030,11 +1007,10 @@ static void a_session_is_not_lost_before_an_answer(void **state)
 }
 
 /* Another server may still count the shorter timeout of the other client. */
-static void a_longer_timeout_than_the_sessions_does_not_count(void **state)
+TEST(a_longer_timeout_than_the_sessions_does_not_count)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin_taking_over(&f, TIMEOUT_MS - 1000);
     link_up(&f);
     accept_handshake(&f, ID);
@@ -1050,11 +1026,10 @@ static void a_longer_timeout_than_the_sessions_does_not_count(void **state)
 
 /* ------------------------------------------------------ the session ends -- */
 
-static void the_server_may_end_the_session(void **state)
+TEST(the_server_may_end_the_session)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     hf_zk_send_sync(&f.session, call(&f, 0), "/");
     answer(&f, 1, HF_ZK_SESSION_EXPIRED);
@@ -1065,11 +1040,10 @@ static void the_server_may_end_the_session(void **state)
     end(&f);
 }
 
-static void silence_for_a_timeout_ends_the_session(void **state)
+TEST(silence_for_a_timeout_ends_the_session)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     cut(&f);
     f.expect_events[0] = '\0';
@@ -1081,11 +1055,10 @@ static void silence_for_a_timeout_ends_the_session(void **state)
     end(&f);
 }
 
-static void a_close_is_answered(void **state)
+TEST(a_close_is_answered)
 {
     struct listener_fixture f;
 
-    (void)state;
     begin(&f, 0);
     hf_zk_session_close(&f.session);
     expect_events(&f, "");
@@ -1093,39 +1066,4 @@ static void a_close_is_answered(void **state)
     answer(&f, 1, HF_ZK_OK);
     expect_events(&f, "CLOSED");
     end(&f);
-}
-
-TEST_FILE(zk_listener)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listeners_are_called_in_the_order_of_adding),
-        cmocka_unit_test(a_listener_may_remove_any_from_its_callback),
-        cmocka_unit_test(a_connection_that_ended_is_not_reported),
-        cmocka_unit_test(a_session_that_is_to_end_is_not_reported),
-        cmocka_unit_test(calls_are_answered_in_order_and_events_reported),
-        cmocka_unit_test(an_event_is_reported_to_each_of_its_mode_and_path),
-        cmocka_unit_test(a_notified_listener_may_remove_and_add_others),
-        cmocka_unit_test(a_new_connection_has_each_path_set_again_once),
-        cmocka_unit_test(a_resumed_persistent_watcher_is_to_read_again),
-        cmocka_unit_test(a_write_is_reported_as_proven),
-        cmocka_unit_test(the_opcodes_that_write_prove),
-        cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
-        cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),
-        cmocka_unit_test(locks_that_wait_get_the_room_before_a_handle),
-        cmocka_unit_test(credentials_are_sent_on_each_connection),
-        cmocka_unit_test(a_credential_of_the_url_is_sent_first),
-        cmocka_unit_test(an_answer_may_come_on_a_later_connection),
-        cmocka_unit_test(an_added_credential_that_is_refused_is_removed),
-        cmocka_unit_test(a_refusal_by_all_servers_is_final),
-        cmocka_unit_test(a_close_answers_what_waits_for_credentials),
-        cmocka_unit_test(a_session_is_taken_over),
-        cmocka_unit_test(a_session_that_is_gone_is_lost),
-        cmocka_unit_test(a_session_is_not_lost_before_an_answer),
-        cmocka_unit_test(a_longer_timeout_than_the_sessions_does_not_count),
-        cmocka_unit_test(the_server_may_end_the_session),
-        cmocka_unit_test(silence_for_a_timeout_ends_the_session),
-        cmocka_unit_test(a_close_is_answered),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -350,61 +350,52 @@ static void fail_each_allocation(void (*steps)(struct zk_fixture *f,
     assert_in_range(nth, 4, 1000); /* or nothing was tried */
 }
 
-static void taking_and_giving_back(void **state)
+TEST(taking_and_giving_back)
 {
-    (void)state;
     fail_each_allocation(two_tickets);
     fail_each_allocation(many_in_a_queue);
 }
 
-static void setting_watches_again(void **state)
+TEST(setting_watches_again)
 {
-    (void)state;
     fail_each_allocation(a_reconnect);
 }
 
-static void making_parents(void **state)
+TEST(making_parents)
 {
-    (void)state;
     fail_each_allocation(a_deep_queue);
     fail_each_allocation(an_old_server);
 }
 
-static void fn26_searching(void **state)
+TEST(fn26_searching)
 {
-    (void)state;
     fail_each_allocation(a_swallowed_create);
     fail_each_allocation(a_look);
     fail_each_allocation(a_ticket_of_another_program);
 }
 
-static void any_generation(void **state)
+TEST(any_generation)
 {
-    (void)state;
     fail_each_allocation(a_generation);
 }
 
-static void waiting_at_a_barrier(void **state)
+TEST(waiting_at_a_barrier)
 {
-    (void)state;
     fail_each_allocation(a_flag);
 }
 
-static void counting_permits(void **state)
+TEST(counting_permits)
 {
-    (void)state;
     fail_each_allocation(several_permits);
 }
 
-static void showing_a_queue(void **state)
+TEST(showing_a_queue)
 {
-    (void)state;
     fail_each_allocation(a_list_for_people);
 }
 
-static void keeping_up(void **state)
+TEST(keeping_up)
 {
-    (void)state;
     fail_each_allocation(an_idle_session);
 }
 
@@ -425,29 +416,16 @@ static void ends_cut_off(struct zk_fixture *f, struct zk_fake_server *h)
     link_down(f, "reset");
 }
 
-static void ending(void **state)
+TEST(ending)
 {
-    (void)state;
     fail_each_allocation(ends);
     fail_each_allocation(ends_cut_off);
 }
 
 TEST_FILE(zk_memory)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(taking_and_giving_back),
-        cmocka_unit_test(setting_watches_again),
-        cmocka_unit_test(making_parents),
-        cmocka_unit_test(fn26_searching),
-        cmocka_unit_test(any_generation),
-        cmocka_unit_test(waiting_at_a_barrier),
-        cmocka_unit_test(counting_permits),
-        cmocka_unit_test(showing_a_queue),
-        cmocka_unit_test(keeping_up),
-        cmocka_unit_test(ending),
-    };
     struct zk_fixture f;
 
     zk_fixture_init(&f); /* the allocator, before anything is allocated */
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -114,11 +114,10 @@ static void walk_over_all(struct zk_fixture *f, unsigned pages)
 }
 
 /* Each page asks about 4096 nodes. */
-static void who_stays_is_listed_once_in_all_pages(void **state)
+TEST(who_stays_is_listed_once_in_all_pages)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     f.event_hook = take_page;
     walk_over_all(&f, 4);
@@ -129,11 +128,10 @@ static void who_stays_is_listed_once_in_all_pages(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_page_is_one_reading(void **state)
+TEST(a_page_is_one_reading)
 {
     struct zk_fixture f;
 
-    (void)state;
     begin(&f);
     ask_page(&f);
     assert_string_equal(zk_fixture_sent(&f), "SYNC /; LIST /");
@@ -143,14 +141,4 @@ static void a_page_is_one_reading(void **state)
     children(&f, "x#1 y#2 i/m");
     assert_string_equal(zk_fixture_events(&f), "NAMED z: ab* ab");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_names)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_stays_is_listed_once_in_all_pages),
-        cmocka_unit_test(a_page_is_one_reading),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

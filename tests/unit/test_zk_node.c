@@ -20,7 +20,7 @@ static bool parse(const char *name, struct hf_zk_node *node)
     return hf_zk_node_parse(name, strlen(name), node);
 }
 
-static void every_dialect_is_read(void **state)
+TEST(every_dialect_is_read)
 {
     static const struct {
         const char *name;
@@ -65,7 +65,6 @@ static void every_dialect_is_read(void **state)
     };
     struct hf_zk_node node;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         memset(&node, 0x55, sizeof node);
         if (!parse(rows[i].name, &node))
@@ -79,7 +78,7 @@ static void every_dialect_is_read(void **state)
     }
 }
 
-static void fn44_what_is_no_ticket_is_refused(void **state)
+TEST(fn44_what_is_no_ticket_is_refused)
 {
     static const char *const rows[] = {
         "",
@@ -152,7 +151,6 @@ static void fn44_what_is_no_ticket_is_refused(void **state)
     };
     struct hf_zk_node node;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (parse(rows[i], &node))
             fail_msg("\"%s\" is a ticket", rows[i]);
@@ -162,7 +160,7 @@ static void fn44_what_is_no_ticket_is_refused(void **state)
 }
 
 /* Names are not terminated by a NUL. */
-static void every_beginning_of_a_name_is_refused(void **state)
+TEST(every_beginning_of_a_name_is_refused)
 {
     static const char *const names[] = {
         "_c_" UUID "-__READ__0000000042", "_c_" HEX "-lock-0000000042",
@@ -172,7 +170,6 @@ static void every_beginning_of_a_name_is_refused(void **state)
     struct hf_zk_node node;
     char *exact;
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (size_t bytes = 0; bytes <= strlen(names[i]); bytes++) {
             exact = test_malloc(bytes + 1); /* and no byte behind is read */
@@ -184,12 +181,11 @@ static void every_beginning_of_a_name_is_refused(void **state)
     }
 }
 
-static void long_names_are_refused(void **state)
+TEST(long_names_are_refused)
 {
     static char name[1 << 20];
     struct hf_zk_node node;
 
-    (void)state;
     memset(name, '0', sizeof name);
     assert_false(hf_zk_node_parse(name, sizeof name, &node));
     memcpy(name, "lock-", 5);
@@ -200,11 +196,10 @@ static void long_names_are_refused(void **state)
 
 /* Where a name has no id, an id is made of it: equal for equal names, and
  * never of version 4, as drawn ids are. */
-static void names_without_an_id_get_one(void **state)
+TEST(names_without_an_id_get_one)
 {
     struct hf_zk_node one, same, other;
 
-    (void)state;
     assert_true(parse("lock-0000000007", &one));
     assert_true(parse("lock-0000000007", &same));
     assert_true(parse("lock-0000000008", &other));
@@ -219,7 +214,7 @@ static void names_without_an_id_get_one(void **state)
 
 /* Other clients understand what we write: not always the kind, but always
  * whose it is. */
-static void each_layout_is_written_as_others_do(void **state)
+TEST(each_layout_is_written_as_others_do)
 {
     static const struct {
         enum hf_zk_dialect layout;
@@ -243,7 +238,6 @@ static void each_layout_is_written_as_others_do(void **state)
     struct hf_ticket_id id;
     struct hf_zk_node node;
 
-    (void)state;
     memcpy(id.bytes, uuid_bytes, sizeof id.bytes);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_true(
@@ -265,7 +259,7 @@ static void each_layout_is_written_as_others_do(void **state)
         hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_ELECTION, prefix));
 }
 
-static void who_sees_whom(void **state)
+TEST(who_sees_whom)
 {
     static const bool sees[][HF_ZK_DIALECTS] = {
         /*                    Curator go     kazoo  WriteLock */
@@ -276,7 +270,6 @@ static void who_sees_whom(void **state)
     static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_GO,
                                                   HF_ZK_KAZOO, HF_ZK_WRITELOCK};
 
-    (void)state;
     for (size_t i = 0; i < HF_ZK_DIALECTS; i++) {
         assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_CURATOR),
                          sees[HF_ZK_CURATOR][i]);
@@ -287,29 +280,12 @@ static void who_sees_whom(void **state)
     }
 }
 
-static void what_turned_negative_came_last(void **state)
+TEST(what_turned_negative_came_last)
 {
     static const int32_t in_order[] = {
         0, 1, 1 << 30, INT32_MAX, INT32_MIN, INT32_MIN + 1, -1};
 
-    (void)state;
     for (size_t i = 1; i < sizeof in_order / sizeof in_order[0]; i++)
         assert_true(hf_zk_node_order(in_order[i - 1]) <
                     hf_zk_node_order(in_order[i]));
-}
-
-TEST_FILE(zk_node)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dialect_is_read),
-        cmocka_unit_test(fn44_what_is_no_ticket_is_refused),
-        cmocka_unit_test(every_beginning_of_a_name_is_refused),
-        cmocka_unit_test(long_names_are_refused),
-        cmocka_unit_test(names_without_an_id_get_one),
-        cmocka_unit_test(each_layout_is_written_as_others_do),
-        cmocka_unit_test(who_sees_whom),
-        cmocka_unit_test(what_turned_negative_came_last),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

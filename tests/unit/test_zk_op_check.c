@@ -23,7 +23,7 @@ static void check(const struct hf_zookeeper_op *op, hf_status status,
     assert_int_equal(hf_zk_op_check(op, &context, NULL), status);
 }
 
-static void every_kind_with_what_it_needs_is_taken(void **state)
+TEST(every_kind_with_what_it_needs_is_taken)
 {
     static const struct hf_zookeeper_acl acl = {0, "auth", ""};
     static const struct hf_zookeeper_op writes[] = {
@@ -75,12 +75,11 @@ static void every_kind_with_what_it_needs_is_taken(void **state)
         {.kind = HF_ZOOKEEPER_RECONFIG, .servers = "server.1=h:1:2;3"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         check(&ops[i], HF_OK, NULL);
 }
 
-static void what_no_server_takes_is_refused(void **state)
+TEST(what_no_server_takes_is_refused)
 {
     static const struct hf_zookeeper_acl bad_permissions[] = {
         {31, "world", "anyone"}, {32, "world", "anyone"}};
@@ -170,12 +169,11 @@ static void what_no_server_takes_is_refused(void **state)
          "a CHECK by itself; expected it in ops of a MULTI"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check(&rows[i].op, HF_EINVAL, rows[i].text);
 }
 
-static void what_no_reconfiguration_is_is_refused(void **state)
+TEST(what_no_reconfiguration_is_is_refused)
 {
     static const struct {
         struct hf_zookeeper_op op;
@@ -192,17 +190,15 @@ static void what_no_reconfiguration_is_is_refused(void **state)
          "HF_ZOOKEEPER_ANY_VERSION, which is -1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check(&rows[i].op, HF_EINVAL, rows[i].text);
 }
 
-static void fields_of_a_later_version_are_not_supported(void **state)
+TEST(fields_of_a_later_version_are_not_supported)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_WHO_AM_I};
     struct hf_zookeeper_op multi = {.kind = HF_ZOOKEEPER_MULTI};
 
-    (void)state;
     op.reserved[3] = 1;
     check(&op, HF_EUNSUPPORTED,
           "reserved[3] of the operation is not 0; expected 0, or a later "
@@ -228,14 +224,13 @@ static void check_in(enum hf_zookeeper_op_kind kind,
     check(&multi, HF_EINVAL, text);
 }
 
-static void a_multi_takes_only_its_kinds(void **state)
+TEST(a_multi_takes_only_its_kinds)
 {
     static const struct hf_zookeeper_op inner = {.kind = HF_ZOOKEEPER_DELETE,
                                                  .path = "/a"};
     struct hf_zookeeper_op op = {.path = "/a", .ops = &inner, .op_count = 1};
     char text[128];
 
-    (void)state;
     for (int kind = HF_ZOOKEEPER_CREATE; kind <= HF_ZOOKEEPER_RECONFIG;
          kind++) {
         bool reads = kind == HF_ZOOKEEPER_GET || kind == HF_ZOOKEEPER_CHILDREN;
@@ -258,13 +253,12 @@ static void a_multi_takes_only_its_kinds(void **state)
     }
 }
 
-static void each_operation_of_a_multi_is_checked(void **state)
+TEST(each_operation_of_a_multi_is_checked)
 {
     static char watch;
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_DELETE, .path = "a"};
     struct hf_zookeeper_op multi = {.kind = HF_ZOOKEEPER_MULTI, .ops = &op};
 
-    (void)state;
     check_in(HF_ZOOKEEPER_MULTI, &op,
              ".ops[1]: the path \"a\" has no '/' at its start; expected one "
              "that ZooKeeper takes, such as \"/a/b\"");
@@ -282,7 +276,7 @@ static void each_operation_of_a_multi_is_checked(void **state)
 }
 
 /* A length, a header, "/r/a", data and a version: 12 + 8 + 4 + n + 4. */
-static void what_is_too_long_is_refused(void **state)
+TEST(what_is_too_long_is_refused)
 {
     static const char data[256];
     struct hf_zookeeper_op op = {
@@ -291,7 +285,6 @@ static void what_is_too_long_is_refused(void **state)
         .kind = HF_ZOOKEEPER_ADD_AUTH, .scheme = "digest", .data = data};
     char text[128];
 
-    (void)state;
     check(&op, HF_OK, NULL);
     op.bytes++;
     check(&op, HF_EINVAL,
@@ -313,7 +306,7 @@ static void what_is_too_long_is_refused(void **state)
 
 /* ----------------------------------------------------------------- paths -- */
 
-static void paths_are_those_of_zookeeper(void **state)
+TEST(paths_are_those_of_zookeeper)
 {
     static const struct {
         const char *path;
@@ -341,7 +334,6 @@ static void paths_are_those_of_zookeeper(void **state)
          "a character of the private use area, which ZooKeeper refuses"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int sequential = 0; sequential < 2; sequential++) {
             const char *wanted = sequential ? rows[i].sequential : rows[i].why;
@@ -356,7 +348,7 @@ static void paths_are_those_of_zookeeper(void **state)
     }
 }
 
-static void a_path_below_another(void **state)
+TEST(a_path_below_another)
 {
     static const struct {
         const char *path;
@@ -370,7 +362,6 @@ static void a_path_below_another(void **state)
     };
     static const struct hf_jute_piece null = {NULL, 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_jute_piece below = hf_zk_path_below(
             hf_zk_path_piece(rows[i].path), hf_zk_path_piece(rows[i].top));
@@ -383,21 +374,4 @@ static void a_path_below_another(void **state)
         assert_memory_equal(below.bytes, rows[i].below, below.count);
     }
     assert_null(hf_zk_path_below(null, hf_zk_path_piece("")).bytes);
-}
-
-TEST_FILE(zk_op_check)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_with_what_it_needs_is_taken),
-        cmocka_unit_test(what_no_server_takes_is_refused),
-        cmocka_unit_test(what_no_reconfiguration_is_is_refused),
-        cmocka_unit_test(fields_of_a_later_version_are_not_supported),
-        cmocka_unit_test(a_multi_takes_only_its_kinds),
-        cmocka_unit_test(each_operation_of_a_multi_is_checked),
-        cmocka_unit_test(what_is_too_long_is_refused),
-        cmocka_unit_test(paths_are_those_of_zookeeper),
-        cmocka_unit_test(a_path_below_another),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

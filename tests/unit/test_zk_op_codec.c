@@ -99,7 +99,7 @@ static void check_record(const struct hf_zookeeper_op *op,
     hf_jute_free(&wanted);
 }
 
-static void a_create_is_what_its_mode_says(void **state)
+TEST(a_create_is_what_its_mode_says)
 {
     static const struct {
         enum hf_zookeeper_mode mode;
@@ -115,7 +115,6 @@ static void a_create_is_what_its_mode_says(void **state)
     struct hf_zookeeper_op op = {
         .kind = HF_ZOOKEEPER_CREATE, .path = "/a", .data = "x", .bytes = 1};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         op.mode = rows[i].mode;
         check_record(&op, &rooted, rows[i].opcode, "ssiissi", "/r/a", "x", 1,
@@ -130,23 +129,21 @@ static void a_create_is_what_its_mode_says(void **state)
                  "world", "anyone", 6, 0xffffffffffLL);
 }
 
-static void null_is_not_the_same_as_no_bytes(void **state)
+TEST(null_is_not_the_same_as_no_bytes)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_SET, .path = "/a"};
 
-    (void)state;
     check_record(&op, &bare, HF_ZK_SET_DATA, "sni", "/a", 0);
     op.data = "";
     check_record(&op, &bare, HF_ZK_SET_DATA, "ssi", "/a", "", 0);
 }
 
-static void nodes_are_for_whom_the_handle_says(void **state)
+TEST(nodes_are_for_whom_the_handle_says)
 {
     static const struct hf_zookeeper_acl acls[] = {{1, "world", "anyone"},
                                                    {12, "ip", "10.0.0.0/8"}};
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CREATE, .path = "/a"};
 
-    (void)state;
     check_record(&op, &bare, HF_ZK_CREATE2, "sniissi", "/a", 1, 31, "auth", "",
                  0);
     op.acls = acls;
@@ -156,11 +153,10 @@ static void nodes_are_for_whom_the_handle_says(void **state)
 }
 
 /* With digits appended, "/r" would become "/r0000000001". */
-static void the_chroot_itself_is_the_root(void **state)
+TEST(the_chroot_itself_is_the_root)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET, .path = "/"};
 
-    (void)state;
     check_record(&op, &rooted, HF_ZK_GET_DATA, "sb", "/r", 0);
     check_record(&op, &bare, HF_ZK_GET_DATA, "sb", "/", 0);
     op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_CREATE,
@@ -170,7 +166,7 @@ static void the_chroot_itself_is_the_root(void **state)
                  "anyone", 2);
 }
 
-static void every_other_kind_has_its_record(void **state)
+TEST(every_other_kind_has_its_record)
 {
     static const struct hf_zookeeper_acl acl = {31, "digest", "u:h="};
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_DELETE,
@@ -193,7 +189,6 @@ static void every_other_kind_has_its_record(void **state)
         {HF_ZOOKEEPER_ADD_WATCH, HF_ZK_ADD_WATCH, "si"},
     };
 
-    (void)state;
     check_record(&op, &rooted, HF_ZK_DELETE, "si", "/r/a", 7);
     op.kind = HF_ZOOKEEPER_SET_ACL;
     check_record(&op, &rooted, HF_ZK_SET_ACL, "siissi", "/r/a", 1, 31, "digest",
@@ -208,7 +203,7 @@ static void every_other_kind_has_its_record(void **state)
     check_record(&op, &rooted, HF_ZK_GET_DATA, "sb", "/zookeeper/config", 0);
 }
 
-static void a_reconfiguration_has_changes_or_servers(void **state)
+TEST(a_reconfiguration_has_changes_or_servers)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_RECONFIG,
                                  .joining = "server.4=h:1:2;3",
@@ -216,7 +211,6 @@ static void a_reconfiguration_has_changes_or_servers(void **state)
                                  .servers = "",
                                  .config_version = 0x100000001};
 
-    (void)state;
     check_record(&op, &rooted, HF_ZK_RECONFIG, "ssnl", "server.4=h:1:2;3",
                  "2,3", 0x100000001LL);
     op = (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_RECONFIG,
@@ -225,7 +219,7 @@ static void a_reconfiguration_has_changes_or_servers(void **state)
     check_record(&op, &bare, HF_ZK_RECONFIG, "nnsl", "server.1=h:1:2;3", -1LL);
 }
 
-static void credentials_are_not_in_a_record(void **state)
+TEST(credentials_are_not_in_a_record)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                  .scheme = "digest",
@@ -233,7 +227,6 @@ static void credentials_are_not_in_a_record(void **state)
                                  .bytes = 3};
     struct hf_jute_writer record = {0};
 
-    (void)state;
     assert_int_equal(hf_zk_op_opcode(&op), HF_ZK_AUTH);
     assert_int_equal(hf_zk_op_encode(&op, &rooted, &record, NULL), HF_OK);
     assert_int_equal(record.used, 0);
@@ -264,9 +257,8 @@ static const struct hf_zookeeper_op multi_read = {
     .kind = HF_ZOOKEEPER_MULTI_READ, .ops = multi_reads, .op_count = 2};
 
 /* A create is a create, not a create2, and a CHILDREN is a getChildren. */
-static void a_multi_has_a_header_for_each_operation(void **state)
+TEST(a_multi_has_a_header_for_each_operation)
 {
-    (void)state;
     check_record(&multi_write, &rooted, HF_ZK_MULTI,
                  "hssiissihsihsnihsihsniissihsniissile",          /**/
                  1, -1, "/r/a", "x", 1, 31, "world", "anyone", 2, /**/
@@ -280,7 +272,7 @@ static void a_multi_has_a_header_for_each_operation(void **state)
 }
 
 /* What serialize() of kazoo 2.8.0 makes of the same operations. */
-static void kazoo_sends_the_same_bytes(void **state)
+TEST(kazoo_sends_the_same_bytes)
 {
     static const struct hf_zookeeper_acl acls[] = {{1, "world", "anyone"},
                                                    {31, "digest", "u:h="}};
@@ -332,7 +324,6 @@ static void kazoo_sends_the_same_bytes(void **state)
          "ff"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_jute_writer record = {0};
         char hex[512] = "";
@@ -464,7 +455,7 @@ static void check_stat(const struct hf_zookeeper_result *result)
     assert_int_equal(result->stat.pzxid, 11);
 }
 
-static void a_created_node_has_its_path(void **state)
+TEST(a_created_node_has_its_path)
 {
     static const enum hf_zookeeper_mode modes[] = {
         HF_ZOOKEEPER_SEQUENTIAL, HF_ZOOKEEPER_CONTAINER, HF_ZOOKEEPER_TTL};
@@ -473,7 +464,6 @@ static void a_created_node_has_its_path(void **state)
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         op.mode = modes[i];
         exchange_begin(&x, &rooted, &op, "sS", "/r/a0000000001");
@@ -490,7 +480,7 @@ static void a_created_node_has_its_path(void **state)
     exchange_end(&x);
 }
 
-static void an_answer_with_a_stat_only(void **state)
+TEST(an_answer_with_a_stat_only)
 {
     static const struct hf_zookeeper_acl acl = {1, "world", "anyone"};
     static const enum hf_zookeeper_op_kind kinds[] = {
@@ -499,7 +489,6 @@ static void an_answer_with_a_stat_only(void **state)
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         op.kind = kinds[i];
         exchange_begin(&x, &rooted, &op, "S");
@@ -513,7 +502,7 @@ static void an_answer_with_a_stat_only(void **state)
 }
 
 /* No memory is needed for these once the operation is sent. */
-static void an_answer_without_content(void **state)
+TEST(an_answer_without_content)
 {
     static const struct {
         enum hf_zookeeper_op_kind kind;
@@ -525,7 +514,6 @@ static void an_answer_without_content(void **state)
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         op.kind = rows[i].kind;
         exchange_begin(&x, &rooted, &op, rows[i].types, "");
@@ -541,7 +529,7 @@ static void an_answer_without_content(void **state)
     }
 }
 
-static void data_may_be_null_or_empty(void **state)
+TEST(data_may_be_null_or_empty)
 {
     static const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET,
                                               .path = "/a"};
@@ -552,7 +540,6 @@ static void data_may_be_null_or_empty(void **state)
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &op, "sS", "some");
     result = success_of(&x);
     assert_int_equal(result->bytes, 4);
@@ -590,14 +577,13 @@ static void data_may_be_null_or_empty(void **state)
     exchange_end(&x);
 }
 
-static void children_are_names(void **state)
+TEST(children_are_names)
 {
     static const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CHILDREN,
                                               .path = "/a"};
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &op, "isssS", 3, "one", "", "three");
     result = success_of(&x);
     assert_int_equal(result->child_count, 3);
@@ -619,13 +605,12 @@ static void children_are_names(void **state)
 }
 
 /* Servers compare the first characters only. */
-static void ephemerals_are_those_at_and_below_a_path(void **state)
+TEST(ephemerals_are_those_at_and_below_a_path)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EPHEMERALS, .path = "/a"};
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &op, "isss", 3, "/r/ab/1", "/r/a", "/r/a/2");
     result = success_of(&x);
     assert_int_equal(result->child_count, 2);
@@ -651,14 +636,13 @@ static void ephemerals_are_those_at_and_below_a_path(void **state)
     exchange_end(&x);
 }
 
-static void a_number_of_nodes(void **state)
+TEST(a_number_of_nodes)
 {
     static const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_COUNT,
                                               .path = "/a"};
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &op, "i", 0x7fffffff);
     result = success_of(&x);
     assert_int_equal(result->count, 0x7fffffff);
@@ -666,7 +650,7 @@ static void a_number_of_nodes(void **state)
     exchange_end(&x);
 }
 
-static void access_lists_and_identities(void **state)
+TEST(access_lists_and_identities)
 {
     static const struct hf_zookeeper_op get = {.kind = HF_ZOOKEEPER_GET_ACL,
                                                .path = "/a"};
@@ -674,7 +658,6 @@ static void access_lists_and_identities(void **state)
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &get, "iississS", 2, 31, "digest", "u:x", 1,
                    "world", "anyone");
     result = success_of(&x);
@@ -703,14 +686,13 @@ static void access_lists_and_identities(void **state)
 }
 
 /* A later version may append fields. */
-static void bytes_behind_a_record_are_ignored(void **state)
+TEST(bytes_behind_a_record_are_ignored)
 {
     static const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EXISTS,
                                               .path = "/a"};
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &op, "Sl", 5LL);
     result = result_of(&x, x.body.used, 0);
     assert_int_equal(result->status, HF_OK);
@@ -743,9 +725,8 @@ static void check_lie(struct exchange *x)
     exchange_end(x);
 }
 
-static void answers_that_do_not_fit(void **state)
+TEST(answers_that_do_not_fit)
 {
-    (void)state;
     CHECK_LIE(HF_ZOOKEEPER_CREATE, "nS");
     CHECK_LIE(HF_ZOOKEEPER_CREATE, "sS", "");
     CHECK_LIE(HF_ZOOKEEPER_CREATE, "sS", "/s/a"); /* not below the chroot */
@@ -778,12 +759,11 @@ static void begin_multi(struct exchange *x)
                    0, "/r/f");
 }
 
-static void a_multi_has_a_result_for_each_operation(void **state)
+TEST(a_multi_has_a_result_for_each_operation)
 {
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     begin_multi(&x);
     result = success_of(&x);
     assert_int_equal(result->result_count, 6);
@@ -802,14 +782,13 @@ static void a_multi_has_a_result_for_each_operation(void **state)
     exchange_end(&x);
 }
 
-static void a_failed_multi_says_which_operation_failed(void **state)
+TEST(a_failed_multi_says_which_operation_failed)
 {
     static const char *const text =
         ".ops[3]: /d: another version; expected version 3";
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &multi_write, "hihihihihihie", /**/
                    -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, -103, -103, -1, -2, -2, -1,
                    -2, -2);
@@ -832,12 +811,11 @@ static void a_failed_multi_says_which_operation_failed(void **state)
 }
 
 /* As when the server could not read the request. */
-static void a_multi_that_failed_as_a_whole(void **state)
+TEST(a_multi_that_failed_as_a_whole)
 {
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     begin_multi(&x);
     result = result_of(&x, x.body.used, HF_ZK_MARSHALLING);
     assert_int_equal(result->status, HF_EUNSURE);
@@ -856,12 +834,11 @@ static void a_multi_that_failed_as_a_whole(void **state)
     exchange_end(&x);
 }
 
-static void reads_of_a_multi_fail_one_by_one(void **state)
+TEST(reads_of_a_multi_fail_one_by_one)
 {
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &multi_read, "hsShisse", 4, 0, "data", 8, 0, 2,
                    "b1", "b2");
     result = success_of(&x);
@@ -895,12 +872,11 @@ static void reads_of_a_multi_fail_one_by_one(void **state)
         check_lie(&x_);                                                        \
     } while (0)
 
-static void multis_that_do_not_fit(void **state)
+TEST(multis_that_do_not_fit)
 {
     static const struct hf_zookeeper_op two = {
         .kind = HF_ZOOKEEPER_MULTI, .ops = multi_writes, .op_count = 2};
 
-    (void)state;
     CHECK_MULTI_LIE(two, "e"); /* too few */
     CHECK_MULTI_LIE(two, "hse", 1, 0, "/r/a");
     CHECK_MULTI_LIE(two, "hshhe", 1, 0, "/r/a", 2, 0, 2, 0); /* too many */
@@ -1018,12 +994,11 @@ static const struct {
      "carried out"},
 };
 
-static void errors_are_statuses_with_a_text(void **state)
+TEST(errors_are_statuses_with_a_text)
 {
     static const struct hf_zookeeper_acl acl = {1, "world", "anyone"};
     struct exchange x;
 
-    (void)state;
     for (size_t i = 0; i < sizeof error_rows / sizeof error_rows[0]; i++) {
         struct hf_zookeeper_op op = {.kind = error_rows[i].kind,
                                      .path = "/a",
@@ -1048,7 +1023,7 @@ static void errors_are_statuses_with_a_text(void **state)
     }
 }
 
-static void a_server_without_times_to_live(void **state)
+TEST(a_server_without_times_to_live)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CREATE,
                                  .path = "/a",
@@ -1057,7 +1032,6 @@ static void a_server_without_times_to_live(void **state)
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     exchange_begin(&x, &rooted, &op, "");
     result = result_of(&x, 0, HF_ZK_UNIMPLEMENTED);
     assert_int_equal(result->status, HF_EUNSUPPORTED);
@@ -1071,14 +1045,13 @@ static void a_server_without_times_to_live(void **state)
 }
 
 /* A long path does not push the reason out of the text. */
-static void a_long_path_is_cut(void **state)
+TEST(a_long_path_is_cut)
 {
     char path[1000];
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET, .path = path};
     struct hf_zookeeper_result *result;
     struct exchange x;
 
-    (void)state;
     memset(path, 'a', sizeof path);
     path[0] = '/';
     path[sizeof path - 1] = '\0';
@@ -1090,11 +1063,10 @@ static void a_long_path_is_cut(void **state)
     exchange_end(&x);
 }
 
-static void an_operation_without_an_answer(void **state)
+TEST(an_operation_without_an_answer)
 {
     struct hf_zookeeper_result *result = hf_zk_op_reserve();
 
-    (void)state;
     hf_zk_op_end(result, HF_ETIMEDOUT, "no answer for %d ms", 5);
     assert_int_equal(result->status, HF_ETIMEDOUT);
     assert_string_equal(result->text, "no answer for 5 ms");
@@ -1105,14 +1077,13 @@ static void an_operation_without_an_answer(void **state)
     assert_int_equal(heap_live(), 0);
 }
 
-static void a_request_without_memory(void **state)
+TEST(a_request_without_memory)
 {
     static const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_DELETE,
                                               .path = "/a"};
     struct hf_jute_writer record = {0};
     struct hf_error error;
 
-    (void)state;
     heap_fail(1, true);
     assert_int_equal(hf_zk_op_encode(&op, &rooted, &record, &error), HF_ENOMEM);
     heap_fail(0, false);
@@ -1122,38 +1093,6 @@ static void a_request_without_memory(void **state)
 
 TEST_FILE(zk_op_codec)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_create_is_what_its_mode_says),
-        cmocka_unit_test(null_is_not_the_same_as_no_bytes),
-        cmocka_unit_test(nodes_are_for_whom_the_handle_says),
-        cmocka_unit_test(the_chroot_itself_is_the_root),
-        cmocka_unit_test(every_other_kind_has_its_record),
-        cmocka_unit_test(a_reconfiguration_has_changes_or_servers),
-        cmocka_unit_test(credentials_are_not_in_a_record),
-        cmocka_unit_test(a_multi_has_a_header_for_each_operation),
-        cmocka_unit_test(kazoo_sends_the_same_bytes),
-        cmocka_unit_test(a_created_node_has_its_path),
-        cmocka_unit_test(an_answer_with_a_stat_only),
-        cmocka_unit_test(an_answer_without_content),
-        cmocka_unit_test(data_may_be_null_or_empty),
-        cmocka_unit_test(children_are_names),
-        cmocka_unit_test(ephemerals_are_those_at_and_below_a_path),
-        cmocka_unit_test(a_number_of_nodes),
-        cmocka_unit_test(access_lists_and_identities),
-        cmocka_unit_test(bytes_behind_a_record_are_ignored),
-        cmocka_unit_test(answers_that_do_not_fit),
-        cmocka_unit_test(a_multi_has_a_result_for_each_operation),
-        cmocka_unit_test(a_failed_multi_says_which_operation_failed),
-        cmocka_unit_test(a_multi_that_failed_as_a_whole),
-        cmocka_unit_test(reads_of_a_multi_fail_one_by_one),
-        cmocka_unit_test(multis_that_do_not_fit),
-        cmocka_unit_test(errors_are_statuses_with_a_text),
-        cmocka_unit_test(a_server_without_times_to_live),
-        cmocka_unit_test(a_long_path_is_cut),
-        cmocka_unit_test(an_operation_without_an_answer),
-        cmocka_unit_test(a_request_without_memory),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -20,12 +20,11 @@ static void start_auth(struct zk_op_fixture *f, struct test_op *o)
 }
 
 /* On each connection before anything else. */
-static void an_added_credential_is_sent_on_each_connection(void **state)
+TEST(an_added_credential_is_sent_on_each_connection)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], GET, "/a");
     start_auth(&f, &o[1]);
@@ -42,13 +41,12 @@ static void an_added_credential_is_sent_on_each_connection(void **state)
 }
 
 /* A watch of what only this user may read is set again too late otherwise. */
-static void credentials_are_sent_before_watches(void **state)
+TEST(credentials_are_sent_before_watches)
 {
     struct hf_zk_watcher watcher;
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
     start_auth(&f, &o[0]);
@@ -62,12 +60,11 @@ static void credentials_are_sent_before_watches(void **state)
     op_fixture_end(&f);
 }
 
-static void a_refused_credential_is_not_sent_again(void **state)
+TEST(a_refused_credential_is_not_sent_again)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     start_auth(&f, &o[0]);
     op_fixture_start(&f, &o[1], GET, "/a");
@@ -81,12 +78,11 @@ static void a_refused_credential_is_not_sent_again(void **state)
 }
 
 /* The credential stays when its operation has ended. */
-static void a_credential_outlives_its_operation(void **state)
+TEST(a_credential_outlives_its_operation)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     start_auth(&f, &o[0]);
     op_fixture_cancel(&f, &o[0]);
@@ -106,14 +102,13 @@ static void a_credential_outlives_its_operation(void **state)
     op_fixture_end(&f);
 }
 
-static void a_credential_has_its_deadlines(void **state)
+TEST(a_credential_has_its_deadlines)
 {
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                        .scheme = "digest"};
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     for (size_t i = 0; i < 2; i++) {
         op_fixture_prepare_as(&f, &o[i], &op);
@@ -129,12 +124,11 @@ static void a_credential_has_its_deadlines(void **state)
     op_fixture_end(&f);
 }
 
-static void a_close_ends_an_unanswered_credential(void **state)
+TEST(a_close_ends_an_unanswered_credential)
 {
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     start_auth(&f, &o[0]);
     hf_zk_op_queue_close(&f.queue, f.now_ms);
@@ -145,12 +139,11 @@ static void a_close_ends_an_unanswered_credential(void **state)
 }
 
 /* It waits for a connection, as other operations do. */
-static void giving_up_ends_an_unanswered_credential(void **state)
+TEST(giving_up_ends_an_unanswered_credential)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     hf_zk_session_free(&f.session);
     f.config.reconnect.retries = 0;
@@ -167,14 +160,13 @@ static void giving_up_ends_an_unanswered_credential(void **state)
 }
 
 /* A try does not wait for a later connection. */
-static void a_try_to_add_a_credential_ends_without_a_connection(void **state)
+TEST(a_try_to_add_a_credential_ends_without_a_connection)
 {
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                        .scheme = "digest"};
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     for (size_t i = 0; i < 3; i++) {
         op_fixture_prepare_as(&f, &o[i], &op);
@@ -195,17 +187,6 @@ static void a_try_to_add_a_credential_ends_without_a_connection(void **state)
 
 TEST_FILE(zk_op_credentials)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_added_credential_is_sent_on_each_connection),
-        cmocka_unit_test(credentials_are_sent_before_watches),
-        cmocka_unit_test(a_refused_credential_is_not_sent_again),
-        cmocka_unit_test(a_credential_outlives_its_operation),
-        cmocka_unit_test(a_credential_has_its_deadlines),
-        cmocka_unit_test(a_close_ends_an_unanswered_credential),
-        cmocka_unit_test(giving_up_ends_an_unanswered_credential),
-        cmocka_unit_test(a_try_to_add_a_credential_ends_without_a_connection),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

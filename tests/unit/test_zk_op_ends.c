@@ -12,12 +12,11 @@
 
 /* ------------------------------------------------------------------ time -- */
 
-static void a_deadline_ends_what_waits(void **state)
+TEST(a_deadline_ends_what_waits)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, 1);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start_until(&f, &o[1], SET, "/b", 100);
@@ -36,12 +35,11 @@ static void a_deadline_ends_what_waits(void **state)
 
 /* A write may have been carried out.  The answers that come late are dropped,
  * and the memory is needed until then. */
-static void a_deadline_ends_what_was_sent(void **state)
+TEST(a_deadline_ends_what_was_sent)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start_until(&f, &o[0], SET, "/a", 100);
     op_fixture_start_until(&f, &o[1], GET, "/b", 50);
@@ -62,12 +60,11 @@ static void a_deadline_ends_what_was_sent(void **state)
 }
 
 /* Instead of an answer the connection ends. */
-static void what_ended_by_its_deadline_is_not_repeated(void **state)
+TEST(what_ended_by_its_deadline_is_not_repeated)
 {
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start_until(&f, &o[0], GET, "/a", 50);
     op_fixture_read(&f);
@@ -81,12 +78,11 @@ static void what_ended_by_its_deadline_is_not_repeated(void **state)
 }
 
 /* A repeated read is a waiting one again. */
-static void a_deadline_holds_over_a_cut(void **state)
+TEST(a_deadline_holds_over_a_cut)
 {
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start_until(&f, &o[0], GET, "/a", 10);
     op_fixture_cut(&f);
@@ -97,12 +93,11 @@ static void a_deadline_holds_over_a_cut(void **state)
 }
 
 /* .connect_by_ms is for the first connection alone. */
-static void the_first_connection_has_its_own_deadline(void **state)
+TEST(the_first_connection_has_its_own_deadline)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     op_fixture_link_up(&f);
     op_fixture_cut(&f);
@@ -141,12 +136,11 @@ static void try(struct zk_op_fixture *f, struct test_op *o, const char *path)
 
 /* It waits for the first connection, and for the window, but for no later
  * connection. */
-static void a_try_waits_for_no_later_connection(void **state)
+TEST(a_try_waits_for_no_later_connection)
 {
     struct zk_op_fixture f;
     struct test_op o[5];
 
-    (void)state;
     op_fixture_begin(&f, 1, 2);
     try(&f, &o[0], "/a");
     op_fixture_expect_events(&f, "");
@@ -167,12 +161,11 @@ static void a_try_waits_for_no_later_connection(void **state)
 
 /* The session of a server without a quorum ends while it is connected.  Other
  * reads wait for the next one. */
-static void a_try_does_not_wait_for_a_later_session(void **state)
+TEST(a_try_does_not_wait_for_a_later_session)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin(&f, 1, 1);
     f.config.read_only = f.read_only = true;
     op_fixture_connect(&f);
@@ -191,12 +184,11 @@ static void a_try_does_not_wait_for_a_later_session(void **state)
 
 /* ---------------------------------------------------------------- cancel -- */
 
-static void an_operation_can_be_cancelled_in_each_state(void **state)
+TEST(an_operation_can_be_cancelled_in_each_state)
 {
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, 2);
     op_fixture_start(&f, &o[0], SET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -220,12 +212,11 @@ static void an_operation_can_be_cancelled_in_each_state(void **state)
 }
 
 /* Repeated, and in the list of an earlier connection. */
-static void a_repeated_operation_can_be_cancelled(void **state)
+TEST(a_repeated_operation_can_be_cancelled)
 {
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, 3);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -244,12 +235,11 @@ static void a_repeated_operation_can_be_cancelled(void **state)
 }
 
 /* The operation in front waits until nothing is unanswered. */
-static void a_cancelled_operation_lets_those_behind_it_go(void **state)
+TEST(a_cancelled_operation_lets_those_behind_it_go)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], COUNT, "/b");
@@ -261,13 +251,12 @@ static void a_cancelled_operation_lets_those_behind_it_go(void **state)
 
 /* ----------------------------------------------------------------- close -- */
 
-static void a_close_ends_what_waits_and_awaits_what_was_sent(void **state)
+TEST(a_close_ends_what_waits_and_awaits_what_was_sent)
 {
     struct zk_op_fixture f;
     struct hf_error error;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, 2);
     op_fixture_start(&f, &o[0], SET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -287,12 +276,11 @@ static void a_close_ends_what_waits_and_awaits_what_was_sent(void **state)
 }
 
 /* The connection ends before the answers come. */
-static void a_close_without_answers_ends_all(void **state)
+TEST(a_close_without_answers_ends_all)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, 2);
     op_fixture_start(&f, &o[0], SET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -304,12 +292,11 @@ static void a_close_without_answers_ends_all(void **state)
     op_fixture_end(&f);
 }
 
-static void a_close_without_a_connection_ends_all(void **state)
+TEST(a_close_without_a_connection_ends_all)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, 1);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], SET, "/b");
@@ -322,22 +309,6 @@ static void a_close_without_a_connection_ends_all(void **state)
 
 TEST_FILE(zk_op_ends)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_deadline_ends_what_waits),
-        cmocka_unit_test(a_deadline_ends_what_was_sent),
-        cmocka_unit_test(what_ended_by_its_deadline_is_not_repeated),
-        cmocka_unit_test(a_deadline_holds_over_a_cut),
-        cmocka_unit_test(the_first_connection_has_its_own_deadline),
-        cmocka_unit_test(a_try_waits_for_no_later_connection),
-        cmocka_unit_test(a_try_does_not_wait_for_a_later_session),
-        cmocka_unit_test(an_operation_can_be_cancelled_in_each_state),
-        cmocka_unit_test(a_repeated_operation_can_be_cancelled),
-        cmocka_unit_test(a_cancelled_operation_lets_those_behind_it_go),
-        cmocka_unit_test(a_close_ends_what_waits_and_awaits_what_was_sent),
-        cmocka_unit_test(a_close_without_answers_ends_all),
-        cmocka_unit_test(a_close_without_a_connection_ends_all),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

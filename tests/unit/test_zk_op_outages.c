@@ -13,12 +13,11 @@
 
 /* --------------------------------------------------------------- outages -- */
 
-static void reads_are_repeated_before_what_waited(void **state)
+TEST(reads_are_repeated_before_what_waited)
 {
     struct zk_op_fixture f;
     struct test_op o[5];
 
-    (void)state;
     op_fixture_begin_connected(&f, 3);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], HF_ZOOKEEPER_CHILDREN, "/b");
@@ -38,12 +37,11 @@ static void reads_are_repeated_before_what_waited(void **state)
 
 /* The second connection has no time to send all that was sent on the first one,
  * because urgent ones take the window. */
-static void a_second_cut_keeps_the_order(void **state)
+TEST(a_second_cut_keeps_the_order)
 {
     struct zk_op_fixture f;
     struct test_op o[7];
 
-    (void)state;
     op_fixture_begin_connected(&f, 3);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -68,12 +66,11 @@ static void a_second_cut_keeps_the_order(void **state)
 }
 
 /* The same where nothing waited behind them. */
-static void what_a_second_cut_leaves_is_all_that_waits(void **state)
+TEST(what_a_second_cut_leaves_is_all_that_waits)
 {
     struct zk_op_fixture f;
     struct test_op o[5];
 
-    (void)state;
     op_fixture_begin_connected(&f, 2);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -91,7 +88,7 @@ static void what_a_second_cut_leaves_is_all_that_waits(void **state)
     op_fixture_end(&f);
 }
 
-static void writes_that_were_sent_are_unsure_and_not_repeated(void **state)
+TEST(writes_that_were_sent_are_unsure_and_not_repeated)
 {
     static const enum hf_zookeeper_op_kind kinds[] = {
         HF_ZOOKEEPER_CREATE,  HF_ZOOKEEPER_DELETE, HF_ZOOKEEPER_SET,
@@ -99,7 +96,6 @@ static void writes_that_were_sent_are_unsure_and_not_repeated(void **state)
     struct zk_op_fixture f;
     struct test_op o[7];
 
-    (void)state;
     op_fixture_begin_connected(&f, 6);
     for (size_t i = 0; i < 6; i++)
         op_fixture_start(&f, &o[i], kinds[i], "/w");
@@ -119,12 +115,11 @@ static void writes_that_were_sent_are_unsure_and_not_repeated(void **state)
 }
 
 /* All kinds of operations wait, writes too, in order. */
-static void what_waits_survives_an_outage(void **state)
+TEST(what_waits_survives_an_outage)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_cut(&f);
     op_fixture_start(&f, &o[0], SET, "/a");
@@ -140,12 +135,11 @@ static void what_waits_survives_an_outage(void **state)
 
 /* What cannot be written because of that counts as sent, and is repeated on the
  * next connection. */
-static void a_request_without_memory_is_repeated(void **state)
+TEST(a_request_without_memory_is_repeated)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], SET, "/b");
@@ -161,12 +155,11 @@ static void a_request_without_memory_is_repeated(void **state)
 /* ---------------------------------------------------- end of the session -- */
 
 /* The session ends while there is no connection. */
-static void a_lost_session_ends_what_waits(void **state)
+TEST(a_lost_session_ends_what_waits)
 {
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, 2);
     op_fixture_start(&f, &o[0], SET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -189,12 +182,11 @@ static void a_lost_session_ends_what_waits(void **state)
 
 /* A server says so in the answer to an operation.  Those that were sent behind
  * it end too. */
-static void a_session_may_end_while_operations_are_sent(void **state)
+TEST(a_session_may_end_while_operations_are_sent)
 {
     struct zk_op_fixture f;
     struct test_op o[5];
 
-    (void)state;
     op_fixture_begin_connected(&f, 4);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], SET, "/b");
@@ -212,12 +204,11 @@ static void a_session_may_end_while_operations_are_sent(void **state)
 }
 
 /* The client gives the session up when no server has answered in time. */
-static void a_session_that_is_given_up_ends_what_waits(void **state)
+TEST(a_session_that_is_given_up_ends_what_waits)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_cut(&f);
@@ -237,12 +228,11 @@ static void a_session_that_is_given_up_ends_what_waits(void **state)
 
 /* ------------------------------------------------------------- giving up -- */
 
-static void what_waits_ends_when_the_policy_gives_up(void **state)
+TEST(what_waits_ends_when_the_policy_gives_up)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     hf_zk_session_free(&f.session);
     f.config.reconnect.retries = 0;
@@ -267,12 +257,11 @@ static void what_waits_ends_when_the_policy_gives_up(void **state)
 }
 
 /* All servers refuse the user of the URL. */
-static void a_final_refusal_ends_what_waits(void **state)
+TEST(a_final_refusal_ends_what_waits)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin(&f, 1, 1);
     hf_zk_session_free(&f.session);
     strcpy(f.config.auth, "u:p");
@@ -294,20 +283,6 @@ static void a_final_refusal_ends_what_waits(void **state)
 
 TEST_FILE(zk_op_outages)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_are_repeated_before_what_waited),
-        cmocka_unit_test(a_second_cut_keeps_the_order),
-        cmocka_unit_test(what_a_second_cut_leaves_is_all_that_waits),
-        cmocka_unit_test(writes_that_were_sent_are_unsure_and_not_repeated),
-        cmocka_unit_test(what_waits_survives_an_outage),
-        cmocka_unit_test(a_lost_session_ends_what_waits),
-        cmocka_unit_test(a_session_may_end_while_operations_are_sent),
-        cmocka_unit_test(a_session_that_is_given_up_ends_what_waits),
-        cmocka_unit_test(what_waits_ends_when_the_policy_gives_up),
-        cmocka_unit_test(a_final_refusal_ends_what_waits),
-        cmocka_unit_test(a_request_without_memory_is_repeated),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -14,12 +14,11 @@
 
 /* ----------------------------------------------------------------- order -- */
 
-static void operations_are_sent_and_end_in_the_order_of_starting(void **state)
+TEST(operations_are_sent_and_end_in_the_order_of_starting)
 {
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], SET, "/b");
@@ -38,13 +37,12 @@ static void operations_are_sent_and_end_in_the_order_of_starting(void **state)
 
 /* 512 are in flight, and the next ones wait: urgent ones go before normal ones
  * and those before bulk ones, each in order. */
-static void more_than_the_window_waits_by_priority(void **state)
+TEST(more_than_the_window_waits_by_priority)
 {
     static struct test_op full[HF_ZK_SENT_OPS_MAX];
     struct zk_op_fixture f;
     struct test_op o[6];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     for (size_t i = 0; i < HF_ZK_SENT_OPS_MAX; i++)
         op_fixture_start(&f, &full[i], SET, "/full");
@@ -69,12 +67,11 @@ static void more_than_the_window_waits_by_priority(void **state)
     op_fixture_end(&f);
 }
 
-static void requests_of_watches_go_before_what_waits(void **state)
+TEST(requests_of_watches_go_before_what_waits)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, 1);
     op_fixture_start(&f, &o[0], SET, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -90,12 +87,11 @@ static void requests_of_watches_go_before_what_waits(void **state)
 
 /* ------------------------------------------------------ travelling alone -- */
 
-static void an_optional_operation_travels_alone_once(void **state)
+TEST(an_optional_operation_travels_alone_once)
 {
     struct zk_op_fixture f;
     struct test_op o[5];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], GET, "/a");
     op_fixture_start(&f, &o[1], COUNT, "/b");
@@ -115,7 +111,7 @@ static void an_optional_operation_travels_alone_once(void **state)
 }
 
 /* An error of another kind shows that the server knows the operation. */
-static void each_optional_operation_travels_alone(void **state)
+TEST(each_optional_operation_travels_alone)
 {
     static const struct hf_zookeeper_op part = {.kind = GET, .path = "/a"};
     static const struct hf_zookeeper_op ops[] = {
@@ -134,7 +130,6 @@ static void each_optional_operation_travels_alone(void **state)
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
         op_fixture_prepare_as(&f, &o[0], &ops[i]);
@@ -153,13 +148,12 @@ static void each_optional_operation_travels_alone(void **state)
 }
 
 /* What one server knows says nothing of the other. */
-static void what_is_known_is_known_of_one_server(void **state)
+TEST(what_is_known_is_known_of_one_server)
 {
     struct zk_op_fixture f;
     struct test_op o[7];
     size_t first;
 
-    (void)state;
     op_fixture_begin(&f, 2, HF_ZK_SENT_OPS_MAX);
     op_fixture_connect(&f);
     first = f.session.server;
@@ -190,12 +184,11 @@ static void what_is_known_is_known_of_one_server(void **state)
 
 /* Servers close the connection after an unknown opcode.  What waited is not
  * concerned. */
-static void an_unknown_operation_cuts_no_other(void **state)
+TEST(an_unknown_operation_cuts_no_other)
 {
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], COUNT, "/a");
     op_fixture_start(&f, &o[1], SET, "/b");
@@ -214,12 +207,11 @@ static void an_unknown_operation_cuts_no_other(void **state)
 }
 
 /* The server does not even answer. */
-static void an_operation_that_is_cut_twice_alone_is_unsupported(void **state)
+TEST(an_operation_that_is_cut_twice_alone_is_unsupported)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], COUNT, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -239,7 +231,7 @@ static void an_operation_that_is_cut_twice_alone_is_unsupported(void **state)
 }
 
 /* A write is not sent again, so its first cut ends it. */
-static void an_optional_write_is_unsure_at_its_first_cut(void **state)
+TEST(an_optional_write_is_unsure_at_its_first_cut)
 {
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CREATE,
                                        .path = "/a",
@@ -247,7 +239,6 @@ static void an_optional_write_is_unsure_at_its_first_cut(void **state)
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_prepare_as(&f, &o[0], &op);
     op_fixture_start_prepared(&f, &o[0]);
@@ -259,12 +250,11 @@ static void an_optional_write_is_unsure_at_its_first_cut(void **state)
 }
 
 /* The answer of one that was given up still lets the others go. */
-static void a_cancelled_operation_keeps_others_back_until_answered(void **state)
+TEST(a_cancelled_operation_keeps_others_back_until_answered)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_start(&f, &o[0], COUNT, "/a");
     op_fixture_start(&f, &o[1], GET, "/b");
@@ -278,13 +268,12 @@ static void a_cancelled_operation_keeps_others_back_until_answered(void **state)
 /* ---------------------------------------------------------------- limits -- */
 
 /* As many as may wait would need memory that a test should not take. */
-static void no_more_than_a_million_wait(void **state)
+TEST(no_more_than_a_million_wait)
 {
     struct zk_op_fixture f;
     struct hf_error error;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
     f.queue.waiting.count = HF_ZK_WAITING_OPS_MAX - 1;
     op_fixture_start(&f, &o[0], GET, "/a");
@@ -298,7 +287,7 @@ static void no_more_than_a_million_wait(void **state)
     op_fixture_end(&f);
 }
 
-static void an_operation_without_memory_is_not_started(void **state)
+TEST(an_operation_without_memory_is_not_started)
 {
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                        .scheme = "digest"};
@@ -306,7 +295,6 @@ static void an_operation_without_memory_is_not_started(void **state)
     struct hf_error error;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_prepare_as(&f, &o[0], &op);
     heap_fail(1, false);
@@ -320,22 +308,6 @@ static void an_operation_without_memory_is_not_started(void **state)
 
 TEST_FILE(zk_op_queue)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_are_sent_and_end_in_the_order_of_starting),
-        cmocka_unit_test(more_than_the_window_waits_by_priority),
-        cmocka_unit_test(requests_of_watches_go_before_what_waits),
-        cmocka_unit_test(an_optional_operation_travels_alone_once),
-        cmocka_unit_test(each_optional_operation_travels_alone),
-        cmocka_unit_test(what_is_known_is_known_of_one_server),
-        cmocka_unit_test(an_unknown_operation_cuts_no_other),
-        cmocka_unit_test(an_operation_that_is_cut_twice_alone_is_unsupported),
-        cmocka_unit_test(an_optional_write_is_unsure_at_its_first_cut),
-        cmocka_unit_test(
-            a_cancelled_operation_keeps_others_back_until_answered),
-        cmocka_unit_test(no_more_than_a_million_wait),
-        cmocka_unit_test(an_operation_without_memory_is_not_started),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -14,13 +14,12 @@
 
 /* The zxid of the handshake does not include the event.  So the next server may
  * not have what it was about, and a read there would be too old. */
-static void a_sync_goes_ahead_of_reads_after_an_old_event(void **state)
+TEST(a_sync_goes_ahead_of_reads_after_an_old_event)
 {
     struct hf_zk_watcher watcher;
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     f.context.chroot = "/app";
     watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
@@ -45,11 +44,10 @@ static void a_sync_goes_ahead_of_reads_after_an_old_event(void **state)
     op_fixture_end(&f);
 }
 
-static void the_sync_of_no_chroot_is_of_the_root(void **state)
+TEST(the_sync_of_no_chroot_is_of_the_root)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     hf_zk_op_queue_event(&f.queue);
     op_fixture_reconnect(&f);
@@ -58,12 +56,11 @@ static void the_sync_of_no_chroot_is_of_the_root(void **state)
 }
 
 /* An answer that follows the event has a zxid that includes it. */
-static void no_sync_is_needed_after_an_answer(void **state)
+TEST(no_sync_is_needed_after_an_answer)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     op_fixture_reconnect(&f);
     op_fixture_expect_sent(&f, "");
@@ -101,12 +98,11 @@ static void no_sync_is_needed_after_an_answer(void **state)
 }
 
 /* The reads behind it could be too old.  Another server is asked. */
-static void a_refused_sync_ends_the_connection(void **state)
+TEST(a_refused_sync_ends_the_connection)
 {
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     hf_zk_op_queue_event(&f.queue);
     op_fixture_cut(&f);
@@ -123,12 +119,11 @@ static void a_refused_sync_ends_the_connection(void **state)
 }
 
 /* Whatever was seen, a new session starts anew. */
-static void no_sync_is_needed_in_a_new_session(void **state)
+TEST(no_sync_is_needed_in_a_new_session)
 {
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     hf_zk_op_queue_event(&f.queue);
     op_fixture_cut(&f);
@@ -151,13 +146,12 @@ static void no_sync_is_needed_in_a_new_session(void **state)
 
 /* --------------------------------------------------------------- watches -- */
 
-static void a_read_has_the_flag_where_no_persistent_watch_serves(void **state)
+TEST(a_read_has_the_flag_where_no_persistent_watch_serves)
 {
     struct hf_zk_watcher data, persistent;
     struct zk_op_fixture f;
     struct test_op o[4];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     data = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
     persistent = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
@@ -181,13 +175,12 @@ static void a_read_has_the_flag_where_no_persistent_watch_serves(void **state)
 
 /* What the server keeps is known when a read is sent, not when it is started:
  * the watch is written anew for each connection. */
-static void the_flag_is_that_of_the_connection(void **state)
+TEST(the_flag_is_that_of_the_connection)
 {
     struct hf_zk_watcher data, recursive;
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     data = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
     recursive = op_fixture_watcher(&f, HF_ZK_WATCH_RECURSIVE);
@@ -205,7 +198,7 @@ static void the_flag_is_that_of_the_connection(void **state)
 }
 
 /* An exists of a missing node sets a watch, a read of one does not. */
-static void only_an_answer_that_sets_it_arms_a_watch(void **state)
+TEST(only_an_answer_that_sets_it_arms_a_watch)
 {
     static const struct {
         enum hf_zookeeper_op_kind kind;
@@ -223,7 +216,6 @@ static void only_an_answer_that_sets_it_arms_a_watch(void **state)
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
         watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
@@ -238,13 +230,12 @@ static void only_an_answer_that_sets_it_arms_a_watch(void **state)
 }
 
 /* It is not known then what the server keeps at the path. */
-static void a_refused_add_watch_ends_the_connection(void **state)
+TEST(a_refused_add_watch_ends_the_connection)
 {
     struct hf_zk_watcher watcher;
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     watcher = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
     op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &watcher);
@@ -311,13 +302,12 @@ static void create_child(struct zk_op_fixture *f, bool reports_children,
 }
 
 /* Events before the answer to an AddWatch are those of the mode before it. */
-static void children_change_once_in_each_mode(void **state)
+TEST(children_change_once_in_each_mode)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
     struct both both;
 
-    (void)state;
     add_both(&f, &both, o);
     create_child(&f, true, "event 4");
     op_fixture_answer_all(&f);
@@ -334,13 +324,12 @@ static void children_change_once_in_each_mode(void **state)
 
 /* The recursive watch is freed before its AddWatch is answered.  Its operation
  * has ended then, and the server carries it out all the same. */
-static void the_answer_to_a_cancelled_add_watch_is_of_its_mode(void **state)
+TEST(the_answer_to_a_cancelled_add_watch_is_of_its_mode)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
     struct both both;
 
-    (void)state;
     add_both(&f, &both, o);
     o[1].op.watcher = NULL;
     op_fixture_cancel(&f, &o[1]);
@@ -357,13 +346,12 @@ static void the_answer_to_a_cancelled_add_watch_is_of_its_mode(void **state)
 
 /* The answer that would change the mode is lost with its connection, and the
  * next one sets the persistent watch. */
-static void a_new_connection_has_the_mode_that_it_sets(void **state)
+TEST(a_new_connection_has_the_mode_that_it_sets)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
     struct both both;
 
-    (void)state;
     add_both(&f, &both, o);
     op_fixture_answer_all(&f);
     lower(&f, &both, &o[2]);
@@ -378,13 +366,12 @@ static void a_new_connection_has_the_mode_that_it_sets(void **state)
 
 /* The AddWatch that lowers the mode, after a recursive watch was freed, is
  * refused. */
-static void a_refused_lower_mode_ends_the_connection(void **state)
+TEST(a_refused_lower_mode_ends_the_connection)
 {
     struct zk_op_fixture f;
     struct test_op o[3];
     struct both both;
 
-    (void)state;
     add_both(&f, &both, o);
     op_fixture_answer_all(&f);
     lower(&f, &both, &o[2]);
@@ -396,13 +383,12 @@ static void a_refused_lower_mode_ends_the_connection(void **state)
 }
 
 /* On a new connection a persistent watch has missed something, perhaps. */
-static void a_persistent_watch_is_resynced_once_per_connection(void **state)
+TEST(a_persistent_watch_is_resynced_once_per_connection)
 {
     struct hf_zk_watcher watcher;
     struct zk_op_fixture f;
     struct test_op o[1];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     watcher = op_fixture_watcher(&f, HF_ZK_WATCH_PERSISTENT);
     op_fixture_start_watch(&f, &o[0], HF_ZOOKEEPER_ADD_WATCH, &watcher);
@@ -420,13 +406,12 @@ static void a_persistent_watch_is_resynced_once_per_connection(void **state)
 
 /* The zxid that a resume offers is that of the last answer.  An event may be
  * one of several of its transaction, and the others may come yet. */
-static void an_event_does_not_move_the_zxid_of_a_resume(void **state)
+TEST(an_event_does_not_move_the_zxid_of_a_resume)
 {
     struct hf_zk_watcher watcher;
     struct zk_op_fixture f;
     struct test_op o[2];
 
-    (void)state;
     op_fixture_begin_connected(&f, HF_ZK_SENT_OPS_MAX);
     watcher = op_fixture_watcher(&f, HF_ZK_WATCH_DATA);
     f.zxid = 70;
@@ -448,24 +433,6 @@ static void an_event_does_not_move_the_zxid_of_a_resume(void **state)
 
 TEST_FILE(zk_op_watches)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sync_goes_ahead_of_reads_after_an_old_event),
-        cmocka_unit_test(the_sync_of_no_chroot_is_of_the_root),
-        cmocka_unit_test(no_sync_is_needed_after_an_answer),
-        cmocka_unit_test(a_refused_sync_ends_the_connection),
-        cmocka_unit_test(no_sync_is_needed_in_a_new_session),
-        cmocka_unit_test(a_read_has_the_flag_where_no_persistent_watch_serves),
-        cmocka_unit_test(the_flag_is_that_of_the_connection),
-        cmocka_unit_test(only_an_answer_that_sets_it_arms_a_watch),
-        cmocka_unit_test(a_refused_add_watch_ends_the_connection),
-        cmocka_unit_test(children_change_once_in_each_mode),
-        cmocka_unit_test(the_answer_to_a_cancelled_add_watch_is_of_its_mode),
-        cmocka_unit_test(a_new_connection_has_the_mode_that_it_sets),
-        cmocka_unit_test(a_refused_lower_mode_ends_the_connection),
-        cmocka_unit_test(a_persistent_watch_is_resynced_once_per_connection),
-        cmocka_unit_test(an_event_does_not_move_the_zxid_of_a_resume),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

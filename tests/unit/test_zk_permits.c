@@ -9,7 +9,7 @@
 
 /* ----------------------------------------------------------------- names -- */
 
-static void queues_lie_where_kazoo_looks(void **state)
+TEST(queues_lie_where_kazoo_looks)
 {
     static const struct {
         enum hf_zk_dialect layout;
@@ -27,7 +27,6 @@ static void queues_lie_where_kazoo_looks(void **state)
     };
     char path[HF_ZK_QUEUE_PATH_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(
             hf_zk_queue_path(rows[i].layout, "/c", rows[i].name, path),
@@ -36,7 +35,7 @@ static void queues_lie_where_kazoo_looks(void **state)
     }
 }
 
-static void each_permit_says_whose_it_is(void **state)
+TEST(each_permit_says_whose_it_is)
 {
     static const struct hf_ticket_id id = {{0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
                                             0x4d, 0xef, 0xa1, 0x23, 0x45, 0x67,
@@ -44,7 +43,6 @@ static void each_permit_says_whose_it_is(void **state)
     char names[HF_WEIGHT_MAX][HF_ZK_NODE_BYTES];
     struct hf_zk_node node;
 
-    (void)state;
     for (uint32_t i = 0; i < HF_WEIGHT_MAX; i++) {
         hf_zk_permit_name(&id, i, names[i]);
         assert_true(hf_zk_permit_parse(names[i], strlen(names[i]), &node));
@@ -60,7 +58,7 @@ static void each_permit_says_whose_it_is(void **state)
     assert_string_equal(names[2], "0123456789ab5def2123456789abcdef");
 }
 
-static void what_is_no_permit(void **state)
+TEST(what_is_no_permit)
 {
     static const char *const names[] = {
         "", "0123456789ab4defa123456789abcde",
@@ -68,12 +66,11 @@ static void what_is_no_permit(void **state)
         "0123456789ab4defa123456789abcdef__lock__0000000001"};
     struct hf_zk_node node;
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_false(hf_zk_permit_parse(names[i], strlen(names[i]), &node));
 }
 
-static void sizes_are_decimal(void **state)
+TEST(sizes_are_decimal)
 {
     static const struct {
         const char *data;
@@ -82,7 +79,6 @@ static void sizes_are_decimal(void **state)
                 {"", 0},      {"0", 0},   {"1000000000", 0},
                 {"three", 0}, {"-3", 0},  {"3 ", 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_jute_piece data = {rows[i].data, strlen(rows[i].data)};
 
@@ -92,12 +88,11 @@ static void sizes_are_decimal(void **state)
 }
 
 /* A lock of such a name would be at another path than that of kazoo. */
-static void names_that_are_elsewhere(void **state)
+TEST(names_that_are_elsewhere)
 {
     struct hf_request request = {.queue = "s/locks",
                                  .ticket_kind = HF_TICKET_MUTEX};
 
-    (void)state;
     assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
     hf_ticket_id_set_role(&request.ticket, HF_ROLE_LOCK);
     request.ticket.bytes[8] = 0x80;
@@ -118,11 +113,10 @@ static void names_that_are_elsewhere(void **state)
 
 /* ---------------------------------------------------------------- cases -- */
 
-static void a_name_that_is_elsewhere_is_refused(void **state)
+TEST(a_name_that_is_elsewhere_is_refused)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_layout = HF_ZK_KAZOO;
     zk_fixture_connected(&f);
     f.queue = "s/leases";
@@ -171,11 +165,10 @@ static void have_three(struct zk_fixture *f)
 }
 
 /* The node has the size from its creation on. */
-static void they_are_made_with_the_check_of_the_entry_mutex(void **state)
+TEST(they_are_made_with_the_check_of_the_entry_mutex)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 2);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
     assert_string_equal(zk_fixture_sent(&f), "DATA s; LIST s w");
@@ -199,11 +192,10 @@ static void they_are_made_with_the_check_of_the_entry_mutex(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_permit_too(void **state)
+TEST(one_permit_too)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 1);
     ask(&f, HF_REQUEST_ENQUEUE, "A");
     assert_string_equal(zk_fixture_sent(&f),
@@ -223,11 +215,10 @@ static void one_permit_too(void **state)
 }
 
 /* A ticket behind ours may be ahead of the permits by now. */
-static void nothing_is_made_without_the_entry_mutex(void **state)
+TEST(nothing_is_made_without_the_entry_mutex)
 {
     struct zk_fixture f;
 
-    (void)state;
     for (int trial = 0; trial < 2; trial++) {
         permits_of(&f, 2);
         f.tries_rights = trial != 0;
@@ -245,11 +236,10 @@ static void nothing_is_made_without_the_entry_mutex(void **state)
 }
 
 /* Of two tickets of one session the first is at the head. */
-static void the_entry_mutex_is_our_first(void **state)
+TEST(the_entry_mutex_is_our_first)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 1);
     f.queue = "s/locks";
     f.kind = HF_TICKET_MUTEX;
@@ -279,11 +269,10 @@ static void the_entry_mutex_is_our_first(void **state)
     zk_fixture_close(&f);
 }
 
-static void another_size_is_refused(void **state)
+TEST(another_size_is_refused)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 1);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
     data(&f, "3", 1, 0);
@@ -300,12 +289,11 @@ static void another_size_is_refused(void **state)
 }
 
 /* As kazoo does: the data may be for something else. */
-static void no_size_is_no_other_size(void **state)
+TEST(no_size_is_no_other_size)
 {
     static const char *const texts[] = {"5", "", "many", NULL};
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 1);
     for (size_t i = 0; i < 4; i++) {
         struct hf_request *look = ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
@@ -325,11 +313,10 @@ static void no_size_is_no_other_size(void **state)
 }
 
 /* No server should list a name twice. */
-static void what_is_listed_twice_counts_once(void **state)
+TEST(what_is_listed_twice_counts_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 2);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "A");
     data(&f, "5", 1, 0);
@@ -339,11 +326,10 @@ static void what_is_listed_twice_counts_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_without_an_answer_is_found(void **state)
+TEST(one_without_an_answer_is_found)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 2);
     ask(&f, HF_REQUEST_ENQUEUE, "A");
     resume(&f);
@@ -360,11 +346,10 @@ static void one_without_an_answer_is_found(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_part_that_goes_takes_the_ticket(void **state)
+TEST(a_part_that_goes_takes_the_ticket)
 {
     struct zk_fixture f;
 
-    (void)state;
     have_three(&f);
     ask(&f, HF_REQUEST_WATCH, "A");
     assert_string_equal(zk_fixture_sent(&f),
@@ -387,11 +372,10 @@ static void a_part_that_goes_takes_the_ticket(void **state)
 
 /* A lock does not take permits for tickets, and a semaphore takes tickets for
  * what they are. */
-static void a_lock_at_the_same_node(void **state)
+TEST(a_lock_at_the_same_node)
 {
     struct zk_fixture f;
 
-    (void)state;
     permits_of(&f, 1);
     f.queue = "s";
     f.kind = HF_TICKET_MUTEX;
@@ -407,28 +391,4 @@ static void a_lock_at_the_same_node(void **state)
     data(&f, "b", 1, 1);
     assert_string_equal(zk_fixture_events(&f), "LISTED A: B/l#0=b c#7");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_permits)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(queues_lie_where_kazoo_looks),
-        cmocka_unit_test(each_permit_says_whose_it_is),
-        cmocka_unit_test(what_is_no_permit),
-        cmocka_unit_test(sizes_are_decimal),
-        cmocka_unit_test(names_that_are_elsewhere),
-        cmocka_unit_test(a_name_that_is_elsewhere_is_refused),
-        cmocka_unit_test(they_are_made_with_the_check_of_the_entry_mutex),
-        cmocka_unit_test(one_permit_too),
-        cmocka_unit_test(nothing_is_made_without_the_entry_mutex),
-        cmocka_unit_test(the_entry_mutex_is_our_first),
-        cmocka_unit_test(another_size_is_refused),
-        cmocka_unit_test(no_size_is_no_other_size),
-        cmocka_unit_test(what_is_listed_twice_counts_once),
-        cmocka_unit_test(one_without_an_answer_is_found),
-        cmocka_unit_test(a_part_that_goes_takes_the_ticket),
-        cmocka_unit_test(a_lock_at_the_same_node),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

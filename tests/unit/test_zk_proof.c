@@ -9,7 +9,7 @@
 
 /* -------------------------------------------------------------- the rule -- */
 
-static void the_spacing_fits_the_timeout(void **state)
+TEST(the_spacing_fits_the_timeout)
 {
     static const struct {
         uint64_t timeout_ms;
@@ -22,7 +22,6 @@ static void the_spacing_fits_the_timeout(void **state)
         {10000, 6000, 3750}, {10000, 4000, 3000},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(
             hf_zk_proof_spacing_ms(rows[i].timeout_ms, rows[i].tick_ms),
@@ -38,7 +37,7 @@ struct answered_call {
     uint64_t answered_ms;
 };
 
-static void a_write_proves_what_was_committed_before_it(void **state)
+TEST(a_write_proves_what_was_committed_before_it)
 {
     static const struct {
         struct answered_call before[4];
@@ -71,7 +70,6 @@ static void a_write_proves_what_was_committed_before_it(void **state)
     };
     struct hf_zk_proof proof;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
         for (size_t k = 0; k < 4 && rows[i].before[k].sent_ms > 0; k++)
@@ -84,13 +82,12 @@ static void a_write_proves_what_was_committed_before_it(void **state)
 }
 
 /* However many calls there are, the anchor is at most two spacings old. */
-static void busy_connections_keep_enough(void **state)
+TEST(busy_connections_keep_enough)
 {
     static const uint64_t every_ms[] = {1, 7, 100, 155, 157, 400};
     struct hf_zk_proof proof;
     uint64_t anchor_ms, now_ms;
 
-    (void)state;
     for (size_t i = 0; i < sizeof every_ms / sizeof every_ms[0]; i++) {
         hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1000);
         for (now_ms = 1000; now_ms < 60000; now_ms += every_ms[i])
@@ -101,13 +98,12 @@ static void busy_connections_keep_enough(void **state)
     }
 }
 
-static void each_heartbeat_commits_the_next(void **state)
+TEST(each_heartbeat_commits_the_next)
 {
     static const uint64_t timeouts_ms[] = {6000, 10000, 30000};
     struct hf_zk_proof proof;
     uint64_t beat_ms;
 
-    (void)state;
     for (size_t i = 0; i < sizeof timeouts_ms / sizeof timeouts_ms[0]; i++) {
         beat_ms = timeouts_ms[i] / 4;
         hf_zk_proof_begin(&proof, timeouts_ms[i], 0, false, 0, 5);
@@ -122,7 +118,7 @@ static void each_heartbeat_commits_the_next(void **state)
 
 /* A quarter of D is 625 ms.  A write that took longer proves what an earlier
  * one would have proven, if that one was answered before this one was sent. */
-static void late_answers_prove_what_was_committed_before(void **state)
+TEST(late_answers_prove_what_was_committed_before)
 {
     static const struct {
         struct hf_zk_proof_sent sent;
@@ -147,7 +143,6 @@ static void late_answers_prove_what_was_committed_before(void **state)
     };
     struct hf_zk_proof proof, strict;
 
-    (void)state;
     hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
     hf_zk_proof_begin(&strict, 10000, 0, true, 1000, 1010);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -178,11 +173,10 @@ static void ping_until(struct hf_zk_proof *proof, uint64_t from_ms,
 
 /* Three eighths of the timeout are 3750 ms: the pings of the leader may have
  * been late since the write before. */
-static void the_first_write_after_a_pause_proves_what_was_known(void **state)
+TEST(the_first_write_after_a_pause_proves_what_was_known)
 {
     struct hf_zk_proof proof;
 
-    (void)state;
     hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
     ping_until(&proof, 2000, 4000);
     assert_int_equal(write_at(&proof, 4750), 2000);
@@ -195,13 +189,11 @@ static void the_first_write_after_a_pause_proves_what_was_known(void **state)
 
 /* Two writes at once prove nothing for each other, because both may have been
  * late. */
-static void
-a_second_write_is_no_help_unless_the_first_was_answered(void **state)
+TEST(a_second_write_is_no_help_unless_the_first_was_answered)
 {
     struct hf_zk_proof proof;
     struct hf_zk_proof_sent one, two, three;
 
-    (void)state;
     hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
     ping_until(&proof, 2000, 20000);
     one = hf_zk_proof_sent(&proof, 20500);
@@ -214,11 +206,10 @@ a_second_write_is_no_help_unless_the_first_was_answered(void **state)
 
 /* The write of another client has come through the leader, not long before
  * the latest call that was answered. */
-static void an_event_ends_a_pause(void **state)
+TEST(an_event_ends_a_pause)
 {
     struct hf_zk_proof proof;
 
-    (void)state;
     hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
     ping_until(&proof, 2000, 20000);
     hf_zk_proof_event(&proof);
@@ -232,11 +223,10 @@ static void an_event_ends_a_pause(void **state)
 /* ----------------------------------------------------- with the fixture -- */
 
 /* Any number of answers to reads and pings proves nothing. */
-static void answers_to_pings_and_reads_prove_nothing(void **state)
+TEST(answers_to_pings_and_reads_prove_nothing)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (int i = 0; i < 20; i++) {
         wake(&f);
@@ -251,11 +241,10 @@ static void answers_to_pings_and_reads_prove_nothing(void **state)
     zk_fixture_close(&f);
 }
 
-static void any_committed_write_proves(void **state)
+TEST(any_committed_write_proves)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     set_time(&f, 2000);
     ask(&f, HF_REQUEST_LIST, "a");
@@ -280,11 +269,10 @@ static void any_committed_write_proves(void **state)
     zk_fixture_close(&f);
 }
 
-static void refused_writes_prove_nothing(void **state)
+TEST(refused_writes_prove_nothing)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     set_time(&f, 9000);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -300,11 +288,10 @@ static void refused_writes_prove_nothing(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_proof_is_as_of_what_was_answered_before(void **state)
+TEST(a_proof_is_as_of_what_was_answered_before)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     set_time(&f, 3500);
     ask(&f, HF_REQUEST_PROVE, "");
@@ -326,11 +313,10 @@ static void a_proof_is_as_of_what_was_answered_before(void **state)
 }
 
 /* A write counts for its own connection only. */
-static void another_connection_begins_anew(void **state)
+TEST(another_connection_begins_anew)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     set_time(&f, 3500);
     ask(&f, HF_REQUEST_PROVE, "");
@@ -355,11 +341,10 @@ static void another_connection_begins_anew(void **state)
     zk_fixture_close(&f);
 }
 
-static void strict_proofs_in_the_fixture(void **state)
+TEST(strict_proofs_in_the_fixture)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_init(&f);
     f.config.url.session.strict_proof = true;
     assert_true(zk_fixture_open(&f));
@@ -374,27 +359,4 @@ static void strict_proofs_in_the_fixture(void **state)
     assert_string_equal(zk_fixture_events(&f), "PROVEN 1000; PROVEN 1000; "
                                                "PROVEN 3500; PROVEN 6000");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_proof)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_spacing_fits_the_timeout),
-        cmocka_unit_test(a_write_proves_what_was_committed_before_it),
-        cmocka_unit_test(busy_connections_keep_enough),
-        cmocka_unit_test(each_heartbeat_commits_the_next),
-        cmocka_unit_test(late_answers_prove_what_was_committed_before),
-        cmocka_unit_test(the_first_write_after_a_pause_proves_what_was_known),
-        cmocka_unit_test(
-            a_second_write_is_no_help_unless_the_first_was_answered),
-        cmocka_unit_test(an_event_ends_a_pause),
-        cmocka_unit_test(answers_to_pings_and_reads_prove_nothing),
-        cmocka_unit_test(any_committed_write_proves),
-        cmocka_unit_test(refused_writes_prove_nothing),
-        cmocka_unit_test(a_proof_is_as_of_what_was_answered_before),
-        cmocka_unit_test(another_connection_begins_anew),
-        cmocka_unit_test(strict_proofs_in_the_fixture),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -22,11 +22,10 @@ static struct hf_request *queue_watch_events(struct zk_fixture *f)
     return look;
 }
 
-static void a_change_is_reported_once(void **state)
+TEST(a_change_is_reported_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "r/");
     event(&f, HF_ZK_NODE_DATA_CHANGED, "q/"); /* not of its children */
@@ -39,11 +38,10 @@ static void a_change_is_reported_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void the_end_of_the_queue_is_a_change(void **state)
+TEST(the_end_of_the_queue_is_a_change)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     event(&f, HF_ZK_NODE_DELETED, "q/");
     assert_string_equal(zk_fixture_events(&f), "QUEUE_CHANGED z");
@@ -51,11 +49,10 @@ static void the_end_of_the_queue_is_a_change(void **state)
 }
 
 /* Each has its own list, and all share one watch. */
-static void several_may_look(void **state)
+TEST(several_may_look)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "w");
     assert_string_equal(zk_fixture_sent(&f), "LIST q w");
@@ -73,11 +70,10 @@ static void several_may_look(void **state)
 }
 
 /* Between the list and the calls after it. */
-static void a_change_before_the_answer_is_reported_behind_it(void **state)
+TEST(a_change_before_the_answer_is_reported_behind_it)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
     children(&f, "x/l#1");
@@ -89,12 +85,11 @@ static void a_change_before_the_answer_is_reported_behind_it(void **state)
     zk_fixture_close(&f);
 }
 
-static void nobody_ever_does_not_change(void **state)
+TEST(nobody_ever_does_not_change)
 {
     struct zk_fixture f;
     struct hf_request *look;
 
-    (void)state;
     zk_fixture_connected(&f);
     look = ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
     refused(&f, HF_ZK_NO_NODE);
@@ -111,12 +106,11 @@ static void nobody_ever_does_not_change(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_look_can_be_taken_back(void **state)
+TEST(a_look_can_be_taken_back)
 {
     struct zk_fixture f;
     struct hf_request *look;
 
-    (void)state;
     look = queue_watch_events(&f);
     forget(&f, look);
     look = ask(&f, HF_REQUEST_WATCH_QUEUE, "w"); /* before its list */
@@ -152,11 +146,10 @@ static void forget_the_other(struct zk_fixture *f, const struct hf_event *event)
     forget(f, event->as.answer.request == looks[0] ? looks[1] : looks[0]);
 }
 
-static void it_can_be_taken_back_in_its_answer(void **state)
+TEST(it_can_be_taken_back_in_its_answer)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     looks[0] = ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
     f.event_hook = forget_it;
@@ -167,12 +160,11 @@ static void it_can_be_taken_back_in_its_answer(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_can_be_taken_back_in_another_s_end(void **state)
+TEST(one_can_be_taken_back_in_another_s_end)
 {
     struct zk_fixture f;
     const char *events;
 
-    (void)state;
     looks[0] = queue_watch_events(&f);
     looks[1] = ask(&f, HF_REQUEST_WATCH_QUEUE, "w");
     children(&f, "x/l#1 x/l#2");
@@ -192,11 +184,10 @@ static void look_again(struct zk_fixture *f, const struct hf_event *event)
 }
 
 /* What is known of the head serves the next queue watch. */
-static void one_may_look_again_in_its_end(void **state)
+TEST(one_may_look_again_in_its_end)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     f.event_hook = look_again;
     event(&f, HF_ZK_NODE_CHILDREN_CHANGED, "q/");
@@ -209,11 +200,10 @@ static void one_may_look_again_in_its_end(void **state)
 }
 
 /* In the third list of SETWATCHES; those of nodes are in the first. */
-static void looks_are_set_again(void **state)
+TEST(looks_are_set_again)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_watch_events(&f);
     ask(&f, HF_REQUEST_WATCH, "y");
     data(&f, "her", 1, 1);
@@ -232,11 +222,10 @@ static void looks_are_set_again(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_a_look_may_be_answered(void **state)
+TEST(what_a_look_may_be_answered)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
     refused(&f, HF_ZK_NO_AUTH);
@@ -252,23 +241,4 @@ static void what_a_look_may_be_answered(void **state)
     ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
     assert_string_equal(zk_fixture_events(&f), "FAILED WATCH_QUEUE z RETRY");
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_queue_watches)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_is_reported_once),
-        cmocka_unit_test(the_end_of_the_queue_is_a_change),
-        cmocka_unit_test(several_may_look),
-        cmocka_unit_test(a_change_before_the_answer_is_reported_behind_it),
-        cmocka_unit_test(nobody_ever_does_not_change),
-        cmocka_unit_test(a_look_can_be_taken_back),
-        cmocka_unit_test(it_can_be_taken_back_in_its_answer),
-        cmocka_unit_test(one_can_be_taken_back_in_another_s_end),
-        cmocka_unit_test(one_may_look_again_in_its_end),
-        cmocka_unit_test(looks_are_set_again),
-        cmocka_unit_test(what_a_look_may_be_answered),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

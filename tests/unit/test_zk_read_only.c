@@ -33,11 +33,10 @@ static void begin_resumed(struct zk_queue_fixture *f)
 /* -------------------------------------------------------------- handshake --
  */
 
-static void read_only_is_asked_for_if_wanted(void **state)
+TEST(read_only_is_asked_for_if_wanted)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     zk_queue_begin(&f, 1, true);
     assert_true(zk_queue_connect(&f, "a").read_only);
     zk_queue_end(&f);
@@ -50,12 +49,11 @@ static void read_only_is_asked_for_if_wanted(void **state)
     zk_queue_end(&f);
 }
 
-static void the_byte_for_read_only_may_be_missing(void **state)
+TEST(the_byte_for_read_only_may_be_missing)
 {
     size_t begin_at;
     struct zk_queue_fixture f;
 
-    (void)state;
     zk_queue_begin(&f, 1, true);
     (void)zk_queue_connect(&f, "a");
     begin_at = hf_jute_begin_frame(&f.server);
@@ -71,11 +69,10 @@ static void the_byte_for_read_only_may_be_missing(void **state)
 }
 
 /* As ZooKeeper 3.8 does without localSessionsEnabled. */
-static void a_server_may_begin_no_session(void **state)
+TEST(a_server_may_begin_no_session)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     zk_queue_begin(&f, 1, true);
     (void)zk_queue_connect(&f, "a");
     f.xid = 0;
@@ -89,12 +86,11 @@ static void a_server_may_begin_no_session(void **state)
 /* ------------------------------------------------------------- operations --
  */
 
-static void writes_are_refused_and_reads_are_sent(void **state)
+TEST(writes_are_refused_and_reads_are_sent)
 {
     struct zk_queue_op ops[4];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 1);
     assert_true(hf_zk_session_read_only(&f.session));
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_CREATE, "create");
@@ -110,12 +106,11 @@ static void writes_are_refused_and_reads_are_sent(void **state)
     zk_queue_end(&f);
 }
 
-static void a_write_that_waits_is_refused_when_connected(void **state)
+TEST(a_write_that_waits_is_refused_when_connected)
 {
     struct zk_queue_op ops[2];
     struct zk_queue_fixture f;
 
-    (void)state;
     zk_queue_begin(&f, 1, true);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_DELETE, "delete");
     zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_EXISTS, "exists");
@@ -135,12 +130,11 @@ static void on_answered(void *user, struct hf_zk_call *call,
 
 /* A server that refuses a write can be read from; another one that does so is
  * left. */
-static void a_refusal_of_the_server_does_not_end_the_connection(void **state)
+TEST(a_refusal_of_the_server_does_not_end_the_connection)
 {
     struct zk_queue_fixture f;
     struct hf_zk_call call = {.answered = on_answered, .user = &f};
 
-    (void)state;
     begin_local(&f, 1);
     hf_zk_send_delete(&f.session, &call, "/a");
     zk_queue_answer(&f, HF_ZK_NOT_READ_ONLY);
@@ -160,13 +154,12 @@ static void a_refusal_of_the_server_does_not_end_the_connection(void **state)
  */
 
 /* Not even to the server that has begun it, which may have a quorum now. */
-static void a_local_session_is_offered_to_no_server(void **state)
+TEST(a_local_session_is_offered_to_no_server)
 {
     struct zk_queue_op ops[2];
     struct zk_queue_fixture f;
     struct zk_queue_offer offer;
 
-    (void)state;
     begin_local(&f, 2);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "1");
     zk_queue_answer(&f, HF_ZK_OK);
@@ -189,12 +182,11 @@ static void a_local_session_is_offered_to_no_server(void **state)
     zk_queue_end(&f);
 }
 
-static void reads_go_on_in_the_session_after_a_local_one(void **state)
+TEST(reads_go_on_in_the_session_after_a_local_one)
 {
     struct zk_queue_op ops[2];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 2);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "sent");
     (void)zk_queue_take_output(&f);
@@ -209,12 +201,11 @@ static void reads_go_on_in_the_session_after_a_local_one(void **state)
 }
 
 /* The order of what was sent and what was not is kept, too. */
-static void a_local_session_may_be_ended_by_its_server(void **state)
+TEST(a_local_session_may_be_ended_by_its_server)
 {
     struct zk_queue_op ops[3];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 2);
     f.session.window.size = 2;
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "1");
@@ -232,13 +223,12 @@ static void a_local_session_may_be_ended_by_its_server(void **state)
 }
 
 /* Whether it still lives, only servers with a quorum know. */
-static void answers_do_not_keep_a_resumed_session(void **state)
+TEST(answers_do_not_keep_a_resumed_session)
 {
     struct zk_queue_op op;
     struct zk_queue_fixture f;
     uint64_t until_ms;
 
-    (void)state;
     begin_resumed(&f);
     until_ms = f.session.alive_until_ms;
     assert_int_equal(until_ms, 1000 + ZK_QUEUE_TIMEOUT_MS);
@@ -258,11 +248,10 @@ static void answers_do_not_keep_a_resumed_session(void **state)
     zk_queue_end(&f);
 }
 
-static void a_resumed_session_is_offered_again(void **state)
+TEST(a_resumed_session_is_offered_again)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_resumed(&f);
     zk_queue_cut(&f);
     assert_int_equal(zk_queue_connect(&f, "c").id, 9);
@@ -272,21 +261,19 @@ static void a_resumed_session_is_offered_again(void **state)
     zk_queue_end(&f);
 }
 
-static void a_local_session_proves_nothing(void **state)
+TEST(a_local_session_proves_nothing)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 1);
     assert_int_equal(f.session.proven_anchor_ms, 0);
     zk_queue_end(&f);
 }
 
-static void a_local_session_is_closed(void **state)
+TEST(a_local_session_is_closed)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 2);
     hf_zk_session_close(&f.session);
     zk_queue_answer(&f, HF_ZK_OK);
@@ -295,12 +282,11 @@ static void a_local_session_is_closed(void **state)
 }
 
 /* A server without a quorum cannot sync; the next one has to. */
-static void a_sync_waits_for_a_quorum(void **state)
+TEST(a_sync_waits_for_a_quorum)
 {
     struct zk_queue_op op;
     struct zk_queue_fixture f;
 
-    (void)state;
     zk_queue_begin(&f, 3, true);
     (void)zk_queue_connect(&f, "a");
     zk_queue_accept(&f, 9, false);
@@ -355,14 +341,13 @@ static void wait_for_search(struct zk_queue_fixture *f)
     hf_zk_session_tick(&f->session, f->now_ms);
 }
 
-static void the_others_are_asked_in_order_and_less_and_less_often(void **state)
+TEST(the_others_are_asked_in_order_and_less_and_less_often)
 {
     static const uint64_t pauses_ms[] = {1000,  2000,  4000,  8000,
                                          16000, 32000, 60000, 60000};
     struct zk_queue_fixture f;
     uint64_t number, before;
 
-    (void)state;
     begin_local(&f, 3);
     for (size_t i = 0; i < sizeof pauses_ms / sizeof *pauses_ms; i++) {
         assert_string_equal(asked(&f, &before), "");
@@ -385,12 +370,11 @@ static void the_others_are_asked_in_order_and_less_and_less_often(void **state)
     zk_queue_end(&f);
 }
 
-static void a_server_that_does_not_answer_is_given_up(void **state)
+TEST(a_server_that_does_not_answer_is_given_up)
 {
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     begin_local(&f, 2);
     wait_for_search(&f);
     assert_int_equal(f.session.search.at_ms,
@@ -402,12 +386,11 @@ static void a_server_that_does_not_answer_is_given_up(void **state)
     zk_queue_end(&f);
 }
 
-static void a_server_with_a_quorum_is_moved_to(void **state)
+TEST(a_server_with_a_quorum_is_moved_to)
 {
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     begin_local(&f, 3);
     wait_for_search(&f);
     say_asked(&f, "ro");
@@ -420,12 +403,11 @@ static void a_server_with_a_quorum_is_moved_to(void **state)
     zk_queue_end(&f);
 }
 
-static void a_resumed_session_moves_too(void **state)
+TEST(a_resumed_session_moves_too)
 {
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     begin_resumed(&f);
     wait_for_search(&f);
     assert_string_equal(asked(&f, &number), "c");
@@ -436,12 +418,11 @@ static void a_resumed_session_moves_too(void **state)
     zk_queue_end(&f);
 }
 
-static void a_move_waits_for_what_is_in_flight(void **state)
+TEST(a_move_waits_for_what_is_in_flight)
 {
     struct zk_queue_op ops[2];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 2);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "sent");
     (void)zk_queue_take_output(&f);
@@ -460,12 +441,11 @@ static void a_move_waits_for_what_is_in_flight(void **state)
 }
 
 /* A cut ends a move, too: the server that was found is the next one. */
-static void a_cut_connection_goes_to_the_server_that_was_found(void **state)
+TEST(a_cut_connection_goes_to_the_server_that_was_found)
 {
     struct zk_queue_op op;
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 3);
     zk_queue_start(&f, &op, HF_ZOOKEEPER_EXISTS, "sent");
     wait_for_search(&f);
@@ -479,41 +459,11 @@ static void a_cut_connection_goes_to_the_server_that_was_found(void **state)
     zk_queue_end(&f);
 }
 
-static void one_server_is_never_asked(void **state)
+TEST(one_server_is_never_asked)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_local(&f, 1);
     assert_int_equal(f.session.search.state, HF_ZK_SEARCH_ENDED);
     zk_queue_end(&f);
-}
-
-TEST_FILE(zk_read_only)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_only_is_asked_for_if_wanted),
-        cmocka_unit_test(the_byte_for_read_only_may_be_missing),
-        cmocka_unit_test(a_server_may_begin_no_session),
-        cmocka_unit_test(writes_are_refused_and_reads_are_sent),
-        cmocka_unit_test(a_write_that_waits_is_refused_when_connected),
-        cmocka_unit_test(a_refusal_of_the_server_does_not_end_the_connection),
-        cmocka_unit_test(a_local_session_is_offered_to_no_server),
-        cmocka_unit_test(reads_go_on_in_the_session_after_a_local_one),
-        cmocka_unit_test(a_local_session_may_be_ended_by_its_server),
-        cmocka_unit_test(answers_do_not_keep_a_resumed_session),
-        cmocka_unit_test(a_resumed_session_is_offered_again),
-        cmocka_unit_test(a_local_session_proves_nothing),
-        cmocka_unit_test(a_local_session_is_closed),
-        cmocka_unit_test(a_sync_waits_for_a_quorum),
-        cmocka_unit_test(the_others_are_asked_in_order_and_less_and_less_often),
-        cmocka_unit_test(a_server_that_does_not_answer_is_given_up),
-        cmocka_unit_test(a_server_with_a_quorum_is_moved_to),
-        cmocka_unit_test(a_resumed_session_moves_too),
-        cmocka_unit_test(a_move_waits_for_what_is_in_flight),
-        cmocka_unit_test(a_cut_connection_goes_to_the_server_that_was_found),
-        cmocka_unit_test(one_server_is_never_asked),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -8,11 +8,10 @@
 
 /* -------------------------------------------------------------- removal -- */
 
-static void known_tickets_are_deleted(void **state)
+TEST(known_tickets_are_deleted)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 5, 17);
     ask(&f, HF_REQUEST_REMOVE, "a");
@@ -26,11 +25,10 @@ static void known_tickets_are_deleted(void **state)
     zk_fixture_close(&f);
 }
 
-static void unknown_tickets_are_looked_for(void **state)
+TEST(unknown_tickets_are_looked_for)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_REMOVE, "a");
     assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
@@ -50,11 +48,10 @@ static void unknown_tickets_are_looked_for(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_cut_removal_is_repeated(void **state)
+TEST(a_cut_removal_is_repeated)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 5, 17);
     ask(&f, HF_REQUEST_REMOVE, "a");
@@ -84,7 +81,7 @@ static void a_cut_removal_is_repeated(void **state)
     zk_fixture_close(&f);
 }
 
-static void high_numbers_take_the_queue_with_them(void **state)
+TEST(high_numbers_take_the_queue_with_them)
 {
     static const struct {
         int32_t sequence;
@@ -96,7 +93,6 @@ static void high_numbers_take_the_queue_with_them(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int empty = 0; empty < 2; empty++) {
             zk_fixture_connected(&f);
@@ -114,11 +110,10 @@ static void high_numbers_take_the_queue_with_them(void **state)
     }
 }
 
-static void what_errors_say_of_a_delete(void **state)
+TEST(what_errors_say_of_a_delete)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 5, 17);
     ask(&f, HF_REQUEST_REMOVE, "a");
@@ -135,11 +130,10 @@ static void what_errors_say_of_a_delete(void **state)
 
 /* ------------------------------------------------------------------ list -- */
 
-static void a_ticket_that_is_not_listed_is_gone(void **state)
+TEST(a_ticket_that_is_not_listed_is_gone)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 5, 17);
     have_ticket(&f, "b", 6, 18);
@@ -155,11 +149,10 @@ static void a_ticket_that_is_not_listed_is_gone(void **state)
 
 /* The data of the first ticket is read once, and watched for the one behind
  * it. */
-static void the_head_is_known(void **state)
+TEST(the_head_is_known)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 5, 17);
@@ -186,12 +179,11 @@ static void the_head_is_known(void **state)
     zk_fixture_close(&f);
 }
 
-static void payloads_are_made_fit(void **state)
+TEST(payloads_are_made_fit)
 {
     char text[2 * HF_PAYLOAD_BYTES];
     struct zk_fixture f;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -221,14 +213,13 @@ static void payloads_are_made_fit(void **state)
 
 /* ----------------------------------------------------------------- prove -- */
 
-static void proofs_check_by_turns(void **state)
+TEST(proofs_check_by_turns)
 {
     unsigned seen[40] = {0};
     char name[8];
     struct zk_fixture f;
     size_t checks;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "n%d", i);
@@ -259,11 +250,10 @@ static void proofs_check_by_turns(void **state)
     zk_fixture_close(&f);
 }
 
-static void tickets_that_leave_are_not_checked(void **state)
+TEST(tickets_that_leave_are_not_checked)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 1, 11);
     have_ticket(&f, "b", 2, 12);
@@ -279,11 +269,10 @@ static void tickets_that_leave_are_not_checked(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_failed_check_proves_nothing(void **state)
+TEST(a_failed_check_proves_nothing)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "a", 1, 11);
     have_ticket(&f, "b", 2, 12);
@@ -301,7 +290,7 @@ static void a_failed_check_proves_nothing(void **state)
 }
 
 /* A MULTI whose answer is none. */
-static void a_proof_needs_its_whole_answer(void **state)
+TEST(a_proof_needs_its_whole_answer)
 {
     static const char *const bodies[] = {
         "",                                     /* nothing */
@@ -315,7 +304,6 @@ static void a_proof_needs_its_whole_answer(void **state)
     uint8_t frame[64] = {0};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_PROVE, "");
@@ -326,24 +314,4 @@ static void a_proof_needs_its_whole_answer(void **state)
         assert_string_equal(zk_fixture_events(&f), "FAILED PROVE RETRY");
         zk_fixture_close(&f);
     }
-}
-
-TEST_FILE(zk_requests)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_tickets_are_deleted),
-        cmocka_unit_test(unknown_tickets_are_looked_for),
-        cmocka_unit_test(a_cut_removal_is_repeated),
-        cmocka_unit_test(high_numbers_take_the_queue_with_them),
-        cmocka_unit_test(what_errors_say_of_a_delete),
-        cmocka_unit_test(a_ticket_that_is_not_listed_is_gone),
-        cmocka_unit_test(the_head_is_known),
-        cmocka_unit_test(payloads_are_made_fit),
-        cmocka_unit_test(proofs_check_by_turns),
-        cmocka_unit_test(tickets_that_leave_are_not_checked),
-        cmocka_unit_test(a_failed_check_proves_nothing),
-        cmocka_unit_test(a_proof_needs_its_whole_answer),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -35,11 +35,10 @@ static void resume_as(struct zk_fixture *f, int32_t timeout_ms)
 
 /* The next leader counts the timeout that the session was created with, and a
  * server that was left may answer late. */
-static void the_shortest_timeout_of_a_session_is_in_force(void **state)
+TEST(the_shortest_timeout_of_a_session_is_in_force)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 0);
     accept_session_as(&f, 6000, 7);
     assert_string_equal(zk_fixture_events(&f), "CONNECTED 6000 1000");
@@ -54,11 +53,10 @@ static void the_shortest_timeout_of_a_session_is_in_force(void **state)
 }
 
 /* A server that granted less to the last session may do so again. */
-static void a_new_session_has_its_own_timeout(void **state)
+TEST(a_new_session_has_its_own_timeout)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 0);
     accept_session_as(&f, 4000, 7);
     cut_and_handshake(&f);
@@ -73,11 +71,10 @@ static void a_new_session_has_its_own_timeout(void **state)
 }
 
 /* A resume without an answer may still take effect. */
-static void what_an_unanswered_resume_may_have_brought_is_in_force(void **state)
+TEST(what_an_unanswered_resume_may_have_brought_is_in_force)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 3000);
     accept_session_as(&f, 10000, 7);
     (void)zk_fixture_events(&f);
@@ -89,11 +86,10 @@ static void what_an_unanswered_resume_may_have_brought_is_in_force(void **state)
 }
 
 /* Less was granted before than the URL says that servers grant at least. */
-static void what_was_granted_counts_below_the_floor(void **state)
+TEST(what_was_granted_counts_below_the_floor)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 8000);
     accept_session_as(&f, 6000, 7);
     (void)zk_fixture_events(&f);
@@ -103,13 +99,12 @@ static void what_was_granted_counts_below_the_floor(void **state)
 }
 
 /* The shorter timeout counts, not the one before.  It is logged. */
-static void a_shorter_timeout_ends_the_session_sooner(void **state)
+TEST(a_shorter_timeout_ends_the_session_sooner)
 {
     struct zk_fixture f;
     uint64_t greeted_at_ms;
     unsigned lines;
 
-    (void)state;
     open_with(&f, 0);
     accept_session_as(&f, 20000, 7);
     set_time(&f, 3000);
@@ -141,11 +136,10 @@ static const char *resume_sends(struct zk_fixture *f)
 
 /* An event, or the answer to SETWATCHES, names a transaction of which more
  * events may follow.  The answer to a call does not. */
-static void only_answers_to_calls_say_what_was_seen(void **state)
+TEST(only_answers_to_calls_say_what_was_seen)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "x", 2, 2);
     have_ticket(&f, "y", 3, 3);
@@ -187,13 +181,12 @@ static size_t answer_to_a_delete(struct zk_fixture *f, uint8_t *bytes)
 
 /* Without its last byte an answer counts for nothing.  With it, it counts,
  * even if the connection ends right after it. */
-static void an_answer_is_final_with_its_last_byte(void **state)
+TEST(an_answer_is_final_with_its_last_byte)
 {
     uint8_t bytes[ANSWER_BYTES_MAX];
     size_t count = 1;
     struct zk_fixture f;
 
-    (void)state;
     for (size_t got = 0; got <= count; got++) {
         zk_fixture_connected(&f);
         have_ticket(&f, "a", 1, 11);
@@ -209,20 +202,4 @@ static void an_answer_is_final_with_its_last_byte(void **state)
         zk_fixture_close(&f);
     }
     assert_true(count > 1);
-}
-
-TEST_FILE(zk_resume)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shortest_timeout_of_a_session_is_in_force),
-        cmocka_unit_test(a_new_session_has_its_own_timeout),
-        cmocka_unit_test(
-            what_an_unanswered_resume_may_have_brought_is_in_force),
-        cmocka_unit_test(what_was_granted_counts_below_the_floor),
-        cmocka_unit_test(a_shorter_timeout_ends_the_session_sooner),
-        cmocka_unit_test(only_answers_to_calls_say_what_was_seen),
-        cmocka_unit_test(an_answer_is_final_with_its_last_byte),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

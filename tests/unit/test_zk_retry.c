@@ -254,11 +254,10 @@ static void end(struct retry_fixture *f, hf_status status)
 /* ------------------------------------------------------ sequential creates --
  */
 
-static void a_create_that_is_answered_is_sent_once(void **state)
+TEST(a_create_that_is_answered_is_sent_once)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
     assert_int_equal(f.step.reserve_bytes, strlen("/q/job-") + 40);
     answer(&f, HF_OK);
@@ -266,12 +265,11 @@ static void a_create_that_is_answered_is_sent_once(void **state)
     end(&f, HF_OK);
 }
 
-static void what_a_lost_create_has_made_is_found(void **state)
+TEST(what_a_lost_create_has_made_is_found)
 {
     char path[128];
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
     answer(&f, HF_EUNSURE);
     answer(&f, HF_OK);
@@ -287,12 +285,11 @@ static void what_a_lost_create_has_made_is_found(void **state)
 
 /* The second attempt has another id, so that what the first one makes late is
  * known from it. */
-static void what_was_not_made_is_made_anew_and_removed_if_it_comes(void **state)
+TEST(what_was_not_made_is_made_anew_and_removed_if_it_comes)
 {
     char first[64];
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
     strcpy(first, f.id);
     answer(&f, HF_EUNSURE);
@@ -308,11 +305,10 @@ static void what_was_not_made_is_made_anew_and_removed_if_it_comes(void **state)
     end(&f, HF_OK);
 }
 
-static void an_ephemeral_node_of_an_old_session_is_removed(void **state)
+TEST(an_ephemeral_node_of_an_old_session_is_removed)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/q/job-", HF_ZOOKEEPER_EPHEMERAL_SEQUENTIAL, 0);
     answer(&f, HF_EUNSURE);
     lose_session(&f);
@@ -337,7 +333,7 @@ static void an_ephemeral_node_of_an_old_session_is_removed(void **state)
 }
 
 /* Whatever ends a create whose outcome is open, its node is removed. */
-static void a_create_that_is_given_up_leaves_a_removal(void **state)
+TEST(a_create_that_is_given_up_leaves_a_removal)
 {
     static const struct {
         hf_status stopped;
@@ -355,7 +351,6 @@ static void a_create_that_is_given_up_leaves_a_removal(void **state)
     };
     struct retry_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
         answer(&f, HF_EUNSURE);
@@ -391,13 +386,12 @@ static void a_create_that_is_given_up_leaves_a_removal(void **state)
 }
 
 /* An answer that cannot be kept says that the node was created. */
-static void what_could_not_be_kept_is_looked_for(void **state)
+TEST(what_could_not_be_kept_is_looked_for)
 {
     static const hf_status statuses[] = {HF_EUNSURE, HF_ENOMEM, HF_EPROTOCOL,
                                          HF_ELIMIT};
     struct retry_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
         answer(&f, statuses[i]);
@@ -408,12 +402,11 @@ static void what_could_not_be_kept_is_looked_for(void **state)
     }
 }
 
-static void a_create_is_not_tried_for_ever(void **state)
+TEST(a_create_is_not_tried_for_ever)
 {
     struct retry_fixture f;
     unsigned tries;
 
-    (void)state;
     begin_create(&f, "/q/job-", HF_ZOOKEEPER_SEQUENTIAL, 0);
     for (tries = 0; f.step.kind != HF_ZK_RETRY_END; tries++) {
         assert_true(tries < 40);
@@ -451,7 +444,7 @@ struct node_row {
     hf_status ended;
 };
 
-static void a_node_says_whose_it_is(void **state)
+TEST(a_node_says_whose_it_is)
 {
     static const struct node_row rows[] = {
         /* Of this session, and newer than the call. */
@@ -493,7 +486,6 @@ static void a_node_says_whose_it_is(void **state)
     };
     struct retry_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin_create(&f, "/a", rows[i].mode, rows[i].flags);
         answer(&f, HF_EUNSURE);
@@ -508,11 +500,10 @@ static void a_node_says_whose_it_is(void **state)
 }
 
 /* If the first one comes late after all, the second one meets it. */
-static void a_node_that_is_not_there_is_created_again(void **state)
+TEST(a_node_that_is_not_there_is_created_again)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/a", HF_ZOOKEEPER_PERSISTENT, HF_ZOOKEEPER_UNIQUE_DATA);
     answer(&f, HF_EUNSURE);
     answer(&f, HF_OK);
@@ -527,11 +518,10 @@ static void a_node_that_is_not_there_is_created_again(void **state)
     end(&f, HF_OK);
 }
 
-static void a_node_that_may_come_after_its_session_is_unsure(void **state)
+TEST(a_node_that_may_come_after_its_session_is_unsure)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/a", HF_ZOOKEEPER_PERSISTENT, 0);
     answer(&f, HF_EUNSURE);
     lose_session(&f);
@@ -544,11 +534,10 @@ static void a_node_that_may_come_after_its_session_is_unsure(void **state)
 }
 
 /* One that goes with its session cannot come after it. */
-static void an_ephemeral_node_is_created_again_in_the_next_session(void **state)
+TEST(an_ephemeral_node_is_created_again_in_the_next_session)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/a", HF_ZOOKEEPER_EPHEMERAL, 0);
     answer(&f, HF_EUNSURE);
     lose_session(&f);
@@ -563,13 +552,12 @@ static void an_ephemeral_node_is_created_again_in_the_next_session(void **state)
     end(&f, HF_OK);
 }
 
-static void what_an_old_session_has_left_is_waited_for(void **state)
+TEST(what_an_old_session_has_left_is_waited_for)
 {
     const struct hf_zookeeper_stat left = {.czxid = 50,
                                            .ephemeral_owner = SESSION};
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/a", HF_ZOOKEEPER_EPHEMERAL, 0);
     answer(&f, HF_EEXISTS);
     expect(&f, "create /a 1; end HF_EEXISTS"); /* nothing was left */
@@ -611,11 +599,10 @@ static void what_an_old_session_has_left_is_waited_for(void **state)
 /* ---------------------------------------------------------------- parents --
  */
 
-static void missing_parents_are_made(void **state)
+TEST(missing_parents_are_made)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/a/b/c/d", HF_ZOOKEEPER_PERSISTENT,
                  HF_ZOOKEEPER_CONTAINER_PARENTS);
     answer(&f, HF_EGONE);
@@ -634,11 +621,10 @@ static void missing_parents_are_made(void **state)
     end(&f, HF_OK);
 }
 
-static void the_root_is_made_and_no_more(void **state)
+TEST(the_root_is_made_and_no_more)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_create(&f, "/a", HF_ZOOKEEPER_PERSISTENT,
                  HF_ZOOKEEPER_CONTAINER_PARENTS);
     answer(&f, HF_EGONE);
@@ -663,12 +649,11 @@ static void the_root_is_made_and_no_more(void **state)
 }
 
 /* Somebody deletes them as often as they are made. */
-static void parents_are_not_made_for_ever(void **state)
+TEST(parents_are_not_made_for_ever)
 {
     struct retry_fixture f;
     unsigned creates = 0;
 
-    (void)state;
     begin_create(&f, "/a/b", HF_ZOOKEEPER_PERSISTENT, HF_ZOOKEEPER_PARENTS);
     while (f.step.kind != HF_ZK_RETRY_END) {
         answer(&f, strcmp(f.step.op.path, "/a") == 0 ? HF_OK : HF_EGONE);
@@ -685,14 +670,13 @@ static void parents_are_not_made_for_ever(void **state)
     end(&f, HF_EGONE);
 }
 
-static void flags_are_checked(void **state)
+TEST(flags_are_checked)
 {
     const struct hf_zookeeper_op create = {
         .kind = HF_ZOOKEEPER_CREATE, .path = "/a", .data = "x", .bytes = 1};
     struct hf_zookeeper_op op = create;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_zk_retry_create_check(&op, 7, &error), HF_OK);
     assert_int_equal(hf_zk_retry_create_check(&op, 8, &error), HF_EINVAL);
     op.mode = HF_ZOOKEEPER_SEQUENTIAL;
@@ -725,11 +709,10 @@ static void begin_removal(struct retry_fixture *f, bool looked)
     (void)without_id(f, path);
 }
 
-static void what_comes_late_is_removed(void **state)
+TEST(what_comes_late_is_removed)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_removal(&f, false);
     answer(&f, HF_EUNREACHABLE);
     resume(&f);
@@ -749,11 +732,10 @@ static void what_comes_late_is_removed(void **state)
     end(&f, HF_OK);
 }
 
-static void what_cannot_come_any_more_is_forgotten(void **state)
+TEST(what_cannot_come_any_more_is_forgotten)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_removal(&f, true);
     f.event.now_ms = 5000;
     resume(&f);
@@ -771,11 +753,10 @@ static void what_cannot_come_any_more_is_forgotten(void **state)
 }
 
 /* Somebody has made a node below it. */
-static void what_has_children_stays(void **state)
+TEST(what_has_children_stays)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_removal(&f, false);
     answer(&f, HF_OK);
     answer_children(&f, "0000000009");
@@ -786,12 +767,11 @@ static void what_has_children_stays(void **state)
 }
 
 /* The pauses of a removal grow, and begin anew after an answer. */
-static void an_answer_shortens_the_pauses(void **state)
+TEST(an_answer_shortens_the_pauses)
 {
     struct retry_fixture f;
     uint64_t longest_ms;
 
-    (void)state;
     begin_removal(&f, false);
     for (int i = 0; i < 10; i++) {
         answer(&f, HF_EUNREACHABLE);
@@ -810,14 +790,13 @@ static void an_answer_shortens_the_pauses(void **state)
 
 /* Each repetition is sent behind a read, which shows that it is the same
  * node. */
-static void a_delete_goes_on_until_the_node_is_gone(void **state)
+TEST(a_delete_goes_on_until_the_node_is_gone)
 {
     static const hf_status unsent[] = {HF_EUNREACHABLE, HF_EREADONLY, HF_ELOST,
                                        HF_ETIMEDOUT, HF_EUNSURE};
     const struct hf_zookeeper_stat stat = {.czxid = 100, .version = 3};
     struct retry_fixture f;
 
-    (void)state;
     begin_delete(&f, 3);
     expect(&f, "delete /a v3");
     for (size_t i = 0; i < sizeof unsent / sizeof unsent[0]; i++) {
@@ -841,13 +820,12 @@ static void a_delete_goes_on_until_the_node_is_gone(void **state)
 /* The node may be younger than anything that was known when the call was made:
  * as long as the caller waits, a delete that was never sent is the first one.
  * What comes after one that was sent is another node. */
-static void a_delete_that_was_not_sent_repeats_nothing(void **state)
+TEST(a_delete_that_was_not_sent_repeats_nothing)
 {
     static const hf_status unsent[] = {HF_EUNREACHABLE, HF_EREADONLY, HF_ELOST,
                                        HF_ETIMEDOUT};
     struct retry_fixture f;
 
-    (void)state;
     begin_delete(&f, -1);
     for (size_t i = 0; i < sizeof unsent / sizeof unsent[0]; i++) {
         answer(&f, unsent[i]);
@@ -881,12 +859,10 @@ static void a_delete_that_was_not_sent_repeats_nothing(void **state)
 }
 
 /* Before the first connection nothing is known. */
-static void
-a_delete_that_was_not_sent_takes_the_node_that_is_there(void **state)
+TEST(a_delete_that_was_not_sent_takes_the_node_that_is_there)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_delete(&f, -1);
     f.ops->free(f.machine);
     f.machine = hf_zk_retry_delete_new("/a", -1, &seed);
@@ -905,7 +881,7 @@ a_delete_that_was_not_sent_takes_the_node_that_is_there(void **state)
     end(&f, HF_EUNSURE);
 }
 
-static void a_lost_delete_is_looked_for(void **state)
+TEST(a_lost_delete_is_looked_for)
 {
     static const struct {
         int32_t version;
@@ -918,7 +894,6 @@ static void a_lost_delete_is_looked_for(void **state)
     };
     struct retry_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin_delete(&f, rows[i].version);
         answer(&f, HF_EUNSURE);
@@ -947,13 +922,12 @@ static void a_lost_delete_is_looked_for(void **state)
     end(&f, HF_OK);
 }
 
-static void a_delete_that_is_refused_ends(void **state)
+TEST(a_delete_that_is_refused_ends)
 {
     static const hf_status statuses[] = {HF_OK, HF_EGONE, HF_EVERSION,
                                          HF_ENOTEMPTY, HF_EDENIED};
     struct retry_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         begin_delete(&f, -1);
         answer(&f, statuses[i]);
@@ -999,11 +973,10 @@ static void reply(struct retry_fixture *f, const char *data, bool unique)
     happens(f, HF_ZK_RETRY_REPLIED, HF_OK, NULL);
 }
 
-static void an_update_meets_other_writers(void **state)
+TEST(an_update_meets_other_writers)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_update(&f);
     answer(&f, HF_ELOST);
     resume(&f);
@@ -1019,11 +992,10 @@ static void an_update_meets_other_writers(void **state)
     end(&f, HF_OK);
 }
 
-static void a_lost_update_goes_on_where_the_version_shows_it(void **state)
+TEST(a_lost_update_goes_on_where_the_version_shows_it)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_update(&f);
     read_node(&f, 3, "5");
     reply(&f, "6", false);
@@ -1048,11 +1020,10 @@ static void a_lost_update_goes_on_where_the_version_shows_it(void **state)
 }
 
 /* It is looked at behind a sync, for which a server needs a quorum. */
-static void a_lost_update_waits_for_a_quorum(void **state)
+TEST(a_lost_update_waits_for_a_quorum)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_update(&f);
     read_node(&f, 3, "5");
     reply(&f, "6", true);
@@ -1066,7 +1037,7 @@ static void a_lost_update_waits_for_a_quorum(void **state)
     end(&f, HF_OK);
 }
 
-static void a_lost_update_is_unsure_where_nothing_shows_it(void **state)
+TEST(a_lost_update_is_unsure_where_nothing_shows_it)
 {
     static const struct {
         int64_t czxid;
@@ -1081,7 +1052,6 @@ static void a_lost_update_is_unsure_where_nothing_shows_it(void **state)
     };
     struct retry_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         begin_update(&f);
         read_node(&f, 3, "5");
@@ -1105,11 +1075,10 @@ static void a_lost_update_is_unsure_where_nothing_shows_it(void **state)
     end(&f, HF_EUNSURE);
 }
 
-static void an_update_ends_where_it_cannot_go_on(void **state)
+TEST(an_update_ends_where_it_cannot_go_on)
 {
     struct retry_fixture f;
 
-    (void)state;
     begin_update(&f);
     answer(&f, HF_EGONE);
     end(&f, HF_EGONE);
@@ -1144,42 +1113,6 @@ static void an_update_ends_where_it_cannot_go_on(void **state)
 
 TEST_FILE(zk_retry)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_create_that_is_answered_is_sent_once),
-        cmocka_unit_test(what_a_lost_create_has_made_is_found),
-        cmocka_unit_test(
-            what_was_not_made_is_made_anew_and_removed_if_it_comes),
-        cmocka_unit_test(an_ephemeral_node_of_an_old_session_is_removed),
-        cmocka_unit_test(a_create_that_is_given_up_leaves_a_removal),
-        cmocka_unit_test(what_could_not_be_kept_is_looked_for),
-        cmocka_unit_test(a_create_is_not_tried_for_ever),
-        cmocka_unit_test(a_node_says_whose_it_is),
-        cmocka_unit_test(a_node_that_is_not_there_is_created_again),
-        cmocka_unit_test(a_node_that_may_come_after_its_session_is_unsure),
-        cmocka_unit_test(
-            an_ephemeral_node_is_created_again_in_the_next_session),
-        cmocka_unit_test(what_an_old_session_has_left_is_waited_for),
-        cmocka_unit_test(missing_parents_are_made),
-        cmocka_unit_test(the_root_is_made_and_no_more),
-        cmocka_unit_test(parents_are_not_made_for_ever),
-        cmocka_unit_test(flags_are_checked),
-        cmocka_unit_test(what_comes_late_is_removed),
-        cmocka_unit_test(what_cannot_come_any_more_is_forgotten),
-        cmocka_unit_test(what_has_children_stays),
-        cmocka_unit_test(an_answer_shortens_the_pauses),
-        cmocka_unit_test(a_delete_goes_on_until_the_node_is_gone),
-        cmocka_unit_test(a_delete_that_was_not_sent_repeats_nothing),
-        cmocka_unit_test(
-            a_delete_that_was_not_sent_takes_the_node_that_is_there),
-        cmocka_unit_test(a_lost_delete_is_looked_for),
-        cmocka_unit_test(a_delete_that_is_refused_ends),
-        cmocka_unit_test(an_update_meets_other_writers),
-        cmocka_unit_test(a_lost_update_goes_on_where_the_version_shows_it),
-        cmocka_unit_test(a_lost_update_waits_for_a_quorum),
-        cmocka_unit_test(a_lost_update_is_unsure_where_nothing_shows_it),
-        cmocka_unit_test(an_update_ends_where_it_cannot_go_on),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

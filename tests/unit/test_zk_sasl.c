@@ -85,12 +85,11 @@ static void all_steps(struct zk_op_fixture *f)
 
 /* ----------------------------------------------------------------- order -- */
 
-static void nothing_is_sent_before_the_end(void **state)
+TEST(nothing_is_sent_before_the_end)
 {
     struct zk_op_fixture f;
     struct test_op o;
 
-    (void)state;
     begin(&f, 1);
     op_fixture_start(&f, &o, GET, "/a");
     op_fixture_expect_sent(&f, "");
@@ -111,7 +110,7 @@ static void ignore_event(struct hf_zk_watcher *watcher,
 }
 
 /* On each connection: SASL, then credentials, then watches, then calls. */
-static void credentials_and_watches_come_after_it(void **state)
+TEST(credentials_and_watches_come_after_it)
 {
     static const struct hf_zookeeper_op auth = {
         .kind = HF_ZOOKEEPER_ADD_AUTH, .scheme = "ip", .data = "x", .bytes = 1};
@@ -120,7 +119,6 @@ static void credentials_and_watches_come_after_it(void **state)
     struct zk_op_fixture f;
     struct test_op o[3];
 
-    (void)state;
     begin(&f, 1);
     op_fixture_prepare_as(&f, &o[0], &auth);
     op_fixture_start_prepared(&f, &o[0]);
@@ -147,11 +145,10 @@ static void credentials_and_watches_come_after_it(void **state)
 }
 
 /* As GSSAPI ends: the client's last token needs no answer but a null one. */
-static void the_last_token_may_be_the_clients(void **state)
+TEST(the_last_token_may_be_the_clients)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f, 1);
     expect_step(&f, NULL);
     stepped(&f, "ticket");
@@ -166,11 +163,10 @@ static void the_last_token_may_be_the_clients(void **state)
 }
 
 /* A server that requires SASL ends the connection for a ping, too. */
-static void no_ping_is_sent_meanwhile(void **state)
+TEST(no_ping_is_sent_meanwhile)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f, 1);
     all_steps(&f);
     op_fixture_cut(&f);
@@ -194,12 +190,11 @@ static void no_ping_is_sent_meanwhile(void **state)
 
 /* A session whose rounds did not end was not begun: no other server is asked to
  * resume it. */
-static void a_session_that_was_not_begun_is_forgotten(void **state)
+TEST(a_session_that_was_not_begun_is_forgotten)
 {
     struct zk_op_fixture f;
     struct test_op o;
 
-    (void)state;
     begin(&f, 1);
     op_fixture_start(&f, &o, GET, "/a");
     expect_step(&f, NULL);
@@ -215,11 +210,10 @@ static void a_session_that_was_not_begun_is_forgotten(void **state)
     op_fixture_end(&f);
 }
 
-static void a_session_that_was_begun_is_resumed(void **state)
+TEST(a_session_that_was_begun_is_resumed)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f, 1);
     all_steps(&f);
     for (int i = 0; i < 2; i++) {
@@ -238,12 +232,11 @@ static void a_session_that_was_begun_is_resumed(void **state)
 }
 
 /* The step of a connection that has ended says nothing to the next one. */
-static void a_late_step_is_ignored(void **state)
+TEST(a_late_step_is_ignored)
 {
     struct zk_op_fixture f;
     uint64_t number;
 
-    (void)state;
     begin(&f, 1);
     assert_int_equal(
         hf_zk_session_add_credential(&f.session, "ip", "x", 1, NULL, NULL),
@@ -265,12 +258,11 @@ static void a_late_step_is_ignored(void **state)
     op_fixture_end(&f);
 }
 
-static void a_step_may_take_too_long(void **state)
+TEST(a_step_may_take_too_long)
 {
     struct zk_op_fixture f;
     uint64_t number;
 
-    (void)state;
     begin(&f, 1);
     expect_step(&f, NULL);
     number = f.connection_number;
@@ -283,11 +275,10 @@ static void a_step_may_take_too_long(void **state)
     op_fixture_end(&f);
 }
 
-static void a_session_may_be_lost_meanwhile(void **state)
+TEST(a_session_may_be_lost_meanwhile)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f, 1);
     all_steps(&f);
     op_fixture_cut(&f);
@@ -310,11 +301,10 @@ static void a_session_may_be_lost_meanwhile(void **state)
 }
 
 /* Closed in each state of the rounds. */
-static void it_may_be_closed_meanwhile(void **state)
+TEST(it_may_be_closed_meanwhile)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     for (int at = 0; at < 4; at++) {
         begin(&f, 1);
         if (at > 0)
@@ -327,12 +317,11 @@ static void it_may_be_closed_meanwhile(void **state)
     }
 }
 
-static void the_server_may_be_left_meanwhile(void **state)
+TEST(the_server_may_be_left_meanwhile)
 {
     static const struct hf_zk_server other = {"j", 2181};
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f, 1);
     expect_step(&f, NULL);
     stepped(&f, NULL);
@@ -364,13 +353,12 @@ static void refuse(struct zk_op_fixture *f, enum refusal refusal)
 }
 
 /* All servers refuse: that is final, until the next operation tries again. */
-static void a_refusal_is_final(void **state)
+TEST(a_refusal_is_final)
 {
     struct zk_op_fixture f;
     struct test_op o[2];
     uint64_t number;
 
-    (void)state;
     for (int refusal = 0; refusal < REFUSALS; refusal++) {
         begin(&f, 2);
         op_fixture_start(&f, &o[0], GET, "/a");
@@ -391,12 +379,11 @@ static void a_refusal_is_final(void **state)
 }
 
 /* What the mechanism lacks now it may have later. */
-static void a_step_that_fails_is_tried_again(void **state)
+TEST(a_step_that_fails_is_tried_again)
 {
     struct zk_op_fixture f;
     struct test_op o;
 
-    (void)state;
     begin(&f, 1);
     op_fixture_start(&f, &o, GET, "/a");
     for (int i = 0; i < 3; i++) {
@@ -422,12 +409,11 @@ static void expect_nonsense(struct zk_op_fixture *f, const char *text)
     op_fixture_end(f);
 }
 
-static void a_server_may_send_nonsense(void **state)
+TEST(a_server_may_send_nonsense)
 {
     static char long_token[HF_ZK_SASL_TOKEN_MAX + 2];
     struct zk_op_fixture f;
 
-    (void)state;
     memset(long_token, 'x', sizeof long_token - 1);
     begin(&f, 1);
     expect_step(&f, NULL);
@@ -458,11 +444,10 @@ static void a_server_may_send_nonsense(void **state)
     expect_nonsense(&f, "answered SASL with the error -1");
 }
 
-static void tokens_without_an_end(void **state)
+TEST(tokens_without_an_end)
 {
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f, 1);
     expect_step(&f, NULL);
     for (int i = 0; i < HF_ZK_SASL_TOKENS_MAX; i++) {
@@ -510,11 +495,10 @@ static void go_on_at_random(struct zk_op_fixture *f, struct hf_random *random)
 }
 
 /* Whatever a server sends, and however steps end. */
-static void it_survives_any_server(void **state)
+TEST(it_survives_any_server)
 {
     unsigned ups = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         struct zk_op_fixture f;
         struct hf_random random;
@@ -569,13 +553,12 @@ static void insist(struct zk_op_fixture *f)
     }
 }
 
-static void each_allocation_may_fail(void **state)
+TEST(each_allocation_may_fail)
 {
     unsigned long nth = 0;
     struct zk_op_fixture f;
     bool failed;
 
-    (void)state;
     do {
         heap_exempt(true);
         op_fixture_begin(&f, 1, HF_ZK_SENT_OPS_MAX);
@@ -593,26 +576,6 @@ static void each_allocation_may_fail(void **state)
 
 TEST_FILE(zk_sasl)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_sent_before_the_end),
-        cmocka_unit_test(credentials_and_watches_come_after_it),
-        cmocka_unit_test(the_last_token_may_be_the_clients),
-        cmocka_unit_test(no_ping_is_sent_meanwhile),
-        cmocka_unit_test(a_session_that_was_not_begun_is_forgotten),
-        cmocka_unit_test(a_session_that_was_begun_is_resumed),
-        cmocka_unit_test(a_late_step_is_ignored),
-        cmocka_unit_test(a_step_may_take_too_long),
-        cmocka_unit_test(a_session_may_be_lost_meanwhile),
-        cmocka_unit_test(it_may_be_closed_meanwhile),
-        cmocka_unit_test(the_server_may_be_left_meanwhile),
-        cmocka_unit_test(a_refusal_is_final),
-        cmocka_unit_test(a_step_that_fails_is_tried_again),
-        cmocka_unit_test(a_server_may_send_nonsense),
-        cmocka_unit_test(tokens_without_an_end),
-        cmocka_unit_test(it_survives_any_server),
-        cmocka_unit_test(each_allocation_may_fail),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -21,11 +21,10 @@ static void open_with(struct zk_fixture *f, size_t servers)
 
 /* ------------------------------------------------------------ handshake -- */
 
-static void a_session_begins(void **state)
+TEST(a_session_begins)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     assert_string_equal(f.server->host, "h1");
     assert_string_equal(zk_fixture_sent(&f), "");
@@ -39,14 +38,13 @@ static void a_session_begins(void **state)
     zk_fixture_close(&f);
 }
 
-static void servers_without_the_last_byte_are_understood(void **state)
+TEST(servers_without_the_last_byte_are_understood)
 {
     static const char answer[] = "\0\0\0\x24\0\0\0\0\0\0\x27\x10"
                                  "\0\0\0\0\0\0\0\7\0\0\0\x10"
                                  "0123456789abcdef";
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     link_up(&f);
     receive(&f, answer, sizeof answer - 1);
@@ -54,7 +52,7 @@ static void servers_without_the_last_byte_are_understood(void **state)
     zk_fixture_close(&f);
 }
 
-static void answers_that_are_no_handshake_are_refused(void **state)
+TEST(answers_that_are_no_handshake_are_refused)
 {
     static const struct {
         const char *bytes;
@@ -84,7 +82,6 @@ static void answers_that_are_no_handshake_are_refused(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         open_with(&f, 1);
         link_up(&f);
@@ -97,11 +94,10 @@ static void answers_that_are_no_handshake_are_refused(void **state)
 }
 
 /* Such a server only closes the connection. */
-static void a_server_that_closes_instead_is_explained(void **state)
+TEST(a_server_that_closes_instead_is_explained)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     link_down(&f, NULL); /* before we have seen that it is there */
     assert_non_null(strstr(f.text, "h1:2181: closed by the server without"));
@@ -138,14 +134,13 @@ static void a_server_that_closes_instead_is_explained(void **state)
 }
 
 /* Anything that begins with these bytes. */
-static void who_speaks_something_else_is_recognized(void **state)
+TEST(who_speaks_something_else_is_recognized)
 {
     static const char *const words[] = {"HTTP/1.1 400 Bad Request", "SSH-2.0",
                                         "-ERR unknown command",
                                         "\xff\xff\xff\xff"};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         open_with(&f, 1);
         link_up(&f);
@@ -160,11 +155,10 @@ static void who_speaks_something_else_is_recognized(void **state)
 }
 
 /* A server that closes without a byte is asked once whether it speaks TLS. */
-static void who_closes_in_silence_is_asked_for_tls(void **state)
+TEST(who_closes_in_silence_is_asked_for_tls)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     link_up(&f);
     assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x0");
@@ -194,11 +188,10 @@ static void who_closes_in_silence_is_asked_for_tls(void **state)
     zk_fixture_close(&f);
 }
 
-static void who_speaks_tls_is_recognized(void **state)
+TEST(who_speaks_tls_is_recognized)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     link_up(&f);
     receive(&f, "\x15\x03\x03\x00\x02\x02\x46", 7); /* an alert */
@@ -210,11 +203,10 @@ static void who_speaks_tls_is_recognized(void **state)
 
 /* ------------------------------------------------------- going on elsewhere */
 
-static void a_session_goes_on_at_another_server(void **state)
+TEST(a_session_goes_on_at_another_server)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 2);
     link_up(&f);
     accept_session_as(&f, 8000, 7);
@@ -245,11 +237,10 @@ static void a_session_goes_on_at_another_server(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_refused_resume_is_a_lost_session(void **state)
+TEST(a_refused_resume_is_a_lost_session)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     link_down(&f, "reset");
     wake(&f);
@@ -269,11 +260,10 @@ static void a_refused_resume_is_a_lost_session(void **state)
     zk_fixture_close(&f);
 }
 
-static void another_session_is_not_ours(void **state)
+TEST(another_session_is_not_ours)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     link_down(&f, "reset");
     wake(&f);
@@ -289,11 +279,10 @@ static void another_session_is_not_ours(void **state)
 
 /* ------------------------------------------------------- lost by our clock */
 
-static void a_session_that_is_cut_off_is_lost_by_our_clock(void **state)
+TEST(a_session_that_is_cut_off_is_lost_by_our_clock)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f); /* the handshake was at 1000 */
     set_time(&f, 2000);
     ask(&f, HF_REQUEST_LIST, "a");
@@ -316,11 +305,10 @@ static void a_session_that_is_cut_off_is_lost_by_our_clock(void **state)
 }
 
 /* Also while the server is silent and the TICK is late. */
-static void silence_loses_a_session_too(void **state)
+TEST(silence_loses_a_session_too)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     advance_to(&f, 10999);
     assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
@@ -335,11 +323,10 @@ static void silence_loses_a_session_too(void **state)
 }
 
 /* Also the session after it. */
-static void every_session_has_its_clock(void **state)
+TEST(every_session_has_its_clock)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (int64_t i = 1; i < 4; i++) {
         advance_to(&f, f.now_ms + 10000);
@@ -386,11 +373,10 @@ static void expect_new_session(struct zk_fixture *f)
 }
 
 /* It asks for the shortest timeout, and nobody is notified. */
-static void a_lost_session_is_ended_before_the_next_one(void **state)
+TEST(a_lost_session_is_ended_before_the_next_one)
 {
     struct zk_fixture f;
 
-    (void)state;
     lose_for_silence(&f);
     assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
     accept_session_as(&f, 1000, ZK_FIXTURE_SESSION);
@@ -401,11 +387,10 @@ static void a_lost_session_is_ended_before_the_next_one(void **state)
     expect_new_session(&f);
 }
 
-static void the_end_of_a_lost_session_may_go_unanswered(void **state)
+TEST(the_end_of_a_lost_session_may_go_unanswered)
 {
     struct zk_fixture f;
 
-    (void)state;
     lose_for_silence(&f);
     accept_session(&f);
     (void)zk_fixture_sent(&f);
@@ -413,11 +398,10 @@ static void the_end_of_a_lost_session_may_go_unanswered(void **state)
     expect_new_session(&f);
 }
 
-static void a_lost_session_that_has_ended_is_not_lost_again(void **state)
+TEST(a_lost_session_that_has_ended_is_not_lost_again)
 {
     struct zk_fixture f;
 
-    (void)state;
     lose_for_silence(&f);
     refuse_session(&f);
     assert_string_equal(zk_fixture_events(&f), "");
@@ -426,11 +410,10 @@ static void a_lost_session_that_has_ended_is_not_lost_again(void **state)
 }
 
 /* As servers without a quorum do, for as long as they have none. */
-static void a_lost_session_is_ended_by_the_first_that_answers(void **state)
+TEST(a_lost_session_is_ended_by_the_first_that_answers)
 {
     struct zk_fixture f;
 
-    (void)state;
     lose_for_silence(&f);
     for (int i = 1; i < 64; i++) {
         assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
@@ -454,11 +437,10 @@ static void a_lost_session_is_ended_by_the_first_that_answers(void **state)
 }
 
 /* It is not resumed once there is another session. */
-static void a_lost_session_is_forgotten_with_the_next_one(void **state)
+TEST(a_lost_session_is_forgotten_with_the_next_one)
 {
     struct zk_fixture f;
 
-    (void)state;
     lose_for_silence(&f);
     for (int i = 1; i < 64; i++) {
         link_down(&f, NULL);
@@ -474,11 +456,10 @@ static void a_lost_session_is_forgotten_with_the_next_one(void **state)
 }
 
 /* Another client may have it. */
-static void a_session_that_was_handed_out_is_left_alone(void **state)
+TEST(a_session_that_was_handed_out_is_left_alone)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     hf_zk_session(f.zk)->handed_out = true;
     advance_to(&f, 11000);
@@ -487,11 +468,10 @@ static void a_session_that_was_handed_out_is_left_alone(void **state)
     expect_new_session(&f);
 }
 
-static void a_close_does_not_wait_for_a_lost_session(void **state)
+TEST(a_close_does_not_wait_for_a_lost_session)
 {
     struct zk_fixture f;
 
-    (void)state;
     lose_for_silence(&f);
     accept_session(&f);
     zk_fixture_close(&f);
@@ -499,11 +479,10 @@ static void a_close_does_not_wait_for_a_lost_session(void **state)
 
 /* -------------------------------------------------------------- keeping -- */
 
-static void pings_go_at_a_third(void **state)
+TEST(pings_go_at_a_third)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (uint64_t k = 1; k < 6; k++) {
         assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)),
@@ -525,11 +504,10 @@ static void pings_go_at_a_third(void **state)
 
 /* Neither an event nor what is unanswered puts a ping off: the server counts
  * only what it gets. */
-static void what_comes_in_puts_off_no_ping(void **state)
+TEST(what_comes_in_puts_off_no_ping)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     advance_to(&f, 1000 + 3332);
     event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
@@ -547,11 +525,10 @@ static void what_comes_in_puts_off_no_ping(void **state)
     zk_fixture_close(&f);
 }
 
-static void silence_of_two_thirds_ends_the_connection(void **state)
+TEST(silence_of_two_thirds_ends_the_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     run_until(&f, 1000 + 6665);
     assert_string_equal(zk_fixture_sent(&f), "PING");
@@ -566,11 +543,10 @@ static void silence_of_two_thirds_ends_the_connection(void **state)
 
 /* Any byte shows that the link works; only an answer shows that the session
  * exists. */
-static void events_keep_the_link_and_not_the_session(void **state)
+TEST(events_keep_the_link_and_not_the_session)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     while (f.now_ms < 10000) {
         run_until(&f, f.now_ms + 1000);
@@ -584,12 +560,11 @@ static void events_keep_the_link_and_not_the_session(void **state)
 
 /* ---------------------------------------------------------- the servers -- */
 
-static void servers_are_tried_in_order_with_pauses_after_the_last(void **state)
+TEST(servers_are_tried_in_order_with_pauses_after_the_last)
 {
     uint64_t longest_ms = 50, pause_ms;
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 3);
     for (int iteration = 0; iteration < 12; iteration++) {
         for (unsigned i = 0; i < 3; i++) {
@@ -606,7 +581,7 @@ static void servers_are_tried_in_order_with_pauses_after_the_last(void **state)
     zk_fixture_close(&f);
 }
 
-static void each_attempt_has_its_time(void **state)
+TEST(each_attempt_has_its_time)
 {
     static const struct {
         size_t servers;
@@ -614,7 +589,6 @@ static void each_attempt_has_its_time(void **state)
     } rows[] = {{1, 2000}, {2, 2000}, {5, 1000}, {32, 500}};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int up = 0; up < 2; up++) {
             open_with(&f, rows[i].servers);
@@ -634,12 +608,11 @@ static void each_attempt_has_its_time(void **state)
 
 /* A server that does not answer the first connection may be slow, or may have
  * lost it. */
-static void timeouts_grow_until_there_is_a_session(void **state)
+TEST(timeouts_grow_until_there_is_a_session)
 {
     static const uint64_t expected_ms[] = {2000, 4000, 5000, 5000};
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
         link_up(&f);
@@ -660,12 +633,11 @@ static void timeouts_grow_until_there_is_a_session(void **state)
 
 /* A connection that lasted resets the pauses.  One that did not last counts
  * as a failure. */
-static void only_a_steady_connection_resets_the_pauses(void **state)
+TEST(only_a_steady_connection_resets_the_pauses)
 {
     uint64_t pause_ms = 0;
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (int i = 0; i < 10; i++) {
         link_down(&f, "flap");
@@ -693,11 +665,10 @@ static void open_with_policy(struct zk_fixture *f, uint32_t retries)
     assert_true(zk_fixture_open(f));
 }
 
-static void a_policy_that_gives_up_ends_the_attempts(void **state)
+TEST(a_policy_that_gives_up_ends_the_attempts)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with_policy(&f, 2);
     for (int i = 0; i < 2; i++) {
         link_down(&f, "refused");
@@ -722,11 +693,10 @@ static void a_policy_that_gives_up_ends_the_attempts(void **state)
 }
 
 /* The session goes on without a connection until our clock ends it. */
-static void a_session_that_is_given_up_ends_in_its_time(void **state)
+TEST(a_session_that_is_given_up_ends_in_its_time)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with_policy(&f, 0);
     link_up(&f);
     accept_session(&f);
@@ -750,11 +720,10 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
     expect_new_session(&f);
 }
 
-static void what_waiting_does_not_mend_is_final(void **state)
+TEST(what_waiting_does_not_mend_is_final)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 2);
     hf_zk_session_connection_down(hf_zk_session(f.zk), f.connection_number,
                                   f.now_ms, HF_EDENIED, "not trusted");
@@ -768,11 +737,10 @@ static void what_waiting_does_not_mend_is_final(void **state)
     zk_fixture_close(&f);
 }
 
-static void connection_error_is_logged_when_it_is_new(void **state)
+TEST(connection_error_is_logged_when_it_is_new)
 {
     struct zk_fixture f;
 
-    (void)state;
     open_with(&f, 1);
     for (int i = 0; i < 5; i++) {
         link_down(&f, "refused");
@@ -806,12 +774,11 @@ static void connection_error_is_logged_when_it_is_new(void **state)
     zk_fixture_close(&f);
 }
 
-static void calls_about_another_connection_do_nothing(void **state)
+TEST(calls_about_another_connection_do_nothing)
 {
     struct zk_fixture f;
     uint64_t number;
 
-    (void)state;
     zk_fixture_connected(&f);
     number = f.connection_number;
     link_down(&f, "reset");
@@ -839,45 +806,4 @@ static void calls_about_another_connection_do_nothing(void **state)
     accept_session(&f);
     assert_non_null(strstr(zk_fixture_events(&f), "RESUMED"));
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_session)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_policy_that_gives_up_ends_the_attempts),
-        cmocka_unit_test(a_session_that_is_given_up_ends_in_its_time),
-        cmocka_unit_test(what_waiting_does_not_mend_is_final),
-        cmocka_unit_test(who_speaks_tls_is_recognized),
-        cmocka_unit_test(who_closes_in_silence_is_asked_for_tls),
-        cmocka_unit_test(a_session_begins),
-        cmocka_unit_test(servers_without_the_last_byte_are_understood),
-        cmocka_unit_test(answers_that_are_no_handshake_are_refused),
-        cmocka_unit_test(a_server_that_closes_instead_is_explained),
-        cmocka_unit_test(who_speaks_something_else_is_recognized),
-        cmocka_unit_test(a_session_goes_on_at_another_server),
-        cmocka_unit_test(a_refused_resume_is_a_lost_session),
-        cmocka_unit_test(another_session_is_not_ours),
-        cmocka_unit_test(a_session_that_is_cut_off_is_lost_by_our_clock),
-        cmocka_unit_test(silence_loses_a_session_too),
-        cmocka_unit_test(every_session_has_its_clock),
-        cmocka_unit_test(a_lost_session_is_ended_before_the_next_one),
-        cmocka_unit_test(the_end_of_a_lost_session_may_go_unanswered),
-        cmocka_unit_test(a_lost_session_that_has_ended_is_not_lost_again),
-        cmocka_unit_test(a_lost_session_is_ended_by_the_first_that_answers),
-        cmocka_unit_test(a_lost_session_is_forgotten_with_the_next_one),
-        cmocka_unit_test(a_session_that_was_handed_out_is_left_alone),
-        cmocka_unit_test(a_close_does_not_wait_for_a_lost_session),
-        cmocka_unit_test(pings_go_at_a_third),
-        cmocka_unit_test(what_comes_in_puts_off_no_ping),
-        cmocka_unit_test(silence_of_two_thirds_ends_the_connection),
-        cmocka_unit_test(events_keep_the_link_and_not_the_session),
-        cmocka_unit_test(servers_are_tried_in_order_with_pauses_after_the_last),
-        cmocka_unit_test(each_attempt_has_its_time),
-        cmocka_unit_test(timeouts_grow_until_there_is_a_session),
-        cmocka_unit_test(only_a_steady_connection_resets_the_pauses),
-        cmocka_unit_test(connection_error_is_logged_when_it_is_new),
-        cmocka_unit_test(calls_about_another_connection_do_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -27,12 +27,11 @@ static void begin_connected(struct zk_queue_fixture *f)
     zk_queue_expect(f, "UP");
 }
 
-static void a_session_stays_with_its_server(void **state)
+TEST(a_session_stays_with_its_server)
 {
     struct zk_queue_op op;
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     set_servers(&f, "dac");
     assert_false(f.session.leaving);
@@ -48,11 +47,10 @@ static void a_session_stays_with_its_server(void **state)
     zk_queue_end(&f);
 }
 
-static void a_session_moves_from_a_server_that_is_gone(void **state)
+TEST(a_session_moves_from_a_server_that_is_gone)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     set_servers(&f, "cd");
     zk_queue_expect(&f, "SUSPENDED");
@@ -64,12 +62,11 @@ static void a_session_moves_from_a_server_that_is_gone(void **state)
     zk_queue_end(&f);
 }
 
-static void what_is_in_flight_is_answered_before(void **state)
+TEST(what_is_in_flight_is_answered_before)
 {
     struct zk_queue_op ops[3];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_DELETE, "delete");
     zk_queue_start(&f, &ops[1], HF_ZOOKEEPER_EXISTS, "exists");
@@ -89,12 +86,11 @@ static void what_is_in_flight_is_answered_before(void **state)
 }
 
 /* As if nothing had been said. */
-static void a_server_that_comes_back_is_not_left(void **state)
+TEST(a_server_that_comes_back_is_not_left)
 {
     struct zk_queue_op ops[2];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_EXISTS, "1");
     set_servers(&f, "cd");
@@ -108,11 +104,10 @@ static void a_server_that_comes_back_is_not_left(void **state)
     zk_queue_end(&f);
 }
 
-static void the_same_servers_change_nothing(void **state)
+TEST(the_same_servers_change_nothing)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     set_servers(&f, "ba");
     assert_string_equal(f.config.servers[0].host, "a");
@@ -122,12 +117,11 @@ static void the_same_servers_change_nothing(void **state)
     zk_queue_end(&f);
 }
 
-static void an_attempt_at_a_server_that_is_gone_ends(void **state)
+TEST(an_attempt_at_a_server_that_is_gone_ends)
 {
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     zk_queue_begin(&f, 2, false); /* while it connects, */
     set_servers(&f, "c");
     assert_int_equal(zk_queue_connect(&f, "c").id, 0); /* shakes hands, */
@@ -148,11 +142,10 @@ static void an_attempt_at_a_server_that_is_gone_ends(void **state)
 }
 
 /* The resume that is given up may be carried out. */
-static void a_resume_that_is_given_up_counts_the_least_timeout(void **state)
+TEST(a_resume_that_is_given_up_counts_the_least_timeout)
 {
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     zk_queue_cut(&f);
     (void)zk_queue_connect(&f, "b");
@@ -164,12 +157,11 @@ static void a_resume_that_is_given_up_counts_the_least_timeout(void **state)
 
 /* An operation that servers may not know is sent alone until a server has
  * answered one. */
-static void what_is_known_of_a_server_stays_with_it(void **state)
+TEST(what_is_known_of_a_server_stays_with_it)
 {
     struct zk_queue_op ops[2];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_COUNT, "count");
     zk_queue_answer(&f, HF_ZK_UNIMPLEMENTED);
@@ -186,13 +178,11 @@ static void what_is_known_of_a_server_stays_with_it(void **state)
     zk_queue_end(&f);
 }
 
-static void
-what_is_known_of_a_server_that_is_left_counts_until_then(void **state)
+TEST(what_is_known_of_a_server_that_is_left_counts_until_then)
 {
     struct zk_queue_op ops[3];
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     zk_queue_start(&f, &ops[0], HF_ZOOKEEPER_COUNT, "1");
     zk_queue_answer(&f, HF_ZK_UNIMPLEMENTED);
@@ -204,12 +194,11 @@ what_is_known_of_a_server_that_is_left_counts_until_then(void **state)
     zk_queue_end(&f);
 }
 
-static void a_cut_connection_goes_to_the_new_servers(void **state)
+TEST(a_cut_connection_goes_to_the_new_servers)
 {
     struct zk_queue_op op;
     struct zk_queue_fixture f;
 
-    (void)state;
     begin_connected(&f);
     zk_queue_start(&f, &op, HF_ZOOKEEPER_EXISTS, "sent");
     set_servers(&f, "cd");
@@ -221,12 +210,11 @@ static void a_cut_connection_goes_to_the_new_servers(void **state)
     zk_queue_end(&f);
 }
 
-static void a_closed_session_goes_nowhere(void **state)
+TEST(a_closed_session_goes_nowhere)
 {
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     begin_connected(&f);
     hf_zk_session_close(&f.session);
     set_servers(&f, "cd");
@@ -240,13 +228,12 @@ static void a_closed_session_goes_nowhere(void **state)
 }
 
 /* The search for a server with a quorum asks those of the new list. */
-static void a_read_only_session_searches_the_new_servers(void **state)
+TEST(a_read_only_session_searches_the_new_servers)
 {
     const struct hf_zk_server *asked;
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     zk_queue_begin(&f, 1, true);
     (void)zk_queue_connect(&f, "a");
     zk_queue_accept(&f, 1, true);
@@ -263,14 +250,13 @@ static void a_read_only_session_searches_the_new_servers(void **state)
 }
 
 /* What the search has found is kept, if it is in the new list. */
-static void a_server_that_was_found_is_still_moved_to(void **state)
+TEST(a_server_that_was_found_is_still_moved_to)
 {
     static const char *const lists[] = {"dab", "dac"};
     struct zk_queue_op op;
     struct zk_queue_fixture f;
     uint64_t number;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         zk_queue_begin(&f, 2, true);
         (void)zk_queue_connect(&f, "a");
@@ -287,26 +273,4 @@ static void a_server_that_was_found_is_still_moved_to(void **state)
             (void)zk_queue_connect(&f, "b");
         zk_queue_end(&f);
     }
-}
-
-TEST_FILE(zk_set_servers)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_stays_with_its_server),
-        cmocka_unit_test(a_session_moves_from_a_server_that_is_gone),
-        cmocka_unit_test(what_is_in_flight_is_answered_before),
-        cmocka_unit_test(a_server_that_comes_back_is_not_left),
-        cmocka_unit_test(the_same_servers_change_nothing),
-        cmocka_unit_test(an_attempt_at_a_server_that_is_gone_ends),
-        cmocka_unit_test(a_resume_that_is_given_up_counts_the_least_timeout),
-        cmocka_unit_test(what_is_known_of_a_server_stays_with_it),
-        cmocka_unit_test(
-            what_is_known_of_a_server_that_is_left_counts_until_then),
-        cmocka_unit_test(a_cut_connection_goes_to_the_new_servers),
-        cmocka_unit_test(a_closed_session_goes_nowhere),
-        cmocka_unit_test(a_read_only_session_searches_the_new_servers),
-        cmocka_unit_test(a_server_that_was_found_is_still_moved_to),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

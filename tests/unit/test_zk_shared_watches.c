@@ -68,13 +68,12 @@ static void begin(struct zk_fixture *f, char path[64], char node[192])
 }
 
 /* The read takes no watch of its own, which would end the other's. */
-static void a_node_is_watched_by_the_persistent_watch(void **state)
+TEST(a_node_is_watched_by_the_persistent_watch)
 {
     char path[64], node[192];
     struct zk_fixture f;
     struct other other;
 
-    (void)state;
     begin(&f, path, node);
     set_other(&f, &other, node);
     event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
@@ -93,13 +92,12 @@ static void a_node_is_watched_by_the_persistent_watch(void **state)
 
 /* The server keeps the persistent watch for the lock's, and forgets it when
  * that has ended, too. */
-static void a_watch_outlives_the_persistent_one_that_serves_it(void **state)
+TEST(a_watch_outlives_the_persistent_one_that_serves_it)
 {
     char path[64], node[192];
     struct zk_fixture f;
     struct other other;
 
-    (void)state;
     begin(&f, path, node);
     set_other(&f, &other, node);
     event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
@@ -114,13 +112,12 @@ static void a_watch_outlives_the_persistent_one_that_serves_it(void **state)
 }
 
 /* A read that sets a watch keeps it needed before it is answered. */
-static void a_read_in_flight_keeps_the_persistent_watch(void **state)
+TEST(a_read_in_flight_keeps_the_persistent_watch)
 {
     char path[64], node[192];
     struct zk_fixture f;
     struct other other;
 
-    (void)state;
     begin(&f, path, node);
     set_other(&f, &other, node);
     event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
@@ -135,13 +132,12 @@ static void a_read_in_flight_keeps_the_persistent_watch(void **state)
 }
 
 /* The list of a queue, and the read of a barrier, too. */
-static void a_queue_is_watched_by_the_persistent_watch(void **state)
+TEST(a_queue_is_watched_by_the_persistent_watch)
 {
     char path[64], node[192];
     struct zk_fixture f;
     struct other other;
 
-    (void)state;
     begin(&f, path, node);
     set_other(&f, &other, path);
     ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
@@ -167,13 +163,12 @@ static void a_queue_is_watched_by_the_persistent_watch(void **state)
 
 /* So does the read of the head, behind which our ticket is, and which nobody
  * watches otherwise. */
-static void the_head_is_watched_by_the_persistent_watch(void **state)
+TEST(the_head_is_watched_by_the_persistent_watch)
 {
     char path[64], node[192];
     struct zk_fixture f;
     struct other other;
 
-    (void)state;
     begin(&f, path, node);
     zk_fixture_close(&f);
     zk_fixture_connected(&f);
@@ -190,17 +185,4 @@ static void the_head_is_watched_by_the_persistent_watch(void **state)
     assert_string_equal(zk_fixture_events(&f), "WATCHING x; GONE x");
     assert_int_equal(free_other(&f, &other), HF_ZK_UNWATCH_ANY);
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_shared_watches)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_is_watched_by_the_persistent_watch),
-        cmocka_unit_test(a_watch_outlives_the_persistent_one_that_serves_it),
-        cmocka_unit_test(a_read_in_flight_keeps_the_persistent_watch),
-        cmocka_unit_test(a_queue_is_watched_by_the_persistent_watch),
-        cmocka_unit_test(the_head_is_watched_by_the_persistent_watch),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

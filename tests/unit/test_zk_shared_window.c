@@ -91,12 +91,11 @@ static void answer(struct zk_op_fixture *f, size_t count)
 /* ----------------------------------------------------------------- window --
  */
 
-static void alone_on_the_session_a_queue_fills_the_window(void **state)
+TEST(alone_on_the_session_a_queue_fills_the_window)
 {
     static struct test_op o[WINDOW + 8];
     struct zk_op_fixture f;
 
-    (void)state;
     begin(&f);
     fill(&f, o, WINDOW + 8);
     assert_int_equal(f.call_count, WINDOW);
@@ -106,13 +105,12 @@ static void alone_on_the_session_a_queue_fills_the_window(void **state)
 
 /* The work of a lock that waits gets the room that the next answer makes, and
  * then one operation after the other is sent. */
-static void what_waits_for_a_lock_goes_first(void **state)
+TEST(what_waits_for_a_lock_goes_first)
 {
     static struct test_op o[3 * WINDOW];
     struct zk_op_fixture f;
     struct work work;
 
-    (void)state;
     begin(&f);
     fill(&f, o, (size_t)3 * WINDOW);
     lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
@@ -132,13 +130,12 @@ static void what_waits_for_a_lock_goes_first(void **state)
 }
 
 /* Neither a lock nor a handle fills a window of one call for ever. */
-static void they_take_turns_in_a_window_of_one(void **state)
+TEST(they_take_turns_in_a_window_of_one)
 {
     struct test_op o[3];
     struct work work[2];
     struct zk_op_fixture f;
 
-    (void)state;
     op_fixture_begin(&f, 1, 1);
     op_fixture_connect(&f);
     fill(&f, o, 3);
@@ -153,13 +150,12 @@ static void they_take_turns_in_a_window_of_one(void **state)
 }
 
 /* An acquire is followed by a release. */
-static void one_is_in_flight_until_locks_have_rested(void **state)
+TEST(one_is_in_flight_until_locks_have_rested)
 {
     static struct test_op o[2 * WINDOW];
     struct zk_op_fixture f;
     struct work work;
 
-    (void)state;
     begin(&f);
     lock_asks(&f, &work, HF_ZK_NORMAL, "/lock");
     answer(&f, 1);
@@ -176,14 +172,13 @@ static void one_is_in_flight_until_locks_have_rested(void **state)
 }
 
 /* Operations are sent although locks always wait. */
-static void locks_do_not_starve_operations(void **state)
+TEST(locks_do_not_starve_operations)
 {
     static struct test_op o[8];
     struct work work[3 * WINDOW];
     struct zk_op_fixture f;
     size_t sent = 0;
 
-    (void)state;
     begin(&f);
     for (size_t i = 0; i < (size_t)3 * WINDOW; i++)
         lock_asks(&f, &work[i], HF_ZK_NORMAL, "/lock");
@@ -204,13 +199,12 @@ static void locks_do_not_starve_operations(void **state)
 }
 
 /* Nothing of the queue is in flight that could be answered. */
-static void the_answer_to_a_lock_makes_room_for_operations(void **state)
+TEST(the_answer_to_a_lock_makes_room_for_operations)
 {
     struct work work[WINDOW];
     struct zk_op_fixture f;
     struct test_op o;
 
-    (void)state;
     begin(&f);
     for (size_t i = 0; i < WINDOW; i++)
         lock_asks(&f, &work[i], HF_ZK_NORMAL, "/lock");
@@ -230,13 +224,12 @@ static void the_answer_to_a_lock_makes_room_for_operations(void **state)
 
 /* What a server may not know is sent when no call of a lock is unanswered, and
  * locks that begin meanwhile wait; but not what is urgent. */
-static void an_unknown_operation_does_not_cut_locks(void **state)
+TEST(an_unknown_operation_does_not_cut_locks)
 {
     struct zk_op_fixture f;
     struct work work[4];
     struct test_op o[2];
 
-    (void)state;
     begin(&f);
     lock_asks(&f, &work[0], HF_ZK_NORMAL, "/l0");
     op_fixture_start(&f, &o[0], COUNT, "/count");
@@ -260,13 +253,12 @@ static void an_unknown_operation_does_not_cut_locks(void **state)
 }
 
 /* Whatever ends the wait of one that is to travel alone, locks go on. */
-static void a_wait_to_travel_alone_may_end(void **state)
+TEST(a_wait_to_travel_alone_may_end)
 {
     struct zk_op_fixture f;
     struct work work[4];
     struct test_op o[4];
 
-    (void)state;
     begin(&f);
     lock_asks(&f, &work[0], HF_ZK_NORMAL, "/l0");
     op_fixture_start(&f, &o[0], COUNT, "/count");
@@ -293,14 +285,13 @@ static void a_wait_to_travel_alone_may_end(void **state)
 }
 
 /* Neither waits for the other for ever. */
-static void two_queues_may_have_one_that_travels_alone(void **state)
+TEST(two_queues_may_have_one_that_travels_alone)
 {
     struct hf_zk_op_queue second;
     struct zk_op_fixture f;
     struct hf_error error;
     struct test_op o[4];
 
-    (void)state;
     begin(&f);
     hf_zk_op_queue_init(&second, &f.session, &f.context);
     op_fixture_start(&f, &o[0], GET, "/a");
@@ -327,12 +318,11 @@ static void two_queues_may_have_one_that_travels_alone(void **state)
  */
 
 /* A handle may be made at any time. */
-static void a_queue_may_begin_on_a_session_under_way(void **state)
+TEST(a_queue_may_begin_on_a_session_under_way)
 {
     struct hf_zk_op_queue second;
     struct zk_op_fixture f;
 
-    (void)state;
     op_fixture_begin(&f, 1, WINDOW);
     assert_false(f.queue.was_connected);
     op_fixture_connect(&f);
@@ -351,13 +341,12 @@ static void count_idle(void *user)
 
 /* A closed queue is idle when the last answer has come, also of operations that
  * have ended. */
-static void what_was_sent_may_be_abandoned(void **state)
+TEST(what_was_sent_may_be_abandoned)
 {
     struct zk_op_fixture f;
     struct test_op o[4];
     unsigned idle = 0;
 
-    (void)state;
     begin(&f);
     f.queue.idle = count_idle;
     f.queue.user = &idle;
@@ -378,7 +367,7 @@ static void what_was_sent_may_be_abandoned(void **state)
 }
 
 /* An ADD_AUTH counts as sent, though no call is. */
-static void an_unanswered_credential_may_be_abandoned(void **state)
+TEST(an_unanswered_credential_may_be_abandoned)
 {
     const struct hf_zookeeper_op auth = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                          .scheme = "digest",
@@ -387,7 +376,6 @@ static void an_unanswered_credential_may_be_abandoned(void **state)
     struct zk_op_fixture f;
     struct test_op o;
 
-    (void)state;
     begin(&f);
     op_fixture_prepare_as(&f, &o, &auth);
     op_fixture_start_prepared(&f, &o);
@@ -398,24 +386,4 @@ static void an_unanswered_credential_may_be_abandoned(void **state)
     op_fixture_answer_auth(&f, HF_ZK_OK);
     assert_int_equal(o.released, 1);
     op_fixture_end(&f);
-}
-
-TEST_FILE(zk_shared_window)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone_on_the_session_a_queue_fills_the_window),
-        cmocka_unit_test(what_waits_for_a_lock_goes_first),
-        cmocka_unit_test(they_take_turns_in_a_window_of_one),
-        cmocka_unit_test(one_is_in_flight_until_locks_have_rested),
-        cmocka_unit_test(locks_do_not_starve_operations),
-        cmocka_unit_test(the_answer_to_a_lock_makes_room_for_operations),
-        cmocka_unit_test(an_unknown_operation_does_not_cut_locks),
-        cmocka_unit_test(a_wait_to_travel_alone_may_end),
-        cmocka_unit_test(two_queues_may_have_one_that_travels_alone),
-        cmocka_unit_test(a_queue_may_begin_on_a_session_under_way),
-        cmocka_unit_test(what_was_sent_may_be_abandoned),
-        cmocka_unit_test(an_unanswered_credential_may_be_abandoned),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 /* ----------------------------------------------- creates that are unsure -- */
 
-static void what_errors_say_of_a_create(void **state)
+TEST(what_errors_say_of_a_create)
 {
     static const struct {
         int32_t error;
@@ -33,7 +33,6 @@ static void what_errors_say_of_a_create(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -47,7 +46,7 @@ static void what_errors_say_of_a_create(void **state)
                                    "does not know (-2147483648)"));
 }
 
-static void names_that_are_not_ours_are_looked_for(void **state)
+TEST(names_that_are_not_ours_are_looked_for)
 {
     static const struct {
         const char *before;
@@ -64,7 +63,6 @@ static void names_that_are_not_ours_are_looked_for(void **state)
     char node[256], path[512];
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_connected(&f);
         node[0] = '\0';
@@ -85,12 +83,11 @@ static void names_that_are_not_ours_are_looked_for(void **state)
 }
 
 /* The answer names another ticket of ours. */
-static void a_name_comes_once(void **state)
+TEST(a_name_comes_once)
 {
     char path[256];
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     have_ticket(&f, "b", 1, 11);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -114,11 +111,10 @@ static void a_name_comes_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_success_without_our_name_is_none(void **state)
+TEST(a_success_without_our_name_is_none)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 1, 17);
@@ -137,13 +133,12 @@ static void a_success_without_our_name_is_none(void **state)
 }
 
 /* The ticket exists, whatever happens after the create. */
-static void a_list_that_fails_leaves_the_ticket(void **state)
+TEST(a_list_that_fails_leaves_the_ticket)
 {
     static const int32_t errors[] = {HF_ZK_NO_AUTH, HF_ZK_THROTTLED,
                                      HF_ZK_SYSTEM_ERROR};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -167,11 +162,10 @@ static void a_list_that_fails_leaves_the_ticket(void **state)
     zk_fixture_close(&f);
 }
 
-static void fn25_a_swallowed_create_is_looked_for(void **state)
+TEST(fn25_a_swallowed_create_is_looked_for)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     link_down(&f, "reset");
@@ -197,11 +191,10 @@ static void fn25_a_swallowed_create_is_looked_for(void **state)
 }
 
 /* The link breaks between the two answers. */
-static void a_create_cut_from_its_list(void **state)
+TEST(a_create_cut_from_its_list)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 4, 44);
@@ -220,12 +213,11 @@ static void a_create_cut_from_its_list(void **state)
     zk_fixture_close(&f);
 }
 
-static void fn02_another_sessions_ticket_is_not_ours(void **state)
+TEST(fn02_another_sessions_ticket_is_not_ours)
 {
     static const int64_t owners[] = {ZK_FIXTURE_SESSION + 1, 0, -1};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_LIST, "a");
@@ -249,11 +241,10 @@ static void fn02_another_sessions_ticket_is_not_ours(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_search_needs_its_sync(void **state)
+TEST(a_search_needs_its_sync)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_LIST, "a");
     refused(&f, HF_ZK_THROTTLED);
@@ -272,11 +263,10 @@ static void a_search_needs_its_sync(void **state)
 
 /* -------------------------------------------------------- ties and ends -- */
 
-static void equal_numbers_are_asked_for(void **state)
+TEST(equal_numbers_are_asked_for)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 7, 50);
@@ -293,11 +283,10 @@ static void equal_numbers_are_asked_for(void **state)
 }
 
 /* More than are read at once, and one that is gone. */
-static void many_equal_numbers(void **state)
+TEST(many_equal_numbers)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     created(&f, 7, 50);
@@ -310,14 +299,13 @@ static void many_equal_numbers(void **state)
     zk_fixture_close(&f);
 }
 
-static void fn45_numbers_beyond_the_end_are_taken_back(void **state)
+TEST(fn45_numbers_beyond_the_end_are_taken_back)
 {
     static const int32_t beyond[] = {INT32_MAX - (1 << 20) + 1, INT32_MAX,
                                      INT32_MIN, -1};
     char sent[64], list[64];
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_ENQUEUE, "a");
@@ -348,11 +336,10 @@ static void fn45_numbers_beyond_the_end_are_taken_back(void **state)
 }
 
 /* In any way in which such a number is found. */
-static void numbers_beyond_the_end_are_found_later(void **state)
+TEST(numbers_beyond_the_end_are_found_later)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_LIST, "a"); /* its create was swallowed */
     done(&f);
@@ -380,31 +367,16 @@ static void numbers_beyond_the_end_are_found_later(void **state)
 }
 
 /* All of this needs only an id in the name, so it holds in every layout. */
+
 TEST_FILE(zk_unsure)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_errors_say_of_a_create),
-        cmocka_unit_test(names_that_are_not_ours_are_looked_for),
-        cmocka_unit_test(a_name_comes_once),
-        cmocka_unit_test(a_success_without_our_name_is_none),
-        cmocka_unit_test(a_list_that_fails_leaves_the_ticket),
-        cmocka_unit_test(fn25_a_swallowed_create_is_looked_for),
-        cmocka_unit_test(a_create_cut_from_its_list),
-        cmocka_unit_test(fn02_another_sessions_ticket_is_not_ours),
-        cmocka_unit_test(a_search_needs_its_sync),
-        cmocka_unit_test(equal_numbers_are_asked_for),
-        cmocka_unit_test(many_equal_numbers),
-        cmocka_unit_test(fn45_numbers_beyond_the_end_are_taken_back),
-        cmocka_unit_test(numbers_beyond_the_end_are_found_later),
-    };
-
     int failed = 0;
 
     zk_fixture_layout = HF_ZK_CURATOR;
-    failed += RUN_TESTS_NAMED("layout=curator", tests, NULL, NULL);
+    failed += RUN_TESTS_NAMED("layout=curator", NULL, NULL);
     zk_fixture_layout = HF_ZK_KAZOO;
-    failed += RUN_TESTS_NAMED("layout=kazoo", tests, NULL, NULL);
+    failed += RUN_TESTS_NAMED("layout=kazoo", NULL, NULL);
     zk_fixture_layout = HF_ZK_WRITELOCK;
-    failed += RUN_TESTS_NAMED("layout=writelock", tests, NULL, NULL);
+    failed += RUN_TESTS_NAMED("layout=writelock", NULL, NULL);
     return failed;
 }

@@ -275,12 +275,11 @@ static void expect_packets(struct watch_set_fixture *f, const char *expected)
 
 /* ---------------------------------------------------------------- events -- */
 
-static void a_one_shot_watcher_is_notified_once(void **state)
+TEST(a_one_shot_watcher_is_notified_once)
 {
     struct set_watcher data, children;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     watch_missing(&f, &data, "d", "/x");
     (void)watch_children(&f, &children, "c", "/x");
@@ -304,12 +303,11 @@ static void a_one_shot_watcher_is_notified_once(void **state)
     end(&f);
 }
 
-static void a_persistent_watcher_gets_all_events_of_its_path(void **state)
+TEST(a_persistent_watcher_gets_all_events_of_its_path)
 {
     struct set_watcher p;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     created(&f, "/x");
@@ -325,12 +323,11 @@ static void a_persistent_watcher_gets_all_events_of_its_path(void **state)
     end(&f);
 }
 
-static void a_recursive_watcher_gets_what_is_at_and_below_its_path(void **state)
+TEST(a_recursive_watcher_gets_what_is_at_and_below_its_path)
 {
     struct set_watcher r, root;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_recursive(&f, &r, "r", "/x");
     created(&f, "/x");
@@ -352,12 +349,11 @@ static void a_recursive_watcher_gets_what_is_at_and_below_its_path(void **state)
     end(&f);
 }
 
-static void a_recursive_watcher_gets_no_changed_children(void **state)
+TEST(a_recursive_watcher_gets_no_changed_children)
 {
     struct set_watcher r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_recursive(&f, &r, "r", "/x");
     children_changed(&f, "/x");
@@ -367,12 +363,11 @@ static void a_recursive_watcher_gets_no_changed_children(void **state)
 }
 
 /* Also paths that no server sends. */
-static void a_path_without_a_parent_is_looked_for_alone(void **state)
+TEST(a_path_without_a_parent_is_looked_for_alone)
 {
     struct set_watcher r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_recursive(&f, &r, "r", "/");
     created(&f, "");
@@ -382,12 +377,11 @@ static void a_path_without_a_parent_is_looked_for_alone(void **state)
     end(&f);
 }
 
-static void an_event_goes_to_all_modes_that_it_concerns(void **state)
+TEST(an_event_goes_to_all_modes_that_it_concerns)
 {
     struct set_watcher d, c, p, r, above;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_data(&f, &d, "d", "/x/y");
     (void)watch_children(&f, &c, "c", "/x/y");
@@ -426,12 +420,11 @@ static unsigned cost_of(struct watch_set_fixture *f, const char *path)
 /* The set has one path, so each search compares once: to mark the watchers, and
  * to find marked ones.  Where AddWatch was sent, an event is one of the parent
  * too, whose watchers have two modes. */
-static void only_recursive_watchers_cost_searches_above_the_path(void **state)
+TEST(only_recursive_watchers_cost_searches_above_the_path)
 {
     struct set_watcher d, second, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     count_from_now_on(&f);
     (void)watch_data(&f, &d, "d", "/other");
@@ -454,12 +447,11 @@ static void only_recursive_watchers_cost_searches_above_the_path(void **state)
 
 /* ------------------------------------------ several watchers at one path -- */
 
-static void a_persistent_watch_serves_the_reads_of_its_path(void **state)
+TEST(a_persistent_watch_serves_the_reads_of_its_path)
 {
     struct set_watcher d, c, p, r, late, below, above, other;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     assert_string_equal(watch_data(&f, &d, "d", "/x/y"), "flag");
     assert_string_equal(watch_persistent(&f, &p, "p", "/x/y"), "persistent");
@@ -475,12 +467,11 @@ static void a_persistent_watch_serves_the_reads_of_its_path(void **state)
     end(&f);
 }
 
-static void add_watch_asks_for_what_all_at_the_path_need(void **state)
+TEST(add_watch_asks_for_what_all_at_the_path_need)
 {
     struct set_watcher p, r, late, after;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     assert_string_equal(watch_persistent(&f, &p, "p", "/x"), "persistent");
     assert_string_equal(watch_recursive(&f, &r, "r", "/x"), "recursive");
@@ -490,12 +481,11 @@ static void add_watch_asks_for_what_all_at_the_path_need(void **state)
     end(&f);
 }
 
-static void a_recursive_watch_serves_who_waits_for_children(void **state)
+TEST(a_recursive_watch_serves_who_waits_for_children)
 {
     struct set_watcher p, c, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_children(&f, &c, "c", "/x");
@@ -516,12 +506,11 @@ static void a_recursive_watch_serves_who_waits_for_children(void **state)
     end(&f);
 }
 
-static void children_of_the_root_have_a_parent(void **state)
+TEST(children_of_the_root_have_a_parent)
 {
     struct set_watcher c, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_recursive(&f, &r, "r", "/");
     assert_string_equal(watch_children(&f, &c, "c", "/"), "no flag");
@@ -533,12 +522,11 @@ static void children_of_the_root_have_a_parent(void **state)
 }
 
 /* Servers from 3.9 on keep both watches. */
-static void who_waits_for_children_is_notified_once_of_both_events(void **state)
+TEST(who_waits_for_children_is_notified_once_of_both_events)
 {
     struct set_watcher c, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     assert_string_equal(watch_children(&f, &c, "c", "/x"), "flag");
     (void)watch_recursive(&f, &r, "r", "/x");
@@ -549,12 +537,11 @@ static void who_waits_for_children_is_notified_once_of_both_events(void **state)
 }
 
 /* Such an event is older than the answer. */
-static void nothing_is_reported_before_the_request_is_answered(void **state)
+TEST(nothing_is_reported_before_the_request_is_answered)
 {
     struct set_watcher root, d, p, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_recursive(&f, &root, "/", "/");
     (void)ask(&f, &d, "d", HF_ZK_WATCH_DATA, "/x");
@@ -574,12 +561,11 @@ static void nothing_is_reported_before_the_request_is_answered(void **state)
 /* --------------------------------------------------------------- removal -- */
 
 /* A getData of a missing node sets no watch, but an exists has set one. */
-static void a_watch_that_was_kept_for_a_failed_read_is_taken_back(void **state)
+TEST(a_watch_that_was_kept_for_a_failed_read_is_taken_back)
 {
     struct set_watcher missing, failed, later;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     watch_missing(&f, &missing, "missing", "/x");
     (void)ask(&f, &failed, "failed", HF_ZK_WATCH_DATA, "/x");
@@ -609,12 +595,11 @@ static void a_watch_that_was_kept_for_a_failed_read_is_taken_back(void **state)
 
 /* The read of the one that was removed carries its flag, and may come to the
  * server after the event that has used up the watch of the other. */
-static void a_read_of_a_removed_watcher_may_set_its_watch_again(void **state)
+TEST(a_read_of_a_removed_watcher_may_set_its_watch_again)
 {
     struct set_watcher armed, in_flight, later;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     watch_missing(&f, &armed, "armed", "/x");
     (void)ask(&f, &in_flight, "in_flight", HF_ZK_WATCH_DATA, "/x");
@@ -635,12 +620,11 @@ static void a_read_of_a_removed_watcher_may_set_its_watch_again(void **state)
     end(&f);
 }
 
-static void a_one_shot_watch_is_taken_back_by_its_last_watcher(void **state)
+TEST(a_one_shot_watch_is_taken_back_by_its_last_watcher)
 {
     struct set_watcher a, b, c, in_flight, missing;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_data(&f, &a, "a", "/x");
     (void)watch_data(&f, &b, "b", "/x");
@@ -662,12 +646,11 @@ static void a_one_shot_watch_is_taken_back_by_its_last_watcher(void **state)
     end(&f);
 }
 
-static void a_watch_that_has_fired_is_not_taken_back(void **state)
+TEST(a_watch_that_has_fired_is_not_taken_back)
 {
     struct set_watcher a, b, p;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_data(&f, &a, "a", "/x");
     (void)watch_data(&f, &b, "b", "/x");
@@ -681,12 +664,11 @@ static void a_watch_that_has_fired_is_not_taken_back(void **state)
     end(&f);
 }
 
-static void a_watch_that_another_needs_is_not_taken_back(void **state)
+TEST(a_watch_that_another_needs_is_not_taken_back)
 {
     struct set_watcher p, q, r, s;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_persistent(&f, &q, "q", "/x");
@@ -702,12 +684,11 @@ static void a_watch_that_another_needs_is_not_taken_back(void **state)
     end(&f);
 }
 
-static void the_last_recursive_watcher_lowers_the_mode(void **state)
+TEST(the_last_recursive_watcher_lowers_the_mode)
 {
     struct set_watcher p, q, r, s, t;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_persistent(&f, &q, "q", "/x");
@@ -724,12 +705,11 @@ static void the_last_recursive_watcher_lowers_the_mode(void **state)
 
 /* Until the answer the server sends what the recursive watch has; then it
  * reports the children itself. */
-static void children_are_derived_until_the_lower_mode_is_answered(void **state)
+TEST(children_are_derived_until_the_lower_mode_is_answered)
 {
     struct set_watcher p, c, late, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_recursive(&f, &r, "r", "/x");
@@ -747,12 +727,11 @@ static void children_are_derived_until_the_lower_mode_is_answered(void **state)
 }
 
 /* Another watch may show the children before the answer. */
-static void children_are_derived_when_the_recursive_watch_is_set(void **state)
+TEST(children_are_derived_when_the_recursive_watch_is_set)
 {
     struct set_watcher p, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)ask(&f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
@@ -764,12 +743,11 @@ static void children_are_derived_when_the_recursive_watch_is_set(void **state)
     end(&f);
 }
 
-static void a_watch_serves_reads_after_its_watcher_has_gone(void **state)
+TEST(a_watch_serves_reads_after_its_watcher_has_gone)
 {
     struct set_watcher p, d, c, late, last;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_data(&f, &d, "d", "/x");
@@ -788,12 +766,11 @@ static void a_watch_serves_reads_after_its_watcher_has_gone(void **state)
 }
 
 /* The event of an earlier watch says nothing of a read in flight. */
-static void an_event_before_the_answer_leaves_the_watch(void **state)
+TEST(an_event_before_the_answer_leaves_the_watch)
 {
     struct set_watcher p, c;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch(&f, &c, "c", HF_ZK_WATCH_CHILDREN, "/x");
@@ -808,12 +785,11 @@ static void an_event_before_the_answer_leaves_the_watch(void **state)
 
 /* ---------------------------------------------------------------- resume -- */
 
-static void without_armed_watchers_nothing_is_set_again(void **state)
+TEST(without_armed_watchers_nothing_is_set_again)
 {
     struct set_watcher d, p;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)ask(&f, &d, "d", HF_ZK_WATCH_DATA, "/x");
     (void)ask(&f, &p, "p", HF_ZK_WATCH_PERSISTENT, "/x");
@@ -825,12 +801,11 @@ static void without_armed_watchers_nothing_is_set_again(void **state)
     end(&f);
 }
 
-static void one_shot_watchers_are_set_again_by_set_watches(void **state)
+TEST(one_shot_watchers_are_set_again_by_set_watches)
 {
     struct set_watcher d, c, missing, same, idle;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_data(&f, &d, "d", "/d");
     (void)watch_children(&f, &c, "c", "/c");
@@ -850,12 +825,11 @@ static void one_shot_watchers_are_set_again_by_set_watches(void **state)
 }
 
 /* The node was created after the first of them had been armed. */
-static void a_path_may_be_in_two_lists(void **state)
+TEST(a_path_may_be_in_two_lists)
 {
     struct set_watcher missing, d;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     watch_missing(&f, &missing, "missing", "/x");
     (void)watch_data(&f, &d, "d", "/x");
@@ -864,12 +838,11 @@ static void a_path_may_be_in_two_lists(void **state)
     end(&f);
 }
 
-static void all_modes_are_set_again_by_set_watches2(void **state)
+TEST(all_modes_are_set_again_by_set_watches2)
 {
     struct set_watcher d, c, missing, p, q, r;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/p");
     (void)watch_data(&f, &d, "d", "/p"); /* served by p, and listed */
@@ -889,12 +862,11 @@ static void all_modes_are_set_again_by_set_watches2(void **state)
 }
 
 /* The new server knows only the modes that SetWatches2 has named. */
-static void the_modes_of_a_path_are_those_of_the_new_connection(void **state)
+TEST(the_modes_of_a_path_are_those_of_the_new_connection)
 {
     struct set_watcher d, c, p, r, idle, late, other;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)ask(&f, &r, "r", HF_ZK_WATCH_RECURSIVE, "/x");
@@ -919,7 +891,7 @@ static void the_modes_of_a_path_are_those_of_the_new_connection(void **state)
 }
 
 /* More than fit into one packet.  expect_packets() checks the zxid of each. */
-static void packets_of_one_resume_carry_one_zxid(void **state)
+TEST(packets_of_one_resume_carry_one_zxid)
 {
     enum { LONG = 70000, WATCHERS = 4 };
     static const enum hf_zk_watch_mode modes[WATCHERS] = {
@@ -931,7 +903,6 @@ static void packets_of_one_resume_carry_one_zxid(void **state)
     struct hf_jute_reader out;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     for (int i = 0; i < WATCHERS; i++) {
         memset(paths[i], 'a' + i, LONG - 1);
@@ -959,12 +930,11 @@ static void packets_of_one_resume_carry_one_zxid(void **state)
     end(&f);
 }
 
-static void each_watcher_of_add_watch_is_to_read_again_once(void **state)
+TEST(each_watcher_of_add_watch_is_to_read_again_once)
 {
     struct set_watcher p, q, r, d, unarmed;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_persistent(&f, &q, "q", "/x");
@@ -982,12 +952,11 @@ static void each_watcher_of_add_watch_is_to_read_again_once(void **state)
     end(&f);
 }
 
-static void reading_again_comes_before_the_first_event(void **state)
+TEST(reading_again_comes_before_the_first_event)
 {
     struct set_watcher p, r, other, d;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/r/x");
     (void)watch_recursive(&f, &r, "r", "/r");
@@ -1005,12 +974,11 @@ static void reading_again_comes_before_the_first_event(void **state)
 }
 
 /* The answers of the connection that was cut do not count. */
-static void a_second_resume_begins_again(void **state)
+TEST(a_second_resume_begins_again)
 {
     struct set_watcher p;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     resume(&f);
@@ -1033,12 +1001,11 @@ static void a_second_resume_begins_again(void **state)
 /* --------------------------------------------------- the end of a session --
  */
 
-static void a_lost_session_ends_one_shot_watchers(void **state)
+TEST(a_lost_session_ends_one_shot_watchers)
 {
     struct set_watcher d, c, missing, unarmed;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_data(&f, &d, "d", "/x");
     (void)watch_children(&f, &c, "c", "/x");
@@ -1053,12 +1020,11 @@ static void a_lost_session_ends_one_shot_watchers(void **state)
     end(&f);
 }
 
-static void a_lost_session_leaves_add_watch_to_be_sent_again(void **state)
+TEST(a_lost_session_leaves_add_watch_to_be_sent_again)
 {
     struct set_watcher p, r, unarmed, d;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &p, "p", "/x");
     (void)watch_recursive(&f, &r, "r", "/x");
@@ -1101,7 +1067,7 @@ static void watch_with_all(struct watch_set_fixture *f,
 }
 
 /* What is removed, and has not been notified yet, is not notified. */
-static void a_callback_may_remove_any_watcher(void **state)
+TEST(a_callback_may_remove_any_watcher)
 {
     static const char *const events[5] = {"d DELETED /x", "c DELETED /x",
                                           "p DELETED /x", "r DELETED /x",
@@ -1110,7 +1076,6 @@ static void a_callback_may_remove_any_watcher(void **state)
     struct watch_set_fixture f;
     char expected[128];
 
-    (void)state;
     for (int from = 0; from < 5; from++) {
         for (int removed = 0; removed < 5; removed++) {
             begin(&f);
@@ -1129,12 +1094,11 @@ static void a_callback_may_remove_any_watcher(void **state)
     }
 }
 
-static void a_watcher_added_by_a_callback_gets_the_next_event(void **state)
+TEST(a_watcher_added_by_a_callback_gets_the_next_event)
 {
     struct set_watcher watchers[5], added[5];
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     watch_with_all(&f, watchers);
     for (int i = 0; i < 5; i++) {
@@ -1168,12 +1132,11 @@ static struct set_watcher *freed_by_event(struct watch_set_fixture *f,
     return w;
 }
 
-static void a_callback_may_free_its_watcher(void **state)
+TEST(a_callback_may_free_its_watcher)
 {
     struct set_watcher d;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     for (enum hf_zk_watch_mode m = 0; m < HF_ZK_WATCH_MODES; m++) {
         (void)freed_by_event(&f, m);
@@ -1205,12 +1168,11 @@ static void a_callback_may_free_its_watcher(void **state)
 }
 
 /* Three that would be notified one after the other. */
-static void reading_again_may_remove_and_add_others(void **state)
+TEST(reading_again_may_remove_and_add_others)
 {
     struct set_watcher first, second, third, late;
     struct watch_set_fixture f;
 
-    (void)state;
     begin(&f);
     (void)watch_persistent(&f, &third, "3", "/x");
     (void)watch_persistent(&f, &second, "2", "/x");
@@ -1227,52 +1189,4 @@ static void reading_again_may_remove_and_add_others(void **state)
     data_changed(&f, "/x");
     expect_events(&f, "3 DATA /x; late DATA /x");
     end(&f);
-}
-
-TEST_FILE(zk_watch_set)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_one_shot_watcher_is_notified_once),
-        cmocka_unit_test(a_persistent_watcher_gets_all_events_of_its_path),
-        cmocka_unit_test(
-            a_recursive_watcher_gets_what_is_at_and_below_its_path),
-        cmocka_unit_test(a_recursive_watcher_gets_no_changed_children),
-        cmocka_unit_test(a_path_without_a_parent_is_looked_for_alone),
-        cmocka_unit_test(an_event_goes_to_all_modes_that_it_concerns),
-        cmocka_unit_test(only_recursive_watchers_cost_searches_above_the_path),
-        cmocka_unit_test(a_persistent_watch_serves_the_reads_of_its_path),
-        cmocka_unit_test(add_watch_asks_for_what_all_at_the_path_need),
-        cmocka_unit_test(a_recursive_watch_serves_who_waits_for_children),
-        cmocka_unit_test(children_of_the_root_have_a_parent),
-        cmocka_unit_test(
-            who_waits_for_children_is_notified_once_of_both_events),
-        cmocka_unit_test(nothing_is_reported_before_the_request_is_answered),
-        cmocka_unit_test(a_one_shot_watch_is_taken_back_by_its_last_watcher),
-        cmocka_unit_test(a_watch_that_was_kept_for_a_failed_read_is_taken_back),
-        cmocka_unit_test(a_read_of_a_removed_watcher_may_set_its_watch_again),
-        cmocka_unit_test(a_watch_that_has_fired_is_not_taken_back),
-        cmocka_unit_test(a_watch_that_another_needs_is_not_taken_back),
-        cmocka_unit_test(the_last_recursive_watcher_lowers_the_mode),
-        cmocka_unit_test(children_are_derived_until_the_lower_mode_is_answered),
-        cmocka_unit_test(children_are_derived_when_the_recursive_watch_is_set),
-        cmocka_unit_test(a_watch_serves_reads_after_its_watcher_has_gone),
-        cmocka_unit_test(an_event_before_the_answer_leaves_the_watch),
-        cmocka_unit_test(without_armed_watchers_nothing_is_set_again),
-        cmocka_unit_test(one_shot_watchers_are_set_again_by_set_watches),
-        cmocka_unit_test(a_path_may_be_in_two_lists),
-        cmocka_unit_test(all_modes_are_set_again_by_set_watches2),
-        cmocka_unit_test(the_modes_of_a_path_are_those_of_the_new_connection),
-        cmocka_unit_test(packets_of_one_resume_carry_one_zxid),
-        cmocka_unit_test(each_watcher_of_add_watch_is_to_read_again_once),
-        cmocka_unit_test(reading_again_comes_before_the_first_event),
-        cmocka_unit_test(a_second_resume_begins_again),
-        cmocka_unit_test(a_lost_session_ends_one_shot_watchers),
-        cmocka_unit_test(a_lost_session_leaves_add_watch_to_be_sent_again),
-        cmocka_unit_test(a_callback_may_remove_any_watcher),
-        cmocka_unit_test(a_watcher_added_by_a_callback_gets_the_next_event),
-        cmocka_unit_test(a_callback_may_free_its_watcher),
-        cmocka_unit_test(reading_again_may_remove_and_add_others),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

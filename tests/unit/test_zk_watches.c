@@ -21,11 +21,10 @@ static void queue_known(struct zk_fixture *f)
     (void)zk_fixture_events(f);
 }
 
-static void a_watch_fires_once(void **state)
+TEST(a_watch_fires_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     assert_string_equal(zk_fixture_sent(&f), "DATA q/x#2 w");
@@ -41,11 +40,10 @@ static void a_watch_fires_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void fn58_what_has_gone_is_gone(void **state)
+TEST(fn58_what_has_gone_is_gone)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     ask(&f, HF_REQUEST_WATCH, "x");
@@ -61,11 +59,10 @@ static void fn58_what_has_gone_is_gone(void **state)
 }
 
 /* A ticket that the last list did not show is listed. */
-static void unknown_tickets_are_looked_for(void **state)
+TEST(unknown_tickets_are_looked_for)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     assert_string_equal(zk_fixture_sent(&f), "SYNC q; LIST q");
@@ -93,12 +90,11 @@ static void unknown_tickets_are_looked_for(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_search_is_forgotten(void **state)
+TEST(a_search_is_forgotten)
 {
     struct hf_request *x, *y;
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     for (int i = 0; i < 4; i++) {
         x = ask(&f, HF_REQUEST_WATCH, "x");
@@ -122,11 +118,10 @@ static void a_search_is_forgotten(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_watch_for_all(void **state)
+TEST(one_watch_for_all)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     ask(&f, HF_REQUEST_WATCH, "x"); /* while the first is being set */
@@ -146,13 +141,12 @@ static void one_watch_for_all(void **state)
     zk_fixture_close(&f);
 }
 
-static void only_a_deletion_is_gone(void **state)
+TEST(only_a_deletion_is_gone)
 {
     static const int32_t others[] = {HF_ZK_NODE_CREATED,
                                      HF_ZK_NODE_DATA_CHANGED, 5, 6, 99};
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
@@ -193,7 +187,7 @@ static void count_received(struct hf_zk_watcher *watcher,
 
 /* Watchers of another user of the session, at the path of our ticket and
  * elsewhere. */
-static void watchers_of_another_are_let_alone(void **state)
+TEST(watchers_of_another_are_let_alone)
 {
     struct hf_zk_watcher elsewhere = {.fired = count_received, .path = "/z"};
     struct hf_zk_watcher there = {.fired = count_received};
@@ -201,7 +195,6 @@ static void watchers_of_another_are_let_alone(void **state)
     char path[256];
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     set = &hf_zk_session(f.zk)->watches;
     ask(&f, HF_REQUEST_WATCH, "x");
@@ -227,11 +220,10 @@ static void watchers_of_another_are_let_alone(void **state)
 
 /* A watch that was reported as WATCHING stays so, whatever the connection
  * does. */
-static void setting_anew_can_be_cut(void **state)
+TEST(setting_anew_can_be_cut)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
@@ -255,11 +247,10 @@ static void setting_anew_can_be_cut(void **state)
 
 /* Another answer has named the transaction by then, so a SETWATCHES does not
  * report it. */
-static void what_was_being_read_is_read_on_the_next_connection(void **state)
+TEST(what_was_being_read_is_read_on_the_next_connection)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
@@ -292,11 +283,10 @@ static void asked(struct zk_fixture *f)
 }
 
 /* The event of our own write comes before its answer. */
-static void what_was_received_is_overwritten(void **state)
+TEST(what_was_received_is_overwritten)
 {
     struct zk_fixture f;
 
-    (void)state;
     asked(&f);
     ask(&f, HF_REQUEST_DESCRIBE, "x");
     assert_string_equal(zk_fixture_sent(&f), "SET q/x#1 v2 me");
@@ -309,11 +299,10 @@ static void what_was_received_is_overwritten(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_request_in_between_is_received(void **state)
+TEST(a_request_in_between_is_received)
 {
     struct zk_fixture f;
 
-    (void)state;
     asked(&f);
     ask(&f, HF_REQUEST_DESCRIBE, "x");
     event(&f, HF_ZK_NODE_DATA_CHANGED, "q/x#1"); /* asked once more */
@@ -329,11 +318,10 @@ static void a_request_in_between_is_received(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_may_not_be_written_is_not(void **state)
+TEST(what_may_not_be_written_is_not)
 {
     struct zk_fixture f;
 
-    (void)state;
     asked(&f);
     ask(&f, HF_REQUEST_DESCRIBE, "x");
     refused(&f, HF_ZK_NO_AUTH);
@@ -346,11 +334,10 @@ static void what_may_not_be_written_is_not(void **state)
 }
 
 /* In the order of the requests. */
-static void a_removal_overtakes_nothing(void **state)
+TEST(a_removal_overtakes_nothing)
 {
     struct zk_fixture f;
 
-    (void)state;
     asked(&f);
     ask(&f, HF_REQUEST_REMOVE, "x");
     ask(&f, HF_REQUEST_DESCRIBE, "x");
@@ -362,11 +349,10 @@ static void a_removal_overtakes_nothing(void **state)
     zk_fixture_close(&f);
 }
 
-static void errors_fail_watches_without_an_answer(void **state)
+TEST(errors_fail_watches_without_an_answer)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     refused(&f, HF_ZK_NO_AUTH);
@@ -383,12 +369,11 @@ static void errors_fail_watches_without_an_answer(void **state)
 
 /* ---------------------------------------------------------------- forget -- */
 
-static void forget_at_each_stage(void **state)
+TEST(forget_at_each_stage)
 {
     struct hf_request *watch;
     struct zk_fixture f;
 
-    (void)state;
     for (int step = 0; step < 6; step++) {
         queue_known(&f);
         watch = ask(&f, HF_REQUEST_WATCH, "x");
@@ -427,12 +412,11 @@ static void forget_at_each_stage(void **state)
 }
 
 /* The watch at the server still exists and is not set twice. */
-static void what_was_forgotten_is_watched_again(void **state)
+TEST(what_was_forgotten_is_watched_again)
 {
     struct hf_request *watch;
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     watch = ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
@@ -455,12 +439,11 @@ static void what_was_forgotten_is_watched_again(void **state)
     zk_fixture_close(&f);
 }
 
-static void one_of_many_forgets(void **state)
+TEST(one_of_many_forgets)
 {
     struct hf_request *watches[3];
     struct zk_fixture f;
 
-    (void)state;
     for (int which = 0; which < 3; which++) {
         queue_known(&f);
         for (int i = 0; i < 3; i++)
@@ -501,13 +484,12 @@ static void forget_others(struct zk_fixture *f, const struct hf_event *event_)
     ask(f, HF_REQUEST_WATCH, "x");
 }
 
-static void watching_and_forgetting_inside_an_event(void **state)
+TEST(watching_and_forgetting_inside_an_event)
 {
     static const enum hf_event_kind kinds[] = {
         HF_EVENT_GONE, HF_EVENT_WATCHING, HF_EVENT_FAILED, HF_EVENT_SUSPENDED};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         for (int gone_at_once = 0; gone_at_once < 2; gone_at_once++) {
             queue_known(&f);
@@ -535,11 +517,10 @@ static void watching_and_forgetting_inside_an_event(void **state)
 
 /* ---------------------------------------------------------------- resume -- */
 
-static void watches_are_set_again_before_all_else(void **state)
+TEST(watches_are_set_again_before_all_else)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     strcpy(f.config.url.session.auth, "");
     ask(&f, HF_REQUEST_WATCH, "x");
@@ -576,11 +557,10 @@ static void watches_are_set_again_before_all_else(void **state)
 }
 
 /* The answer to one packet says nothing about the others. */
-static void a_cut_among_the_packets(void **state)
+TEST(a_cut_among_the_packets)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
@@ -601,11 +581,10 @@ static void a_cut_among_the_packets(void **state)
 
 /* For a node that does not exist any more the answer to a packet is an event,
  * as for one that is deleted now. */
-static void fn39_fn51_gone_while_away(void **state)
+TEST(fn39_fn51_gone_while_away)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "a");
     data(&f, "me", 17, f.session);
@@ -622,7 +601,7 @@ static void fn39_fn51_gone_while_away(void **state)
 
 /* The loss is reported first, whatever is read then; and what is said of
  * another ticket, or by other programs, is of no meaning. */
-static void who_evicted_it_is_read_after_the_loss(void **state)
+TEST(who_evicted_it_is_read_after_the_loss)
 {
     static const struct {
         const char *ticket, *before, *logged;
@@ -634,7 +613,6 @@ static void who_evicted_it_is_read_after_the_loss(void **state)
         {"", "", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char id[HF_TICKET_ID_TEXT_BYTES], text[128] = "";
         struct hf_ticket_id ticket;
@@ -659,11 +637,10 @@ static void who_evicted_it_is_read_after_the_loss(void **state)
     }
 }
 
-static void a_lost_session_ends_watches_in_silence(void **state)
+TEST(a_lost_session_ends_watches_in_silence)
 {
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
@@ -689,7 +666,7 @@ static void lose_watches(void *user, const char *why)
 }
 
 /* It was added later, so our watches are gone by then. */
-static void a_lost_session_notifies_only_watchers_of_others(void **state)
+TEST(a_lost_session_notifies_only_watchers_of_others)
 {
     struct hf_zk_watcher elsewhere = {
         .fired = count_received, .path = "/z", .armed = true};
@@ -697,7 +674,6 @@ static void a_lost_session_notifies_only_watchers_of_others(void **state)
     struct hf_zk_session *session;
     struct zk_fixture f;
 
-    (void)state;
     queue_known(&f);
     session = hf_zk_session(f.zk);
     other.user = &session->watches;
@@ -746,12 +722,11 @@ static void ask_for_many(struct zk_fixture *f)
     assert_int_equal(f->answered, MANY + 2);
 }
 
-static void many_watches_need_many_packets(void **state)
+TEST(many_watches_need_many_packets)
 {
     size_t before;
     struct zk_fixture f;
 
-    (void)state;
     ask_for_many(&f);
     link_down(&f, "reset");
     while (f.server == NULL)
@@ -768,37 +743,4 @@ static void many_watches_need_many_packets(void **state)
     done(&f);
     assert_true(f.closed);
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_watches)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_watch_fires_once),
-        cmocka_unit_test(fn58_what_has_gone_is_gone),
-        cmocka_unit_test(unknown_tickets_are_looked_for),
-        cmocka_unit_test(a_search_is_forgotten),
-        cmocka_unit_test(one_watch_for_all),
-        cmocka_unit_test(only_a_deletion_is_gone),
-        cmocka_unit_test(watchers_of_another_are_let_alone),
-        cmocka_unit_test(setting_anew_can_be_cut),
-        cmocka_unit_test(what_was_being_read_is_read_on_the_next_connection),
-        cmocka_unit_test(what_was_received_is_overwritten),
-        cmocka_unit_test(a_request_in_between_is_received),
-        cmocka_unit_test(what_may_not_be_written_is_not),
-        cmocka_unit_test(a_removal_overtakes_nothing),
-        cmocka_unit_test(errors_fail_watches_without_an_answer),
-        cmocka_unit_test(forget_at_each_stage),
-        cmocka_unit_test(what_was_forgotten_is_watched_again),
-        cmocka_unit_test(one_of_many_forgets),
-        cmocka_unit_test(watching_and_forgetting_inside_an_event),
-        cmocka_unit_test(watches_are_set_again_before_all_else),
-        cmocka_unit_test(a_cut_among_the_packets),
-        cmocka_unit_test(fn39_fn51_gone_while_away),
-        cmocka_unit_test(who_evicted_it_is_read_after_the_loss),
-        cmocka_unit_test(a_lost_session_ends_watches_in_silence),
-        cmocka_unit_test(a_lost_session_notifies_only_watchers_of_others),
-        cmocka_unit_test(many_watches_need_many_packets),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

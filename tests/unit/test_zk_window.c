@@ -48,11 +48,10 @@ static void make_room(struct zk_fixture *f)
 
 /* ---------------------------------------------------------------- window -- */
 
-static void so_many_are_under_way(void **state)
+TEST(so_many_are_under_way)
 {
     struct zk_fixture f;
 
-    (void)state;
     connected(&f, 3);
     ask_in(&f, "a", HF_REQUEST_ENQUEUE, "a");
     ask_in(&f, "b", HF_REQUEST_ENQUEUE, "b");
@@ -75,11 +74,10 @@ static void so_many_are_under_way(void **state)
     zk_fixture_close(&f);
 }
 
-static void without_a_size_it_is_the_usual_one(void **state)
+TEST(without_a_size_it_is_the_usual_one)
 {
     struct zk_fixture f;
 
-    (void)state;
     connected(&f, 0);
     for (int i = 0; i < HF_ZK_WINDOW_CALLS; i++)
         ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
@@ -92,11 +90,10 @@ static void without_a_size_it_is_the_usual_one(void **state)
 }
 
 /* A request that has begun does not wait again for its next call. */
-static void a_request_goes_on_without_waiting(void **state)
+TEST(a_request_goes_on_without_waiting)
 {
     struct zk_fixture f;
 
-    (void)state;
     connected(&f, 1);
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -114,11 +111,10 @@ static void a_request_goes_on_without_waiting(void **state)
 
 /* --------------------------------------------------------------- classes -- */
 
-static void releases_go_at_once(void **state)
+TEST(releases_go_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     ask(&f, HF_REQUEST_REMOVE, "a");
@@ -132,11 +128,10 @@ static void releases_go_at_once(void **state)
     zk_fixture_close(&f);
 }
 
-static void downgrades_go_at_once(void **state)
+TEST(downgrades_go_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     connected(&f, 1);
     f.kind = HF_TICKET_WRITE;
     have_ticket(&f, "a", 1, 11);
@@ -150,11 +145,10 @@ static void downgrades_go_at_once(void **state)
 }
 
 /* What an enqueue proves counts from when it was sent, not from the request. */
-static void proofs_go_at_once_and_count_from_their_sending(void **state)
+TEST(proofs_go_at_once_and_count_from_their_sending)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     set_time(&f, 2000);
@@ -175,11 +169,10 @@ static void proofs_go_at_once_and_count_from_their_sending(void **state)
 }
 
 /* The entry mutex behind it must not be removed before there is a lease. */
-static void leases_go_at_once(void **state)
+TEST(leases_go_at_once)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     f.kind = HF_TICKET_LEASE;
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -191,11 +184,10 @@ static void leases_go_at_once(void **state)
 }
 
 /* Requests about existing tickets, and enqueues; each kind in its order. */
-static void those_who_wait_take_turns(void **state)
+TEST(those_who_wait_take_turns)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     ask(&f, HF_REQUEST_ENQUEUE, "c");
@@ -218,11 +210,10 @@ static void those_who_wait_take_turns(void **state)
 /* ------------------------------------------------------------------- end -- */
 
 /* A request that was not sent has not taken effect. */
-static void what_waits_at_a_cut_did_not_happen(void **state)
+TEST(what_waits_at_a_cut_did_not_happen)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     ask(&f, HF_REQUEST_WATCH, "a");
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -240,11 +231,10 @@ static void what_waits_at_a_cut_did_not_happen(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_waits_is_answered_before_the_end(void **state)
+TEST(what_waits_is_answered_before_the_end)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     ask(&f, HF_REQUEST_END, "");
@@ -258,11 +248,10 @@ static void what_waits_is_answered_before_the_end(void **state)
     zk_fixture_close(&f);
 }
 
-static void what_waits_is_answered_when_the_session_is_lost(void **state)
+TEST(what_waits_is_answered_when_the_session_is_lost)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     ask(&f, HF_REQUEST_ENQUEUE, "b");
     refused(&f, HF_ZK_SESSION_EXPIRED);
@@ -271,12 +260,11 @@ static void what_waits_is_answered_when_the_session_is_lost(void **state)
     zk_fixture_close(&f);
 }
 
-static void who_waits_may_be_forgotten(void **state)
+TEST(who_waits_may_be_forgotten)
 {
     struct hf_request *first, *second, *third;
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     first = ask(&f, HF_REQUEST_WATCH, "a");
     second = ask(&f, HF_REQUEST_WATCH_QUEUE, "z");
@@ -293,11 +281,10 @@ static void who_waits_may_be_forgotten(void **state)
     zk_fixture_close(&f);
 }
 
-static void without_memory_nobody_waits(void **state)
+TEST(without_memory_nobody_waits)
 {
     struct zk_fixture f;
 
-    (void)state;
     full(&f, "a", 1);
     heap_fail(1, false);
     ask(&f, HF_REQUEST_ENQUEUE, "b");
@@ -306,25 +293,4 @@ static void without_memory_nobody_waits(void **state)
     assert_string_equal(zk_fixture_events(&f), "FAILED ENQUEUE b RETRY");
     assert_int_equal(f.status, HF_ENOMEM);
     zk_fixture_close(&f);
-}
-
-TEST_FILE(zk_window)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(so_many_are_under_way),
-        cmocka_unit_test(without_a_size_it_is_the_usual_one),
-        cmocka_unit_test(a_request_goes_on_without_waiting),
-        cmocka_unit_test(releases_go_at_once),
-        cmocka_unit_test(downgrades_go_at_once),
-        cmocka_unit_test(proofs_go_at_once_and_count_from_their_sending),
-        cmocka_unit_test(leases_go_at_once),
-        cmocka_unit_test(those_who_wait_take_turns),
-        cmocka_unit_test(what_waits_at_a_cut_did_not_happen),
-        cmocka_unit_test(what_waits_is_answered_before_the_end),
-        cmocka_unit_test(what_waits_is_answered_when_the_session_is_lost),
-        cmocka_unit_test(who_waits_may_be_forgotten),
-        cmocka_unit_test(without_memory_nobody_waits),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ jute -- */
 
-static void each_type_has_its_bytes(void **state)
+TEST(each_type_has_its_bytes)
 {
     static const uint8_t expected[] = {
         0x7f,                                           /* byte */
@@ -27,7 +27,6 @@ static void each_type_has_its_bytes(void **state)
     };
     struct hf_jute_writer writer = {0};
 
-    (void)state;
     hf_jute_put_byte(&writer, 0x7f);
     hf_jute_put_bool(&writer, true);
     hf_jute_put_bool(&writer, false);
@@ -44,13 +43,12 @@ static void each_type_has_its_bytes(void **state)
     assert_null(writer.bytes);
 }
 
-static void frames_know_their_length(void **state)
+TEST(frames_know_their_length)
 {
     static const uint8_t expected[] = {0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 9};
     struct hf_jute_writer writer = {0};
     size_t first, second;
 
-    (void)state;
     first = hf_jute_begin_frame(&writer);
     hf_jute_end_frame(&writer, first);
     second = hf_jute_begin_frame(&writer);
@@ -67,13 +65,12 @@ static void frames_know_their_length(void **state)
     hf_jute_free(&writer);
 }
 
-static void what_was_written_is_read(void **state)
+TEST(what_was_written_is_read)
 {
     static const int64_t longs[] = {0, 1, -1, INT32_MAX, INT64_MIN, INT64_MAX};
     struct hf_jute_writer writer = {0};
     struct hf_jute_reader reader;
 
-    (void)state;
     for (size_t i = 0; i < sizeof longs / sizeof longs[0]; i++)
         hf_jute_put_long(&writer, longs[i]);
     hf_jute_put_int(&writer, INT32_MIN);
@@ -97,12 +94,11 @@ static struct hf_jute_reader reader_of(const char *bytes, size_t count)
     return (struct hf_jute_reader){(const uint8_t *)bytes, count, false};
 }
 
-static void whoever_reads_past_the_end_gets_zeros(void **state)
+TEST(whoever_reads_past_the_end_gets_zeros)
 {
     static const char bytes[] = "\xff\xff\xff\xff\xff\xff\xff\xff";
     struct hf_jute_reader reader;
 
-    (void)state;
     for (size_t count = 0; count < 8; count++) {
         reader = reader_of(bytes, count);
         assert_int_equal(hf_jute_get_long(&reader), 0);
@@ -119,7 +115,7 @@ static void whoever_reads_past_the_end_gets_zeros(void **state)
     assert_true(reader.failed);
 }
 
-static void buffers_have_honest_lengths(void **state)
+TEST(buffers_have_honest_lengths)
 {
     static const struct {
         const char *bytes;
@@ -140,7 +136,6 @@ static void buffers_have_honest_lengths(void **state)
     struct hf_jute_reader reader;
     struct hf_jute_piece piece;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         reader = reader_of(rows[i].bytes, rows[i].count);
         piece = hf_jute_get_buffer(&reader);
@@ -150,7 +145,7 @@ static void buffers_have_honest_lengths(void **state)
     }
 }
 
-static void counts_cannot_lie(void **state)
+TEST(counts_cannot_lie)
 {
     static const struct {
         const char *bytes;
@@ -171,7 +166,6 @@ static void counts_cannot_lie(void **state)
     };
     struct hf_jute_reader reader;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         reader = reader_of(rows[i].bytes, rows[i].count);
         assert_int_equal(hf_jute_get_count(&reader, rows[i].least),
@@ -180,12 +174,11 @@ static void counts_cannot_lie(void **state)
     }
 }
 
-static void a_writer_without_memory_says_so(void **state)
+TEST(a_writer_without_memory_says_so)
 {
     struct hf_jute_writer writer = {0};
     size_t begin;
 
-    (void)state;
     heap_fail(2, false);
     hf_jute_put_int(&writer, 1);
     assert_false(writer.failed);
@@ -201,7 +194,7 @@ static void a_writer_without_memory_says_so(void **state)
 }
 
 /* Each field has a byte that no other has, in the order of zookeeper.jute. */
-static void a_stat_has_its_fields(void **state)
+TEST(a_stat_has_its_fields)
 {
     static const char bytes[HF_ZK_STAT_BYTES + 1] =
         "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3"
@@ -211,7 +204,6 @@ static void a_stat_has_its_fields(void **state)
     struct hf_jute_reader reader = reader_of(bytes, HF_ZK_STAT_BYTES);
     struct hf_zk_stat stat = hf_zk_get_stat(&reader);
 
-    (void)state;
     assert_false(reader.failed);
     assert_int_equal(reader.left, 0);
     assert_int_equal(stat.czxid, 1);
@@ -231,7 +223,7 @@ static void a_stat_has_its_fields(void **state)
 
 /* The bytes of a handshake, a create and a list, as servers want them.  All
  * other tests read frames with the reader that was tested above. */
-static void requests_have_their_bytes(void **state)
+TEST(requests_have_their_bytes)
 {
     static const uint8_t handshake[] = {
         0, 0, 0,    45,               /* length */
@@ -259,7 +251,6 @@ static void requests_have_their_bytes(void **state)
     uint64_t number;
     size_t count;
 
-    (void)state;
     zk_fixture_init(&f);
     assert_true(zk_fixture_open(&f));
     (void)hf_zk_session_wanted_server(hf_zk_session(f.zk), &number);
@@ -319,14 +310,13 @@ static void answers_in_pieces(size_t chunk)
     zk_fixture_close(&f);
 }
 
-static void frames_come_in_pieces(void **state)
+TEST(frames_come_in_pieces)
 {
-    (void)state;
     for (size_t chunk = 0; chunk < 90; chunk++)
         answers_in_pieces(chunk);
 }
 
-static void impossible_lengths_end_the_connection(void **state)
+TEST(impossible_lengths_end_the_connection)
 {
     static const struct {
         const char *bytes;
@@ -345,7 +335,6 @@ static void impossible_lengths_end_the_connection(void **state)
     };
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t chunk = 0; chunk < 4; chunk++) {
             zk_fixture_connected(&f);
@@ -360,11 +349,10 @@ static void impossible_lengths_end_the_connection(void **state)
 }
 
 /* Behind a correct frame, before the handshake is answered. */
-static void a_bad_length_behind_a_good_frame(void **state)
+TEST(a_bad_length_behind_a_good_frame)
 {
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     run_until(&f, 4400);
     assert_string_equal(zk_fixture_sent(&f), "PING");
@@ -384,7 +372,7 @@ static void a_bad_length_behind_a_good_frame(void **state)
     zk_fixture_close(&f);
 }
 
-static void truncated_records_end_the_connection(void **state)
+TEST(truncated_records_end_the_connection)
 {
     static const uint8_t event_bytes[] = {
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -393,7 +381,6 @@ static void truncated_records_end_the_connection(void **state)
     uint8_t frame[4 + sizeof event_bytes];
     struct zk_fixture f;
 
-    (void)state;
     for (size_t count = 0; count < sizeof event_bytes; count++) {
         memset(frame, 0, 4);
         frame[3] = (uint8_t)count;
@@ -413,7 +400,7 @@ static void truncated_records_end_the_connection(void **state)
 
 /* Lists whose counts are greater than what follows, in every way, and a frame
  * of the greatest length. */
-static void lists_that_lie(void **state)
+TEST(lists_that_lie)
 {
     static const struct {
         const char *bytes;
@@ -431,7 +418,6 @@ static void lists_that_lie(void **state)
     uint8_t frame[64] = {0};
     struct zk_fixture f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         zk_fixture_connected(&f);
         ask(&f, HF_REQUEST_LIST, "a");
@@ -448,12 +434,11 @@ static void lists_that_lie(void **state)
     }
 }
 
-static void the_greatest_frame_is_taken(void **state)
+TEST(the_greatest_frame_is_taken)
 {
     static uint8_t frame[4 + HF_ZK_FRAME_MAX] = {1, 0, 0, 0};
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_LIST, "a");
     done(&f);
@@ -532,20 +517,18 @@ static void a_long_answer_in_pieces(size_t chunk)
     zk_fixture_close(&f);
 }
 
-static void a_long_answer_fails_its_call_alone(void **state)
+TEST(a_long_answer_fails_its_call_alone)
 {
-    (void)state;
     for (size_t chunk = 0; chunk < (size_t)4 * ANSWER_MAX; chunk++)
         a_long_answer_in_pieces(chunk);
 }
 
 /* What the server refused did not happen, however long the answer is. */
-static void a_long_answer_keeps_its_error(void **state)
+TEST(a_long_answer_keeps_its_error)
 {
     uint8_t bytes[2 * ANSWER_MAX];
     struct zk_fixture f;
 
-    (void)state;
     connected_with_a_limit(&f);
     ask(&f, HF_REQUEST_LIST, "a");
     done(&f);
@@ -556,12 +539,11 @@ static void a_long_answer_keeps_its_error(void **state)
     zk_fixture_close(&f);
 }
 
-static void a_long_answer_to_no_call_ends_the_connection(void **state)
+TEST(a_long_answer_to_no_call_ends_the_connection)
 {
     uint8_t bytes[2 * ANSWER_MAX];
     struct zk_fixture f;
 
-    (void)state;
     connected_with_a_limit(&f);
     receive(&f, bytes, put_frame(bytes, 17, 0, ANSWER_MAX + 1));
     assert_string_equal(zk_fixture_events(&f), "SUSPENDED");
@@ -571,13 +553,12 @@ static void a_long_answer_to_no_call_ends_the_connection(void **state)
 }
 
 /* The limit is one of answers; the path of a node may be longer. */
-static void an_event_may_be_longer_than_an_answer(void **state)
+TEST(an_event_may_be_longer_than_an_answer)
 {
     char path[2 * ANSWER_MAX];
     uint8_t bytes[20];
     struct zk_fixture f;
 
-    (void)state;
     connected_with_a_limit(&f);
     memset(path, 'x', sizeof path);
     path[0] = '/';
@@ -594,12 +575,11 @@ static void an_event_may_be_longer_than_an_answer(void **state)
 }
 
 /* An answer of 64 MiB takes no more memory than a piece of it. */
-static void a_long_answer_is_not_collected(void **state)
+TEST(a_long_answer_is_not_collected)
 {
     static uint8_t piece[65536];
     struct zk_fixture f;
 
-    (void)state;
     zk_fixture_connected(&f);
     ask(&f, HF_REQUEST_LIST, "a");
     done(&f);
@@ -620,30 +600,8 @@ static void a_long_answer_is_not_collected(void **state)
 
 TEST_FILE(zk_wire)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_has_its_bytes),
-        cmocka_unit_test(frames_know_their_length),
-        cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(whoever_reads_past_the_end_gets_zeros),
-        cmocka_unit_test(buffers_have_honest_lengths),
-        cmocka_unit_test(counts_cannot_lie),
-        cmocka_unit_test(a_stat_has_its_fields),
-        cmocka_unit_test(requests_have_their_bytes),
-        cmocka_unit_test(frames_come_in_pieces),
-        cmocka_unit_test(impossible_lengths_end_the_connection),
-        cmocka_unit_test(a_bad_length_behind_a_good_frame),
-        cmocka_unit_test(truncated_records_end_the_connection),
-        cmocka_unit_test(lists_that_lie),
-        cmocka_unit_test(the_greatest_frame_is_taken),
-        cmocka_unit_test(a_long_answer_fails_its_call_alone),
-        cmocka_unit_test(a_long_answer_keeps_its_error),
-        cmocka_unit_test(a_long_answer_to_no_call_ends_the_connection),
-        cmocka_unit_test(an_event_may_be_longer_than_an_answer),
-        cmocka_unit_test(a_long_answer_is_not_collected),
-        cmocka_unit_test(a_writer_without_memory_says_so),
-    };
     struct zk_fixture f;
 
     zk_fixture_init(&f); /* the allocator, before anything is allocated */
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -209,27 +209,24 @@ static void fail_each(void)
     assert_true(nth > 10);
 }
 
-static void each_allocation_fails(void **state)
+TEST(each_allocation_fails)
 {
-    (void)state;
     fail_each();
 }
 
-static void each_allocation_fails_with_one_shot_watches(void **state)
+TEST(each_allocation_fails_with_one_shot_watches)
 {
-    (void)state;
     server.old = true;
     fail_each();
     server.old = false;
 }
 
 /* Nothing can be read then; it all goes on when there is memory again. */
-static void all_allocations_fail_for_a_while(void **state)
+TEST(all_allocations_fail_for_a_while)
 {
     const struct timespec some_pauses = {0, 200000000};
     struct cache_fixture f;
 
-    (void)state;
     server.mzxid = 0;
     server.children = 2;
     for (unsigned long nth = 8; nth < 60; nth += 13) {
@@ -248,11 +245,10 @@ static void all_allocations_fail_for_a_while(void **state)
 /* --------------------------------------------------------------- servers -- */
 
 /* It refuses an AddWatch, ends the connection, and is not asked again. */
-static void a_server_without_recursive_watches(void **state)
+TEST(a_server_without_recursive_watches)
 {
     struct cache_fixture f;
 
-    (void)state;
     server.old = true;
     server.mzxid = 0;
     server.children = 2;
@@ -284,9 +280,8 @@ static void cut_watches(int cuts, bool recursive)
 
 /* A network that cuts some connections makes no server old; but one that never
  * answers has no recursive watches. */
-static void a_network_that_cuts_the_watch(void **state)
+TEST(a_network_that_cuts_the_watch)
 {
-    (void)state;
     cut_watches(1, true);
     cut_watches(2, true);
     cut_watches(7, true);
@@ -294,12 +289,11 @@ static void a_network_that_cuts_the_watch(void **state)
 }
 
 /* After a cut Stats are asked for, and no data come. */
-static void an_outage_costs_no_data(void **state)
+TEST(an_outage_costs_no_data)
 {
     struct cache_fixture f;
     unsigned data_sent;
 
-    (void)state;
     server.mzxid = 0;
     server.children = 2;
     begin(&f);
@@ -341,11 +335,10 @@ static bool is_catching_up(void *arg)
 }
 
 /* Its handle is closed first. */
-static void it_is_in_the_state_that_its_events_say(void **state)
+TEST(it_is_in_the_state_that_its_events_say)
 {
     struct cache_fixture f;
 
-    (void)state;
     begin(&f);
     wait_until(is_initialised, &f);
     assert_int_equal(state_of(f.cache), HF_CACHE_CURRENT);
@@ -364,11 +357,10 @@ static void it_is_in_the_state_that_its_events_say(void **state)
 }
 
 /* The server of the next connection does not have the last change yet. */
-static void a_server_that_is_behind(void **state)
+TEST(a_server_that_is_behind)
 {
     struct cache_fixture f;
 
-    (void)state;
     server.mzxid = 0;
     server.children = 2;
     server.behind = true;
@@ -403,11 +395,10 @@ static bool is_dropped(void *arg)
     return ((struct cache_fixture *)arg)->dropped > 0;
 }
 
-static void a_cache_is_freed_in_its_own_callback(void **state)
+TEST(a_cache_is_freed_in_its_own_callback)
 {
     struct cache_fixture f;
 
-    (void)state;
     server.mzxid = 0;
     server.children = 2;
     server.silent = true; /* until .cache is set */
@@ -457,12 +448,11 @@ static void *free_cache(void *arg)
     return NULL;
 }
 
-static void a_free_waits_for_a_callback_on_another_thread(void **state)
+TEST(a_free_waits_for_a_callback_on_another_thread)
 {
     struct cache_fixture f;
     pthread_t thread;
 
-    (void)state;
     server.children = 2;
     for (int i = 0; i < 20; i++) {
         assert_int_equal(open_handle(&f), HF_OK);
@@ -476,11 +466,10 @@ static void a_free_waits_for_a_callback_on_another_thread(void **state)
 }
 
 /* While reads and the AddWatch are under way, at any time. */
-static void a_cache_is_freed_at_any_time(void **state)
+TEST(a_cache_is_freed_at_any_time)
 {
     struct cache_fixture f;
 
-    (void)state;
     server.children = 2;
     for (int i = 0; i < 200; i++) {
         begin(&f);
@@ -493,24 +482,11 @@ static void a_cache_is_freed_at_any_time(void **state)
 
 TEST_FILE(zookeeper_cache)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_fails),
-        cmocka_unit_test(each_allocation_fails_with_one_shot_watches),
-        cmocka_unit_test(all_allocations_fail_for_a_while),
-        cmocka_unit_test(a_server_without_recursive_watches),
-        cmocka_unit_test(a_network_that_cuts_the_watch),
-        cmocka_unit_test(an_outage_costs_no_data),
-        cmocka_unit_test(it_is_in_the_state_that_its_events_say),
-        cmocka_unit_test(a_server_that_is_behind),
-        cmocka_unit_test(a_cache_is_freed_in_its_own_callback),
-        cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
-        cmocka_unit_test(a_cache_is_freed_at_any_time),
-    };
     int failed;
 
     heap_install();
     zookeeper_fake_start(&server);
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     zookeeper_fake_stop(&server);
     return failed;
 }

@@ -584,21 +584,18 @@ static void run_all(bool recursive, bool fails)
         run(&model, seed, recursive, fails);
 }
 
-static void it_follows_a_server_that_reports_all(void **state)
+TEST(it_follows_a_server_that_reports_all)
 {
-    (void)state;
     run_all(true, false);
 }
 
-static void it_follows_a_server_with_one_shot_watches(void **state)
+TEST(it_follows_a_server_with_one_shot_watches)
 {
-    (void)state;
     run_all(false, false);
 }
 
-static void it_follows_without_memory_at_times(void **state)
+TEST(it_follows_without_memory_at_times)
 {
-    (void)state;
     run_all(true, true);
     run_all(false, true);
 }
@@ -662,12 +659,11 @@ static void expect_zxid(const struct hf_cache_tree *tree, const char *path,
 
 /* A server that is behind the one before may say that a node is not there, or
  * show an older state. */
-static void an_older_answer_changes_nothing(void **state)
+TEST(an_older_answer_changes_nothing)
 {
     struct hf_zookeeper_result old = {.status = HF_EGONE, .zxid = 4};
     struct hf_cache_tree tree;
 
-    (void)state;
     fill(&tree);
     hf_cache_tree_want(&tree, tree.root, HF_CACHE_STAT);
     answer(&tree, HF_ZOOKEEPER_EXISTS, "/r", &old);
@@ -682,13 +678,12 @@ static void an_older_answer_changes_nothing(void **state)
 }
 
 /* If nothing has moved, only Stats are asked for. */
-static void a_comparison_asks_for_stats_alone(void **state)
+TEST(a_comparison_asks_for_stats_alone)
 {
     struct hf_zookeeper_result result = {
         .zxid = 20, .stat = {.czxid = 5, .mzxid = 10, .pzxid = 5}};
     struct hf_cache_tree tree;
 
-    (void)state;
     fill(&tree);
     hf_cache_tree_compare_all(&tree);
     answer(&tree, HF_ZOOKEEPER_EXISTS, "/r/a", &result);
@@ -706,7 +701,7 @@ static void a_comparison_asks_for_stats_alone(void **state)
 
 /* What is below a node that could not be read is not known any more, although
  * its children are the same. */
-static void a_node_that_can_be_read_again_is_listed(void **state)
+TEST(a_node_that_can_be_read_again_is_listed)
 {
     static const char *const children[] = {"a"};
     struct hf_zookeeper_result denied = {.status = HF_EDENIED, .zxid = 20};
@@ -717,7 +712,6 @@ static void a_node_that_can_be_read_again_is_listed(void **state)
         .child_count = 1};
     struct hf_cache_tree tree;
 
-    (void)state;
     fill(&tree);
     hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
     answer(&tree, HF_ZOOKEEPER_GET, "/r", &denied);
@@ -731,7 +725,7 @@ static void a_node_that_can_be_read_again_is_listed(void **state)
 }
 
 /* With one-shot watches nothing reports that it has become another node. */
-static void a_child_that_cannot_be_read_is_read_when_it_is_listed(void **state)
+TEST(a_child_that_cannot_be_read_is_read_when_it_is_listed)
 {
     static const char *const children[] = {"a"};
     struct hf_zookeeper_result denied = {.status = HF_EDENIED, .zxid = 20};
@@ -742,7 +736,6 @@ static void a_child_that_cannot_be_read_is_read_when_it_is_listed(void **state)
         .child_count = 1};
     struct hf_cache_tree tree;
 
-    (void)state;
     fill(&tree);
     tree.recursive = false;
     hf_cache_tree_want(&tree, hf_cache_tree_find(&tree, "/r/a"), HF_CACHE_DATA);
@@ -756,7 +749,7 @@ static void a_child_that_cannot_be_read_is_read_when_it_is_listed(void **state)
 }
 
 /* Another access list changes nothing else of a Stat. */
-static void a_stat_has_the_version_of_the_access_list(void **state)
+TEST(a_stat_has_the_version_of_the_access_list)
 {
     const struct hf_zookeeper_result result = {
         .zxid = 20,
@@ -764,7 +757,6 @@ static void a_stat_has_the_version_of_the_access_list(void **state)
             .czxid = 5, .mzxid = 10, .pzxid = 5, .aversion = 1, .children = 1}};
     struct hf_cache_tree tree;
 
-    (void)state;
     fill(&tree);
     hf_cache_tree_want(&tree, tree.root, HF_CACHE_STAT);
     answer(&tree, HF_ZOOKEEPER_EXISTS, "/r", &result);
@@ -775,14 +767,13 @@ static void a_stat_has_the_version_of_the_access_list(void **state)
 
 /* What could not be kept is read again, and the reader has to know that it must
  * not do so at once. */
-static void missing_memory_is_noted(void **state)
+TEST(missing_memory_is_noted)
 {
     const struct hf_zookeeper_result result = {
         .zxid = 20,
         .stat = {.czxid = 5, .mzxid = 20, .pzxid = 5, .children = 1}};
     struct hf_cache_tree tree;
 
-    (void)state;
     fill(&tree);
     hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
     heap_fail(1, true);
@@ -797,7 +788,7 @@ static void missing_memory_is_noted(void **state)
 
 /* The order in which the user is notified, also if the parent has changed
  * before. */
-static void a_child_is_removed_before_its_parent(void **state)
+TEST(a_child_is_removed_before_its_parent)
 {
     struct hf_zookeeper_result result = {
         .zxid = 20, .stat = {.czxid = 5, .mzxid = 20, .pzxid = 5}};
@@ -806,7 +797,6 @@ static void a_child_is_removed_before_its_parent(void **state)
     struct hf_cache_tree tree;
     bool marked;
 
-    (void)state;
     fill(&tree);
     hf_cache_tree_want(&tree, tree.root, HF_CACHE_DATA);
     answer(&tree, HF_ZOOKEEPER_GET, "/r", &result);
@@ -827,19 +817,6 @@ static void a_child_is_removed_before_its_parent(void **state)
 
 TEST_FILE(zookeeper_cache_tree)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_follows_a_server_that_reports_all),
-        cmocka_unit_test(it_follows_a_server_with_one_shot_watches),
-        cmocka_unit_test(it_follows_without_memory_at_times),
-        cmocka_unit_test(an_older_answer_changes_nothing),
-        cmocka_unit_test(a_comparison_asks_for_stats_alone),
-        cmocka_unit_test(a_node_that_can_be_read_again_is_listed),
-        cmocka_unit_test(a_child_that_cannot_be_read_is_read_when_it_is_listed),
-        cmocka_unit_test(a_stat_has_the_version_of_the_access_list),
-        cmocka_unit_test(missing_memory_is_noted),
-        cmocka_unit_test(a_child_is_removed_before_its_parent),
-    };
-
     heap_install();
-    return RUN_TESTS(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -623,15 +623,13 @@ static void registering(void)
 }
 
 #define EACH_ALLOCATION_FAILS(scenario)                                        \
-    static void one_fails_##scenario(void **state)                             \
+    TEST(one_fails_##scenario)                                                 \
     {                                                                          \
-        (void)state;                                                           \
         fail_each_allocation(scenario, false);                                 \
     }                                                                          \
                                                                                \
-    static void all_fail_##scenario(void **state)                              \
+    TEST(all_fail_##scenario)                                                  \
     {                                                                          \
-        (void)state;                                                           \
         fail_each_allocation(scenario, true);                                  \
     }
 
@@ -667,13 +665,12 @@ static bool has_512(void *arg)
 }
 
 /* Half of those that were sent are writes. */
-static void a_close_ends_what_waits_and_what_was_sent(void **state)
+TEST(a_close_ends_what_waits_and_what_was_sent)
 {
     struct hf_zookeeper_done on_end = {on_closed_op, NULL, on_drop};
     struct client_fixture f;
     struct hf_zookeeper *z;
 
-    (void)state;
     assert_true(begin(&f));
     z = f.zookeeper;
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
@@ -697,14 +694,13 @@ static void a_close_ends_what_waits_and_what_was_sent(void **state)
 }
 
 /* Without any connection. */
-static void a_close_ends_what_was_never_sent(void **state)
+TEST(a_close_ends_what_was_never_sent)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper_done on_end = {on_closed_op, NULL, on_drop};
     struct client_fixture f = {.passed = UNSENT};
     struct hf_error error;
 
-    (void)state;
     on_end.arg = &f;
     opts.connect_ms = HF_FOREVER;
     assert_int_equal(
@@ -721,7 +717,7 @@ static void a_close_ends_what_was_never_sent(void **state)
 
 /* On the session of a client of locks, which goes on: what was sent has a
  * second.  The memory of the handle is needed until the connection ends. */
-static void a_shared_handle_leaves_what_is_unanswered(void **state)
+TEST(a_shared_handle_leaves_what_is_unanswered)
 {
     const struct hf_zookeeper_op auth = {.kind = HF_ZOOKEEPER_ADD_AUTH,
                                          .scheme = "digest",
@@ -732,7 +728,6 @@ static void a_shared_handle_leaves_what_is_unanswered(void **state)
     struct hf_client *client;
     struct hf_zookeeper *z;
 
-    (void)state;
     assert_int_equal(hf_client_open(server.url, NULL, &client, NULL), HF_OK);
     assert_int_equal(hf_client_zookeeper(client, &z), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
@@ -763,14 +758,13 @@ static void a_shared_handle_leaves_what_is_unanswered(void **state)
  */
 
 /* Deletes whose time is over, and creates, go on until the close: 1024. */
-static void what_goes_on_is_bounded(void **state)
+TEST(what_goes_on_is_bounded)
 {
     const struct hf_zookeeper_done nobody = {NULL, NULL, NULL};
     struct client_fixture f;
     struct hf_zookeeper *z;
     struct hf_error error;
 
-    (void)state;
     assert_true(begin(&f));
     z = f.zookeeper;
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
@@ -862,12 +856,11 @@ static bool is_running(void *arg)
     return ((struct watch_fixture *)arg)->running;
 }
 
-static void a_watch_is_freed_in_its_own_callback(void **state)
+TEST(a_watch_is_freed_in_its_own_callback)
 {
     struct client_fixture f;
     struct watch_fixture w;
 
-    (void)state;
     assert_true(begin(&f));
     set_watch(f.zookeeper, &w, free_in_callback);
     w.frees = &w;
@@ -882,12 +875,11 @@ static void a_watch_is_freed_in_its_own_callback(void **state)
 
 /* Both get the event, and it does not matter which one is called first: its
  * callback frees the other. */
-static void a_watch_is_freed_in_the_callback_of_another(void **state)
+TEST(a_watch_is_freed_in_the_callback_of_another)
 {
     struct watch_fixture w[2];
     struct client_fixture f;
 
-    (void)state;
     assert_true(begin(&f));
     set_watch(f.zookeeper, &w[0], free_in_callback);
     set_watch(f.zookeeper, &w[1], free_in_callback);
@@ -907,7 +899,7 @@ static void a_watch_is_freed_in_the_callback_of_another(void **state)
 
 /* The event ends a one-shot watch, which is not counted any more.  In the child
  * of a fork nothing is. */
-static void a_one_shot_watch_counts_until_its_event(void **state)
+TEST(a_one_shot_watch_counts_until_its_event)
 {
     struct client_fixture f;
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_EXISTS, .path = "/a"};
@@ -915,7 +907,6 @@ static void a_one_shot_watch_counts_until_its_event(void **state)
     pid_t child;
     int how;
 
-    (void)state;
     assert_true(begin(&f));
     assert_int_equal(hf_zookeeper_watch_open(f.zookeeper, "/a",
                                              HF_ZOOKEEPER_WATCH_DATA,
@@ -955,13 +946,12 @@ static void *free_watch(void *arg)
     return NULL;
 }
 
-static void a_free_waits_for_a_callback_on_another_thread(void **state)
+TEST(a_free_waits_for_a_callback_on_another_thread)
 {
     struct client_fixture f;
     struct watch_fixture w;
     pthread_t thread;
 
-    (void)state;
     assert_true(begin(&f));
     for (int i = 0; i < 20; i++) {
         set_watch(f.zookeeper, &w, run_until_freed);
@@ -982,12 +972,11 @@ static bool has_call(void *arg)
 }
 
 /* Nobody misses it, so there is nothing to warn of. */
-static void a_watch_is_freed_while_it_is_set_again(void **state)
+TEST(a_watch_is_freed_while_it_is_set_again)
 {
     struct client_fixture f;
     struct watch_fixture w;
 
-    (void)state;
     assert_true(begin(&f));
     set_watch(f.zookeeper, &w, free_in_callback);
     server.calls = 0;
@@ -1026,12 +1015,11 @@ static void close_when_lost(void *arg, enum hf_state state)
 }
 
 /* What a program does that wants no other session. */
-static void a_listener_closes_the_handle_of_a_lost_session(void **state)
+TEST(a_listener_closes_the_handle_of_a_lost_session)
 {
     struct hf_listener *listener;
     struct client_fixture f;
 
-    (void)state;
     assert_true(begin(&f));
     assert_int_equal(hf_zookeeper_sync(f.zookeeper, "/", 5000), HF_OK);
     f.passed += 2;
@@ -1048,12 +1036,11 @@ static void a_listener_closes_the_handle_of_a_lost_session(void **state)
     assert_int_equal(f.dropped, f.passed);
 }
 
-static void a_watch_outlives_its_handle(void **state)
+TEST(a_watch_outlives_its_handle)
 {
     struct client_fixture f;
     struct watch_fixture w;
 
-    (void)state;
     assert_true(begin(&f));
     set_watch(f.zookeeper, &w, free_in_callback);
     end(&f);
@@ -1067,7 +1054,7 @@ static void a_watch_outlives_its_handle(void **state)
 
 /* The timeout to ask for is the one that the session was granted, whatever the
  * URL says: another one would change for how long the servers keep it. */
-static void a_session_is_taken_over_with_its_timeout(void **state)
+TEST(a_session_is_taken_over_with_its_timeout)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     const struct hf_zookeeper_session session = {
@@ -1075,7 +1062,6 @@ static void a_session_is_taken_over_with_its_timeout(void **state)
     struct hf_zookeeper_session taken;
     struct hf_zookeeper *z;
 
-    (void)state;
     opts.session = &session;
     assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
@@ -1089,14 +1075,13 @@ static void a_session_is_taken_over_with_its_timeout(void **state)
 
 /* A timeout that was not kept is that of the URL; one that no server grants is
  * refused. */
-static void the_timeout_of_a_session_is_checked(void **state)
+TEST(the_timeout_of_a_session_is_checked)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct hf_zookeeper_session session = {.id = 4711};
     struct hf_zookeeper *z;
     struct hf_error error;
 
-    (void)state;
     opts.session = &session;
     assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
     assert_int_equal(hf_zookeeper_sync(z, "/", 5000), HF_OK);
@@ -1114,50 +1099,11 @@ static void the_timeout_of_a_session_is_checked(void **state)
 
 TEST_FILE(zookeeper_client)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_fails_waiting),
-        cmocka_unit_test(all_fail_waiting),
-        cmocka_unit_test(one_fails_starting),
-        cmocka_unit_test(all_fail_starting),
-        cmocka_unit_test(one_fails_cancelling),
-        cmocka_unit_test(all_fail_cancelling),
-        cmocka_unit_test(one_fails_watching),
-        cmocka_unit_test(all_fail_watching),
-        cmocka_unit_test(one_fails_reconnecting),
-        cmocka_unit_test(all_fail_reconnecting),
-        cmocka_unit_test(one_fails_losing),
-        cmocka_unit_test(all_fail_losing),
-        cmocka_unit_test(one_fails_listening),
-        cmocka_unit_test(all_fail_listening),
-        cmocka_unit_test(one_fails_sharing),
-        cmocka_unit_test(all_fail_sharing),
-        cmocka_unit_test(one_fails_outliving),
-        cmocka_unit_test(all_fail_outliving),
-        cmocka_unit_test(one_fails_retrying),
-        cmocka_unit_test(all_fail_retrying),
-        cmocka_unit_test(one_fails_starting_retries),
-        cmocka_unit_test(all_fail_starting_retries),
-        cmocka_unit_test(what_goes_on_is_bounded),
-        cmocka_unit_test(one_fails_registering),
-        cmocka_unit_test(all_fail_registering),
-        cmocka_unit_test(a_close_ends_what_waits_and_what_was_sent),
-        cmocka_unit_test(a_close_ends_what_was_never_sent),
-        cmocka_unit_test(a_shared_handle_leaves_what_is_unanswered),
-        cmocka_unit_test(a_watch_is_freed_in_its_own_callback),
-        cmocka_unit_test(a_watch_is_freed_in_the_callback_of_another),
-        cmocka_unit_test(a_one_shot_watch_counts_until_its_event),
-        cmocka_unit_test(a_free_waits_for_a_callback_on_another_thread),
-        cmocka_unit_test(a_watch_is_freed_while_it_is_set_again),
-        cmocka_unit_test(a_watch_outlives_its_handle),
-        cmocka_unit_test(a_listener_closes_the_handle_of_a_lost_session),
-        cmocka_unit_test(a_session_is_taken_over_with_its_timeout),
-        cmocka_unit_test(the_timeout_of_a_session_is_checked),
-    };
     int failed;
 
     heap_install();
     zookeeper_fake_start(&server);
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     zookeeper_fake_stop(&server);
     return failed;
 }

@@ -72,7 +72,7 @@ static void count_drop(void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void options_are_checked(void **state)
+TEST(options_are_checked)
 {
     static const struct hf_zookeeper_credential nameless = {"", "a:b", 3};
     static const struct hf_zookeeper_credential no_bytes = {"digest", NULL, 3};
@@ -93,7 +93,6 @@ static void options_are_checked(void **state)
     struct hf_error error;
     atomic_int drops = 0;
 
-    (void)state;
     rows[0].delivery = (enum hf_delivery)7;
     rows[1].max_request_bytes = 1023;
     rows[2].max_answer_bytes = ((size_t)1 << 30) + 1;
@@ -112,7 +111,7 @@ static void options_are_checked(void **state)
     assert_int_equal(heap_live(), 0);
 }
 
-static void urls_are_checked(void **state)
+TEST(urls_are_checked)
 {
     static const struct {
         const char *url;
@@ -130,7 +129,6 @@ static void urls_are_checked(void **state)
     struct hf_zookeeper *z;
     struct hf_error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(hf_zookeeper_open(rows[i].url, NULL, &z, &error),
                          HF_EURL);
@@ -142,14 +140,13 @@ static void urls_are_checked(void **state)
 
 /* --------------------------------------------------------------- watches -- */
 
-static void watches_are_checked(void **state)
+TEST(watches_are_checked)
 {
     struct hf_zookeeper_on_event event = {no_event, NULL, count_drop};
     struct hf_zookeeper *z = open_at(server.url);
     struct hf_zookeeper_watch *watch;
     atomic_int drops = 0;
 
-    (void)state;
     event.arg = &drops;
     assert_int_equal(hf_zookeeper_watch_open(z, "/a",
                                              (enum hf_zookeeper_watch_kind)5,
@@ -187,7 +184,7 @@ static struct hf_zookeeper_watch *open_watch(struct hf_zookeeper *z,
 }
 
 /* Of each kind of operation and of watch, those that fit. */
-static void an_operation_sets_a_watch_of_its_kind_and_path(void **state)
+TEST(an_operation_sets_a_watch_of_its_kind_and_path)
 {
     static const struct {
         enum hf_zookeeper_op_kind op;
@@ -202,7 +199,6 @@ static void an_operation_sets_a_watch_of_its_kind_and_path(void **state)
     struct hf_zookeeper_watch *watch;
     struct hf_zookeeper_op op;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int kind = 1; kind <= 4; kind++) {
             watch = open_watch(z, "/a", (enum hf_zookeeper_watch_kind)kind);
@@ -224,7 +220,7 @@ static void an_operation_sets_a_watch_of_its_kind_and_path(void **state)
     close_and_check(z);
 }
 
-static void a_watch_belongs_to_one_handle(void **state)
+TEST(a_watch_belongs_to_one_handle)
 {
     struct hf_zookeeper *z = open_at(server.url);
     struct hf_zookeeper *other = open_at("zk://127.0.0.1:1");
@@ -233,7 +229,6 @@ static void a_watch_belongs_to_one_handle(void **state)
     const struct hf_zookeeper_op op = {
         .kind = HF_ZOOKEEPER_GET, .path = "/a", .watch = watch};
 
-    (void)state;
     assert_int_equal(hf_zookeeper_run(z, &op, 5000, NULL), HF_EINVAL);
     expect_error(z, HF_EINVAL,
                  "hf_zookeeper_run: the watch belongs to another handle; "
@@ -244,7 +239,7 @@ static void a_watch_belongs_to_one_handle(void **state)
 }
 
 /* Operations go on without the watch that they were to set. */
-static void a_watch_is_freed_while_operations_set_it(void **state)
+TEST(a_watch_is_freed_while_operations_set_it)
 {
     struct hf_zookeeper *z = open_at(server.url);
     struct hf_zookeeper_watch *watch =
@@ -253,7 +248,6 @@ static void a_watch_is_freed_while_operations_set_it(void **state)
         .kind = HF_ZOOKEEPER_GET, .path = "/a", .watch = watch};
     const struct hf_zookeeper_done no_done = {NULL, NULL, NULL};
 
-    (void)state;
     server.silent = true;
     for (int i = 0; i < 3; i++)
         assert_int_equal(hf_zookeeper_start(z, &op, HF_FOREVER, no_done, NULL),
@@ -289,7 +283,7 @@ static void expect_path(char *path, const char *sent, const char *expected)
     assert_string_equal(path + 1, expected);
 }
 
-static void paths_of_events_are_below_the_chroot(void **state)
+TEST(paths_of_events_are_below_the_chroot)
 {
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_ADD_WATCH};
     static char path[64];
@@ -297,7 +291,6 @@ static void paths_of_events_are_below_the_chroot(void **state)
     struct hf_zookeeper_on_event event = {note_path, path, NULL};
     struct hf_zookeeper *z;
 
-    (void)state;
     (void)strcat(strcpy(url, server.url), "/app");
     z = open_at(url);
     assert_int_equal(hf_zookeeper_watch_open(z, "/",
@@ -353,12 +346,11 @@ static bool has_ended(void *arg)
 }
 
 /* Calls that wait are refused, others are not. */
-static void a_callback_must_not_wait(void **state)
+TEST(a_callback_must_not_wait)
 {
     struct misuse_fixture m = {.z = open_at(server.url)};
     const struct hf_zookeeper_done done = {try_calls, &m, drop};
 
-    (void)state;
     assert_int_equal(hf_zookeeper_get_start(m.z, "/a", 5000, done), HF_OK);
     wait_until(has_ended, &m);
     assert_int_equal(m.run, HF_EREENTRANT);
@@ -371,12 +363,11 @@ static void a_callback_must_not_wait(void **state)
 
 /* The operation ends because the handle is closed, and its callback starts
  * another. */
-static void nothing_is_started_while_a_handle_is_closed(void **state)
+TEST(nothing_is_started_while_a_handle_is_closed)
 {
     struct misuse_fixture m = {.z = open_at("zk://127.0.0.1:1")};
     const struct hf_zookeeper_done done = {try_calls, &m, drop};
 
-    (void)state;
     assert_int_equal(hf_zookeeper_get_start(m.z, "/a", HF_FOREVER, done),
                      HF_OK);
     close_and_check(m.z);
@@ -390,7 +381,7 @@ static void nothing_is_started_while_a_handle_is_closed(void **state)
 
 /* ----------------------------------------------------------------- calls -- */
 
-static void a_refused_operation_is_dropped(void **state)
+TEST(a_refused_operation_is_dropped)
 {
     struct misuse_fixture m = {.z = open_at("zk://127.0.0.1:1")};
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET, .path = "a"};
@@ -398,7 +389,6 @@ static void a_refused_operation_is_dropped(void **state)
     struct hf_zookeeper_result *result = (void *)&m;
     struct hf_op *handle = (void *)&m;
 
-    (void)state;
     assert_int_equal(hf_zookeeper_start(m.z, &op, 5000, done, &handle),
                      HF_EINVAL);
     assert_null(handle);
@@ -410,12 +400,11 @@ static void a_refused_operation_is_dropped(void **state)
 }
 
 /* Before the first connection there is no session. */
-static void a_session_is_taken_from_a_connected_handle(void **state)
+TEST(a_session_is_taken_from_a_connected_handle)
 {
     struct hf_zookeeper_session session = {.id = 7};
     struct hf_zookeeper *z = open_at("zk://127.0.0.1:1");
 
-    (void)state;
     assert_int_equal(hf_zookeeper_session(z, &session), HF_EUNREACHABLE);
     assert_int_equal(session.id, 0);
     expect_error(z, HF_EUNREACHABLE,
@@ -427,24 +416,11 @@ static void a_session_is_taken_from_a_connected_handle(void **state)
 
 TEST_FILE(zookeeper_misuse)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(urls_are_checked),
-        cmocka_unit_test(watches_are_checked),
-        cmocka_unit_test(an_operation_sets_a_watch_of_its_kind_and_path),
-        cmocka_unit_test(a_watch_belongs_to_one_handle),
-        cmocka_unit_test(a_watch_is_freed_while_operations_set_it),
-        cmocka_unit_test(paths_of_events_are_below_the_chroot),
-        cmocka_unit_test(a_callback_must_not_wait),
-        cmocka_unit_test(nothing_is_started_while_a_handle_is_closed),
-        cmocka_unit_test(a_refused_operation_is_dropped),
-        cmocka_unit_test(a_session_is_taken_from_a_connected_handle),
-    };
     int failed;
 
     heap_install();
     zookeeper_fake_start(&server);
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     zookeeper_fake_stop(&server);
     return failed;
 }

@@ -103,13 +103,12 @@ open_registration(struct hf_zookeeper *z, const char *path,
 }
 
 /* A create with its look, a set with its look, and a delete. */
-static void it_makes_no_more_requests_than_it_needs(void **state)
+TEST(it_makes_no_more_requests_than_it_needs)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
 
-    (void)state;
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
     assert_int_equal(server.calls, 2);
     assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
@@ -150,21 +149,19 @@ static void expect_blocked(enum hf_zk_error error, hf_status status)
 }
 
 /* A quota; and a node that somebody deletes each time that it was made. */
-static void a_refusal_that_goes_away_is_waited_for(void **state)
+TEST(a_refusal_that_goes_away_is_waited_for)
 {
-    (void)state;
     expect_blocked(HF_ZK_QUOTA_EXCEEDED, HF_EFULL);
     expect_blocked(HF_ZK_NO_NODE, HF_EGONE);
 }
 
 /* Once, between the create and the look, which is nothing special. */
-static void a_node_is_deleted_as_soon_as_it_is_made(void **state)
+TEST(a_node_is_deleted_as_soon_as_it_is_made)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     refuse(HF_ZK_EXISTS, HF_ZK_NO_NODE, 1);
     r = open_registration(z, "/a", &events);
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
@@ -180,13 +177,12 @@ static bool has_failed(void *arg)
 }
 
 /* A look that is denied, because nothing would be known of the node. */
-static void a_refusal_that_stays_ends_it(void **state)
+TEST(a_refusal_that_stays_ends_it)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     refuse(HF_ZK_EXISTS, HF_ZK_NO_AUTH, 1);
     r = open_registration(z, "/a", &events);
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_EDENIED);
@@ -197,7 +193,7 @@ static void a_refusal_that_stays_ends_it(void **state)
     close_and_check(z, &events);
 }
 
-static void a_set_is_tried_again(void **state)
+TEST(a_set_is_tried_again)
 {
     static const enum hf_zk_error errors[] = {
         HF_ZK_BAD_VERSION, HF_ZK_QUOTA_EXCEEDED, HF_ZK_NO_NODE};
@@ -205,7 +201,6 @@ static void a_set_is_tried_again(void **state)
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
 
-    (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
         refuse(HF_ZK_SET_DATA, errors[i], 2);
@@ -231,13 +226,12 @@ static bool is_registered_again(void *arg)
 }
 
 /* The node was deleted, and is there when its create comes. */
-static void what_was_made_anew_gets_the_data(void **state)
+TEST(what_was_made_anew_gets_the_data)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
 
-    (void)state;
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
     wait_until(is_registered, &events);
     refuse(HF_ZK_CREATE2, HF_ZK_NODE_EXISTS, 1);
@@ -251,13 +245,12 @@ static void what_was_made_anew_gets_the_data(void **state)
 
 /* What was refused before it was registered does not make it special that its
  * node is deleted twice. */
-static void refusals_are_forgotten_when_it_is_registered(void **state)
+TEST(refusals_are_forgotten_when_it_is_registered)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
     r = open_registration(z, "/a", &events);
     wait_until(is_blocked, &events);
@@ -279,13 +272,12 @@ static bool has_synced(void *arg)
 }
 
 /* Another server may not have the last changes yet. */
-static void another_connection_is_synced_before_the_look(void **state)
+TEST(another_connection_is_synced_before_the_look)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
 
-    (void)state;
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
     server.synced = false;
     zookeeper_fake_cut(&server);
@@ -295,13 +287,12 @@ static void another_connection_is_synced_before_the_look(void **state)
 }
 
 /* Its node is there, and the data of the set are not. */
-static void another_connection_begins_nothing_that_has_failed(void **state)
+TEST(another_connection_begins_nothing_that_has_failed)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
 
-    (void)state;
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
     refuse(HF_ZK_SET_DATA, HF_ZK_NO_AUTH, 1);
     assert_int_equal(hf_zookeeper_registration_set(r, "y", 1), HF_OK);
@@ -330,13 +321,12 @@ static int32_t refuse_looks(int32_t opcode, const char *path)
 }
 
 /* The first look on another connection is the first that fails. */
-static void refusals_are_forgotten_with_their_connection(void **state)
+TEST(refusals_are_forgotten_with_their_connection)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     looks = 0;
     server.refuses = refuse_looks;
     r = open_registration(z, "/a", &events);
@@ -366,13 +356,12 @@ static int32_t delete_b_once(int32_t opcode, const char *path)
 }
 
 /* It is tried again later, from the node on. */
-static void a_parent_is_deleted_as_soon_as_it_is_made(void **state)
+TEST(a_parent_is_deleted_as_soon_as_it_is_made)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     made_b = made_c = 0;
     server.refuses = delete_b_once;
     r = open_registration(z, "/a/b/c/d", &events);
@@ -391,14 +380,13 @@ static bool was_refused_twice(void *arg)
 }
 
 /* Nobody dispatches while it is blocked, and then it fails. */
-static void a_failure_is_all_that_is_reported(void **state)
+TEST(a_failure_is_all_that_is_reported)
 {
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
     struct hf_zookeeper *z;
 
-    (void)state;
     opts.delivery = HF_DELIVER_DISPATCH;
     assert_int_equal(hf_zookeeper_open(server.url, &opts, &z, NULL), HF_OK);
     refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
@@ -415,13 +403,12 @@ static void a_failure_is_all_that_is_reported(void **state)
 }
 
 /* A sync that is refused says nothing of the node. */
-static void a_sync_of_a_removal_is_tried_again(void **state)
+TEST(a_sync_of_a_removal_is_tried_again)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     refuse(HF_ZK_EXISTS, HF_ZK_NO_AUTH, 1); /* the node was not seen */
     r = open_registration(z, "/a", &events);
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_EDENIED);
@@ -432,13 +419,12 @@ static void a_sync_of_a_removal_is_tried_again(void **state)
 }
 
 /* Between two attempts to delete it. */
-static void a_removal_makes_no_node(void **state)
+TEST(a_removal_makes_no_node)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r = open_registration(z, "/a", &events);
 
-    (void)state;
     assert_int_equal(hf_zookeeper_registration_wait(r, TIMEOUT_MS), HF_OK);
     refuse(HF_ZK_DELETE, HF_ZK_OPERATION_TIMEOUT, INT_MAX);
     assert_int_equal(hf_zookeeper_registration_close(r, 300), HF_ETIMEDOUT);
@@ -453,13 +439,12 @@ static void a_removal_makes_no_node(void **state)
     assert_int_equal(events.dropped, 1);
 }
 
-static void a_delete_is_tried_again(void **state)
+TEST(a_delete_is_tried_again)
 {
     static const enum hf_zk_error errors[] = {
         HF_ZK_BAD_VERSION, HF_ZK_QUOTA_EXCEEDED, HF_ZK_OPERATION_TIMEOUT};
     struct hf_zookeeper *z = open_handle();
 
-    (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         struct events events = {.dropped = 0};
         struct hf_zookeeper_registration *r =
@@ -488,13 +473,12 @@ static unsigned state_of(struct hf_zookeeper_registration *r)
     return state;
 }
 
-static void it_is_in_the_state_that_its_events_say(void **state)
+TEST(it_is_in_the_state_that_its_events_say)
 {
     struct hf_zookeeper *z = open_handle();
     struct events events = {.dropped = 0};
     struct hf_zookeeper_registration *r;
 
-    (void)state;
     refuse(HF_ZK_EXISTS, HF_ZK_QUOTA_EXCEEDED, INT_MAX);
     r = open_registration(z, "/a", &events);
     wait_until(is_blocked, &events);
@@ -515,29 +499,11 @@ static void it_is_in_the_state_that_its_events_say(void **state)
 
 TEST_FILE(zookeeper_registration)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_makes_no_more_requests_than_it_needs),
-        cmocka_unit_test(a_refusal_that_goes_away_is_waited_for),
-        cmocka_unit_test(a_node_is_deleted_as_soon_as_it_is_made),
-        cmocka_unit_test(a_refusal_that_stays_ends_it),
-        cmocka_unit_test(a_set_is_tried_again),
-        cmocka_unit_test(what_was_made_anew_gets_the_data),
-        cmocka_unit_test(refusals_are_forgotten_when_it_is_registered),
-        cmocka_unit_test(another_connection_is_synced_before_the_look),
-        cmocka_unit_test(another_connection_begins_nothing_that_has_failed),
-        cmocka_unit_test(refusals_are_forgotten_with_their_connection),
-        cmocka_unit_test(a_parent_is_deleted_as_soon_as_it_is_made),
-        cmocka_unit_test(a_failure_is_all_that_is_reported),
-        cmocka_unit_test(a_sync_of_a_removal_is_tried_again),
-        cmocka_unit_test(a_removal_makes_no_node),
-        cmocka_unit_test(a_delete_is_tried_again),
-        cmocka_unit_test(it_is_in_the_state_that_its_events_say),
-    };
     int failed;
 
     heap_install();
     zookeeper_fake_start(&server);
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     zookeeper_fake_stop(&server);
     return failed;
 }

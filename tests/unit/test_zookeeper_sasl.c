@@ -122,7 +122,7 @@ static void await_memory(void)
 
 /* ----------------------------------------------------------------- tests -- */
 
-static void the_mechanism_is_given_what_the_url_says(void **state)
+TEST(the_mechanism_is_given_what_the_url_says)
 {
     static const struct {
         const char *user, *options, *given;
@@ -134,7 +134,6 @@ static void the_mechanism_is_given_what_the_url_says(void **state)
         {"u:p@", "sasl=GSSAPI&sasl_service=s&sasl_host=h", "GSSAPI s h [] []"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_zookeeper *zookeeper;
         char url[256];
@@ -151,12 +150,11 @@ static void the_mechanism_is_given_what_the_url_says(void **state)
     }
 }
 
-static void a_password_is_needed_for_digest_md5(void **state)
+TEST(a_password_is_needed_for_digest_md5)
 {
     struct hf_zookeeper *zookeeper;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(hf_zookeeper_open("zk://127.0.0.1:1/?sasl=DIGEST-MD5",
                                        NULL, &zookeeper, &error),
                      HF_EURL);
@@ -165,12 +163,11 @@ static void a_password_is_needed_for_digest_md5(void **state)
 }
 
 /* Another exchange on each connection. */
-static void each_connection_has_an_exchange(void **state)
+TEST(each_connection_has_an_exchange)
 {
     struct hf_zookeeper *zookeeper;
     char url[128];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "%s/?sasl=DIGEST-MD5", server.url);
     zookeeper = open_url(url);
     assert_non_null(zookeeper);
@@ -185,7 +182,7 @@ static void each_connection_has_an_exchange(void **state)
     await_memory();
 }
 
-static void a_step_that_fails_ends_or_delays_operations(void **state)
+TEST(a_step_that_fails_ends_or_delays_operations)
 {
     static const struct {
         hf_status step, ends;
@@ -195,7 +192,6 @@ static void a_step_that_fails_ends_or_delays_operations(void **state)
         {HF_EUNREACHABLE, HF_ETIMEDOUT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bool waits = rows[i].ends == HF_ETIMEDOUT;
         struct hf_zookeeper *zookeeper;
@@ -217,13 +213,12 @@ static void a_step_that_fails_ends_or_delays_operations(void **state)
     }
 }
 
-static void each_allocation_may_fail(void **state)
+TEST(each_allocation_may_fail)
 {
     unsigned long nth = 0;
     char url[128];
     bool failed;
 
-    (void)state;
     (void)snprintf(url, sizeof url, "%s/?sasl=DIGEST-MD5", server.url);
     do {
         struct hf_zookeeper *zookeeper;
@@ -247,18 +242,11 @@ static void each_allocation_may_fail(void **state)
 
 TEST_FILE(zookeeper_sasl)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mechanism_is_given_what_the_url_says),
-        cmocka_unit_test(a_password_is_needed_for_digest_md5),
-        cmocka_unit_test(each_connection_has_an_exchange),
-        cmocka_unit_test(a_step_that_fails_ends_or_delays_operations),
-        cmocka_unit_test(each_allocation_may_fail),
-    };
     int failed;
 
     heap_install();
     zookeeper_fake_start(&server);
-    failed = RUN_TESTS(tests, NULL, NULL);
+    failed = RUN_TESTS(NULL, NULL);
     zookeeper_fake_stop(&server);
     return failed;
 }

@@ -956,13 +956,13 @@ static void wrong_arguments(struct zookeeper_fixture *f)
 
 /* Each test, and again as if the server had no recursive watches. */
 #define BOTH(name)                                                             \
-    static void test_##name(void **state)                                      \
+    TEST_WITH(test_##name, zookeeper_setup, zookeeper_teardown)                \
     {                                                                          \
         one_shot = false;                                                      \
         name(*state);                                                          \
     }                                                                          \
                                                                                \
-    static void one_shot_##name(void **state)                                  \
+    TEST_WITH(one_shot_##name, zookeeper_setup, zookeeper_teardown)            \
     {                                                                          \
         const struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;          \
                                                                                \
@@ -970,39 +970,25 @@ static void wrong_arguments(struct zookeeper_fixture *f)
         reopen(*state, &opts);                                                 \
         name(*state);                                                          \
     }
-#define TESTS(X)                                                               \
-    X(a_tree_is_filled)                                                        \
-    X(the_depth_is_kept)                                                       \
-    X(data_are_left_out)                                                       \
-    X(a_write_is_seen_after_a_wait)                                            \
-    X(changes_are_reported)                                                    \
-    X(a_node_made_again_is_another_one)                                        \
-    X(a_root_comes_and_goes)                                                   \
-    X(the_chroot_can_be_cached)                                                \
-    X(nodes_that_cannot_be_read)                                               \
-    X(nothing_is_reported_if_nothing_has_changed)                              \
-    X(a_new_session_is_followed)                                               \
-    X(random_changes_are_followed)                                             \
-    X(many_nodes_are_filled)                                                   \
-    X(connections_end_while_it_is_filled)                                      \
-    X(a_path_that_is_too_long)                                                 \
-    X(waits_end)                                                               \
-    X(a_handle_is_closed_before_its_cache)                                     \
-    X(changes_are_dispatched)                                                  \
-    X(a_callback_asks_but_does_not_wait)                                       \
-    X(a_child_of_a_fork_is_refused)                                            \
-    X(wrong_arguments)
-TESTS(BOTH)
 
-#define ROWS(name)                                                             \
-    cmocka_unit_test_setup_teardown(test_##name, zookeeper_setup,              \
-                                    zookeeper_teardown),                       \
-        cmocka_unit_test_setup_teardown(one_shot_##name, zookeeper_setup,      \
-                                        zookeeper_teardown),
-
-TEST_FILE(cache)
-{
-    const struct CMUnitTest tests[] = {TESTS(ROWS)};
-
-    return RUN_TESTS(tests, NULL, NULL);
-}
+BOTH(a_tree_is_filled)
+BOTH(the_depth_is_kept)
+BOTH(data_are_left_out)
+BOTH(a_write_is_seen_after_a_wait)
+BOTH(changes_are_reported)
+BOTH(a_node_made_again_is_another_one)
+BOTH(a_root_comes_and_goes)
+BOTH(the_chroot_can_be_cached)
+BOTH(nodes_that_cannot_be_read)
+BOTH(nothing_is_reported_if_nothing_has_changed)
+BOTH(a_new_session_is_followed)
+BOTH(random_changes_are_followed)
+BOTH(many_nodes_are_filled)
+BOTH(connections_end_while_it_is_filled)
+BOTH(a_path_that_is_too_long)
+BOTH(waits_end)
+BOTH(a_handle_is_closed_before_its_cache)
+BOTH(changes_are_dispatched)
+BOTH(a_callback_asks_but_does_not_wait)
+BOTH(a_child_of_a_fork_is_refused)
+BOTH(wrong_arguments)

@@ -71,7 +71,9 @@ static void on_dispatched_close(void *arg, const struct hf_result *result)
     dispatched->count++;
 }
 
-static void callbacks_run_inside_the_dispatch(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
+FIXTURE_TEST(callbacks_run_inside_the_dispatch)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -99,7 +101,7 @@ static void callbacks_run_inside_the_dispatch(void **state)
     dispatch_until(zookeeper, &dispatched, 101);
 }
 
-static void a_thread_delivers_without_a_descriptor(void **state)
+FIXTURE_TEST(a_thread_delivers_without_a_descriptor)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -130,7 +132,7 @@ static void on_reentrant(void *arg, const struct hf_zookeeper_result *result)
                                               reentrant->next, NULL)));
 }
 
-static void a_callback_starts_and_does_not_wait(void **state)
+FIXTURE_TEST(a_callback_starts_and_does_not_wait)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "next"};
@@ -270,21 +272,21 @@ static void run_together(struct zookeeper_fixture *f, struct together *together)
     (void)sem_destroy(&together->ended);
 }
 
-static void what_a_callback_starts_waits_a_millisecond(void **state)
+FIXTURE_TEST(what_a_callback_starts_waits_a_millisecond)
 {
     struct together together = {.callbacks = 3, .waits = 2};
 
     run_together(*state, &together);
 }
 
-static void what_the_last_callback_starts_is_sent_at_once(void **state)
+FIXTURE_TEST(what_the_last_callback_starts_is_sent_at_once)
 {
     struct together together = {.callbacks = 1, .waits = 1};
 
     run_together(*state, &together);
 }
 
-static void what_is_urgent_is_sent_at_once(void **state)
+FIXTURE_TEST(what_is_urgent_is_sent_at_once)
 {
     struct together together = {
         .priority = HF_ZOOKEEPER_URGENT, .callbacks = 2, .waits = 1};
@@ -308,7 +310,7 @@ static void on_counted(void *arg, const struct hf_zookeeper_event *event)
         counts->events++;
 }
 
-static void events_that_nobody_takes_have_a_bound(void **state)
+FIXTURE_TEST(events_that_nobody_takes_have_a_bound)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -380,7 +382,7 @@ static void *run_caller(void *arg)
     return NULL;
 }
 
-static void eight_threads_wait_at_once(void **state)
+FIXTURE_TEST(eight_threads_wait_at_once)
 {
     struct zookeeper_fixture *f = *state;
     struct caller callers[THREADS];
@@ -433,7 +435,7 @@ static void *run_watcher(void *arg)
     return NULL;
 }
 
-static void watches_come_and_go_on_several_threads(void **state)
+FIXTURE_TEST(watches_come_and_go_on_several_threads)
 {
     struct zookeeper_fixture *f = *state;
     struct caller callers[THREADS];
@@ -511,7 +513,7 @@ _Noreturn static void run_child(struct zookeeper_fixture *f,
     _exit(0);
 }
 
-static void a_child_has_no_part_in_the_session(void **state)
+FIXTURE_TEST(a_child_has_no_part_in_the_session)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "watch"}, {&f->log, "get"}};
@@ -546,7 +548,7 @@ static void a_child_has_no_part_in_the_session(void **state)
 /* ----------------------------------------------------------------- drops -- */
 
 /* Each way for an operation to end, with .drop once. */
-static void every_callback_is_dropped_once(void **state)
+FIXTURE_TEST(every_callback_is_dropped_once)
 {
     struct zookeeper_fixture *f = *state;
     static const struct {
@@ -586,7 +588,7 @@ static void every_callback_is_dropped_once(void **state)
 
 /* A sent read ends with HF_ECANCELLED, a sent write with HF_EUNSURE; either may
  * have been answered before. */
-static void a_cancelled_operation_ends_once(void **state)
+FIXTURE_TEST(a_cancelled_operation_ends_once)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "read"}, {&f->log, "write"}};
@@ -654,7 +656,7 @@ static void start_many(struct hf_zookeeper *zookeeper, struct ends *ends,
                          HF_OK);
 }
 
-static void a_close_ends_what_is_under_way(void **state)
+FIXTURE_TEST(a_close_ends_what_is_under_way)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -685,7 +687,7 @@ static bool is_closed(void *arg)
     return atomic_load(&((struct ends *)arg)->closed);
 }
 
-static void a_started_close_ends_after_everything(void **state)
+FIXTURE_TEST(a_started_close_ends_after_everything)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -706,7 +708,7 @@ static void a_started_close_ends_after_everything(void **state)
 }
 
 /* Handles of operations and watches outlive that of the session. */
-static void handles_outlive_the_session(void **state)
+FIXTURE_TEST(handles_outlive_the_session)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *zookeeper = zookeeper_open(f, "", "", NULL);
@@ -737,7 +739,7 @@ static void handles_outlive_the_session(void **state)
     assert_string_equal(f->log.lines[3], "watch dropped");
 }
 
-static void the_ephemeral_nodes_go_with_the_handle(void **state)
+FIXTURE_TEST(the_ephemeral_nodes_go_with_the_handle)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *zookeeper = zookeeper_open(f, "", "", NULL);
@@ -754,7 +756,7 @@ static void the_ephemeral_nodes_go_with_the_handle(void **state)
 }
 
 /* Half of them are closed before there is a connection. */
-static void handles_come_and_go(void **state)
+FIXTURE_TEST(handles_come_and_go)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -781,7 +783,7 @@ static void on_log(void *arg, enum hf_log_level level, const char *line)
 /* Each handle has its own log, up to its own level.  Lines are delivered as
  * callbacks are: some time after what they are about, and none after the
  * close. */
-static void a_log_is_that_of_its_handle(void **state)
+FIXTURE_TEST(a_log_is_that_of_its_handle)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "errors"}, {&f->log, "all"}};
@@ -813,7 +815,7 @@ static void drop_listener(void *arg)
     log_add(arg, "dropped");
 }
 
-static void listeners_are_notified_and_dropped(void **state)
+FIXTURE_TEST(listeners_are_notified_and_dropped)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *zookeeper = zookeeper_open(f, "", "", NULL);
@@ -831,34 +833,4 @@ static void listeners_are_notified_and_dropped(void **state)
     assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     log_expect(&f->log, 0,
                (const char *[]){"dropped", "CLOSED", "dropped", NULL});
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(delivery)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(callbacks_run_inside_the_dispatch),
-        TEST(a_thread_delivers_without_a_descriptor),
-        TEST(a_callback_starts_and_does_not_wait),
-        TEST(what_a_callback_starts_waits_a_millisecond),
-        TEST(what_the_last_callback_starts_is_sent_at_once),
-        TEST(what_is_urgent_is_sent_at_once),
-        TEST(events_that_nobody_takes_have_a_bound),
-        TEST(eight_threads_wait_at_once),
-        TEST(watches_come_and_go_on_several_threads),
-        TEST(a_child_has_no_part_in_the_session),
-        TEST(every_callback_is_dropped_once),
-        TEST(a_cancelled_operation_ends_once),
-        TEST(a_close_ends_what_is_under_way),
-        TEST(a_started_close_ends_after_everything),
-        TEST(handles_outlive_the_session),
-        TEST(the_ephemeral_nodes_go_with_the_handle),
-        TEST(handles_come_and_go),
-        TEST(a_log_is_that_of_its_handle),
-        TEST(listeners_are_notified_and_dropped),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static struct hf_zookeeper *open_tls(const char *scheme, const char *servers,
     return zookeeper;
 }
 
-static void operations_and_watches_through_tls(void **state)
+TEST(operations_and_watches_through_tls)
 {
     struct hf_zookeeper *zookeeper =
         open_tls("zks", getenv("HF_ZK_TLS"), "ca.pem", HF_RECONNECT_UNLIMITED);
@@ -40,7 +40,6 @@ static void operations_and_watches_through_tls(void **state)
     struct hf_zookeeper_result *result;
     char *data = calloc(1, LONG_BYTES);
 
-    (void)state;
     assert_non_null(log);
     assert_non_null(data);
     pthread_mutex_init(&log->lock, NULL);
@@ -67,7 +66,7 @@ static void operations_and_watches_through_tls(void **state)
 }
 
 /* A certificate that the client does not trust, and the wrong port. */
-static void a_server_that_is_not_the_right_one(void **state)
+TEST(a_server_that_is_not_the_right_one)
 {
     static const struct {
         const char *scheme, *servers, *ca;
@@ -77,7 +76,6 @@ static void a_server_that_is_not_the_right_one(void **state)
         {"zk", "HF_ZK_TLS", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_zookeeper *zookeeper =
             open_tls(rows[i].scheme, getenv(rows[i].servers), rows[i].ca, 1);
@@ -88,14 +86,4 @@ static void a_server_that_is_not_the_right_one(void **state)
             fail_msg("row %zu: %s", i, hf_status_name(status));
         assert_int_equal(hf_zookeeper_close(zookeeper), HF_OK);
     }
-}
-
-TEST_FILE(encrypted)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_and_watches_through_tls),
-        cmocka_unit_test(a_server_that_is_not_the_right_one),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

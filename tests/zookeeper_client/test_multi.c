@@ -39,7 +39,9 @@ static void expect_failure(struct hf_zookeeper *zookeeper,
     hf_zookeeper_result_free(result);
 }
 
-static void each_operation_sees_those_before_it(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
+FIXTURE_TEST(each_operation_sees_those_before_it)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op ops[] = {
@@ -68,7 +70,7 @@ static void each_operation_sees_those_before_it(void **state)
 }
 
 /* Nothing is left of a transaction that failed. */
-static void operations_that_do_not_go_together(void **state)
+FIXTURE_TEST(operations_that_do_not_go_together)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op delete_a = {.kind = HF_ZOOKEEPER_DELETE,
@@ -101,7 +103,7 @@ static void on_pair(void *arg, const struct hf_zookeeper_result *result)
 
 /* The second operation fails in all transactions but the first, and takes the
  * first one back each time: ZOOKEEPER-1624. */
-static void those_under_way_fail_each_for_itself(void **state)
+FIXTURE_TEST(those_under_way_fail_each_for_itself)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_op ops[] = {
@@ -145,7 +147,7 @@ static void set_in_callback(void *arg, const struct hf_zookeeper_event *event)
                      HF_OK);
 }
 
-static void one_is_started_in_the_callback_of_a_watch(void **state)
+FIXTURE_TEST(one_is_started_in_the_callback_of_a_watch)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "multi"};
@@ -175,7 +177,7 @@ static void one_is_started_in_the_callback_of_a_watch(void **state)
 #define LONG_OPS 1500
 
 /* 1.5 MB, by default more than servers take and than the client sends. */
-static void one_that_is_longer_than_the_server_takes(void **state)
+FIXTURE_TEST(one_that_is_longer_than_the_server_takes)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -203,20 +205,4 @@ static void one_that_is_longer_than_the_server_takes(void **state)
     hf_zookeeper_result_free(result);
     zookeeper_expect_data(f->zookeeper, "/a", "");
     assert_int_equal(log_find(&f->states, 0, "LOST"), LOG_LINES);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(multi)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_operation_sees_those_before_it),
-        TEST(operations_that_do_not_go_together),
-        TEST(those_under_way_fail_each_for_itself),
-        TEST(one_is_started_in_the_callback_of_a_watch),
-        TEST(one_that_is_longer_than_the_server_takes),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

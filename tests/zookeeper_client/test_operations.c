@@ -38,7 +38,9 @@ static struct hf_zookeeper_stat stat_of(struct hf_zookeeper *zookeeper,
     return stat;
 }
 
-static void a_node_of_each_mode(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
+FIXTURE_TEST(a_node_of_each_mode)
 {
     struct zookeeper_fixture *f = *state;
     static const struct {
@@ -70,7 +72,7 @@ static void a_node_of_each_mode(void **state)
 }
 
 /* The server says so, and the connection goes on. */
-static void a_ttl_that_is_switched_off(void **state)
+FIXTURE_TEST(a_ttl_that_is_switched_off)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_CREATE,
@@ -86,7 +88,7 @@ static void a_ttl_that_is_switched_off(void **state)
     assert_int_equal(log_find(&f->states, 0, "SUSPENDED"), LOG_LINES);
 }
 
-static void a_create_that_fails(void **state)
+FIXTURE_TEST(a_create_that_fails)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_result *result;
@@ -123,7 +125,7 @@ static void expect_no_bytes(struct hf_zookeeper *zookeeper, const char *path,
     hf_zookeeper_result_free(result);
 }
 
-static void null_is_not_the_same_as_no_bytes(void **state)
+FIXTURE_TEST(null_is_not_the_same_as_no_bytes)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *zookeeper = f->zookeeper;
@@ -144,7 +146,7 @@ static void null_is_not_the_same_as_no_bytes(void **state)
     expect_no_bytes(zookeeper, "/empty", true);
 }
 
-static void bytes_of_every_value_come_back(void **state)
+FIXTURE_TEST(bytes_of_every_value_come_back)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op get = {.kind = HF_ZOOKEEPER_GET, .path = "/a"};
@@ -163,7 +165,7 @@ static void bytes_of_every_value_come_back(void **state)
     hf_zookeeper_result_free(result);
 }
 
-static void versions_are_compared(void **state)
+FIXTURE_TEST(versions_are_compared)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *zookeeper = f->zookeeper;
@@ -191,7 +193,7 @@ static void versions_are_compared(void **state)
                      HF_EGONE);
 }
 
-static void only_a_node_without_children_is_deleted(void **state)
+FIXTURE_TEST(only_a_node_without_children_is_deleted)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -205,7 +207,7 @@ static void only_a_node_without_children_is_deleted(void **state)
                      HF_OK);
 }
 
-static void a_read_of_a_missing_node(void **state)
+FIXTURE_TEST(a_read_of_a_missing_node)
 {
     struct zookeeper_fixture *f = *state;
     static const enum hf_zookeeper_op_kind kinds[] = {
@@ -247,7 +249,7 @@ static void expect_children(const struct hf_zookeeper_result *result,
         assert_string_equal(sorted[i], names[i]);
 }
 
-static void children_have_their_names(void **state)
+FIXTURE_TEST(children_have_their_names)
 {
     struct zookeeper_fixture *f = *state;
     static const char *const names[] = {"x", "y", "z"};
@@ -271,7 +273,7 @@ static void children_have_their_names(void **state)
     hf_zookeeper_result_free(result);
 }
 
-static void ephemerals_and_counts_are_below_the_path(void **state)
+FIXTURE_TEST(ephemerals_and_counts_are_below_the_path)
 {
     struct zookeeper_fixture *f = *state;
     static const char *const all[] = {"/a/e", "/e"};
@@ -299,7 +301,7 @@ static void ephemerals_and_counts_are_below_the_path(void **state)
 
 /* Not only those at and below the path, but those whose paths begin so: the
  * server compares strings. */
-static void ephemerals_of_a_neighbour_are_left_out(void **state)
+FIXTURE_TEST(ephemerals_of_a_neighbour_are_left_out)
 {
     struct zookeeper_fixture *f = *state;
     static const char *const names[] = {"/a/e"};
@@ -318,7 +320,7 @@ static void ephemerals_of_a_neighbour_are_left_out(void **state)
 }
 
 /* A server that is alone has the node without data, or with them. */
-static void the_configuration_is_read(void **state)
+FIXTURE_TEST(the_configuration_is_read)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET_CONFIG};
@@ -330,7 +332,7 @@ static void the_configuration_is_read(void **state)
 }
 
 /* Servers allow it only if they are configured to. */
-static void a_configuration_that_must_not_be_changed(void **state)
+FIXTURE_TEST(a_configuration_that_must_not_be_changed)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_RECONFIG,
@@ -368,7 +370,7 @@ static void make_private(struct zookeeper_fixture *f, const char *path)
     zookeeper_expect(f->zookeeper, &op, HF_OK);
 }
 
-static void an_access_list_is_set_and_read(void **state)
+FIXTURE_TEST(an_access_list_is_set_and_read)
 {
     struct zookeeper_fixture *f = *state;
     static const struct hf_zookeeper_acl acls[] = {
@@ -398,7 +400,7 @@ static void an_access_list_is_set_and_read(void **state)
         HF_EDENIED);
 }
 
-static void an_access_list_that_the_server_does_not_take(void **state)
+FIXTURE_TEST(an_access_list_that_the_server_does_not_take)
 {
     struct zookeeper_fixture *f = *state;
     static const struct hf_zookeeper_acl acl = {HF_ZOOKEEPER_PERM_ALL,
@@ -416,7 +418,7 @@ static void an_access_list_that_the_server_does_not_take(void **state)
         HF_EINVAL);
 }
 
-static void credentials_open_a_private_node(void **state)
+FIXTURE_TEST(credentials_open_a_private_node)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_credential wrong = {"digest", "u:wrong", 7};
@@ -451,7 +453,7 @@ static void credentials_open_a_private_node(void **state)
     assert_int_equal(hf_zookeeper_close(other), HF_OK);
 }
 
-static void an_added_credential_that_is_refused(void **state)
+FIXTURE_TEST(an_added_credential_that_is_refused)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -467,7 +469,7 @@ static void an_added_credential_that_is_refused(void **state)
     assert_int_equal(log_find(&f->states, 0, "LOST"), LOG_LINES);
 }
 
-static void a_credential_of_the_options_that_is_refused(void **state)
+FIXTURE_TEST(a_credential_of_the_options_that_is_refused)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_credential credential = {"nonsense", "x", 1};
@@ -486,7 +488,7 @@ static void a_credential_of_the_options_that_is_refused(void **state)
 
 /* The server takes them, and they open nothing: an address is known without a
  * proof, and a user needs a name. */
-static void credentials_that_open_nothing(void **state)
+FIXTURE_TEST(credentials_that_open_nothing)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op get = {.kind = HF_ZOOKEEPER_GET, .path = "/s"};
@@ -516,7 +518,7 @@ static bool is_identity(const struct hf_zookeeper_result *result,
     return false;
 }
 
-static void who_am_i(void **state)
+FIXTURE_TEST(who_am_i)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_WHO_AM_I};
@@ -557,7 +559,7 @@ static void prepare_multi(struct zookeeper_fixture *f)
     zookeeper_make(f->zookeeper, "/deleted", "");
 }
 
-static void a_multi_carries_out_all(void **state)
+FIXTURE_TEST(a_multi_carries_out_all)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_result *result;
@@ -601,14 +603,14 @@ static void multi_fails_at(struct zookeeper_fixture *f, size_t position)
         hf_zookeeper_exists(f->zookeeper, "/deleted", WAIT_MS, NULL), HF_OK);
 }
 
-static void a_multi_fails_at_each_position(void **state)
+FIXTURE_TEST(a_multi_fails_at_each_position)
 {
     prepare_multi(*state);
     for (size_t i = 0; i < MULTI_OPS; i++)
         multi_fails_at(*state, i);
 }
 
-static void a_multi_read_has_a_status_for_each(void **state)
+FIXTURE_TEST(a_multi_read_has_a_status_for_each)
 {
     struct zookeeper_fixture *f = *state;
     static const char *const names[] = {"b"};
@@ -638,7 +640,7 @@ static void a_multi_read_has_a_status_for_each(void **state)
 
 /* ---------------------------------------------------------------- chroot -- */
 
-static void slash_is_the_node_of_the_chroot(void **state)
+FIXTURE_TEST(slash_is_the_node_of_the_chroot)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_op ops[] = {
@@ -676,7 +678,7 @@ static void slash_is_the_node_of_the_chroot(void **state)
 
 /* ----------------------------------------------------------------- names -- */
 
-static void a_server_by_its_name(void **state)
+FIXTURE_TEST(a_server_by_its_name)
 {
     struct zookeeper_fixture *f = *state;
     const char *address = getenv("HF_ZK");
@@ -694,7 +696,7 @@ static void a_server_by_its_name(void **state)
 
 /* The server appends digits to the last component of a sequential node, so that
  * this may be empty, or dots.  Dots in a longer name are letters. */
-static void paths_that_look_wrong_and_are_not(void **state)
+FIXTURE_TEST(paths_that_look_wrong_and_are_not)
 {
     struct zookeeper_fixture *f = *state;
     static const struct {
@@ -723,7 +725,7 @@ static void paths_that_look_wrong_and_are_not(void **state)
     }
 }
 
-static void paths_that_are_wrong(void **state)
+FIXTURE_TEST(paths_that_are_wrong)
 {
     struct zookeeper_fixture *f = *state;
     static const struct {
@@ -752,7 +754,7 @@ static void paths_that_are_wrong(void **state)
 }
 
 /* What is wrong is found before anything is sent, and the text says it. */
-static void an_operation_that_makes_no_sense(void **state)
+FIXTURE_TEST(an_operation_that_makes_no_sense)
 {
     struct zookeeper_fixture *f = *state;
     static const struct hf_zookeeper_op inner[] = {
@@ -794,43 +796,4 @@ static void an_operation_that_makes_no_sense(void **state)
         zookeeper_expect_error(f->zookeeper, "hf_zookeeper_run: ");
         zookeeper_expect_error(f->zookeeper, rows[i].part);
     }
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(operations)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_node_of_each_mode),
-        TEST(a_ttl_that_is_switched_off),
-        TEST(a_create_that_fails),
-        TEST(null_is_not_the_same_as_no_bytes),
-        TEST(bytes_of_every_value_come_back),
-        TEST(versions_are_compared),
-        TEST(only_a_node_without_children_is_deleted),
-        TEST(a_read_of_a_missing_node),
-        TEST(children_have_their_names),
-        TEST(ephemerals_and_counts_are_below_the_path),
-        TEST(ephemerals_of_a_neighbour_are_left_out),
-        TEST(the_configuration_is_read),
-        TEST(a_configuration_that_must_not_be_changed),
-        TEST(an_access_list_is_set_and_read),
-        TEST(an_access_list_that_the_server_does_not_take),
-        TEST(credentials_open_a_private_node),
-        TEST(an_added_credential_that_is_refused),
-        TEST(a_credential_of_the_options_that_is_refused),
-        TEST(credentials_that_open_nothing),
-        TEST(who_am_i),
-        TEST(a_multi_carries_out_all),
-        TEST(a_multi_fails_at_each_position),
-        TEST(a_multi_read_has_a_status_for_each),
-        TEST(slash_is_the_node_of_the_chroot),
-        TEST(a_server_by_its_name),
-        TEST(paths_that_look_wrong_and_are_not),
-        TEST(paths_that_are_wrong),
-        TEST(an_operation_that_makes_no_sense),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -26,8 +26,10 @@ static void on_numbered(void *arg, const struct hf_zookeeper_result *result)
             hf_status_name(result->status));
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
 /* Reads and writes of one node in turn; more of them than may be unanswered. */
-static void many_operations_end_in_the_order_of_their_starts(void **state)
+FIXTURE_TEST(many_operations_end_in_the_order_of_their_starts)
 {
     struct zookeeper_fixture *f = *state;
     static struct numbered numbers[MANY];
@@ -57,7 +59,7 @@ static void many_operations_end_in_the_order_of_their_starts(void **state)
 }
 
 /* The same for operations that the server may not know, which travel alone. */
-static void operations_that_travel_alone_keep_the_order(void **state)
+FIXTURE_TEST(operations_that_travel_alone_keep_the_order)
 {
     struct zookeeper_fixture *f = *state;
     static const enum hf_zookeeper_op_kind kinds[] = {
@@ -94,7 +96,7 @@ static void start(struct zookeeper_fixture *f, const struct hf_zookeeper_op *op,
         HF_OK);
 }
 
-static void an_event_comes_between_the_two_answers(void **state)
+FIXTURE_TEST(an_event_comes_between_the_two_answers)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_watch *watch;
@@ -143,7 +145,7 @@ static hf_status set_bytes(struct zookeeper_fixture *f, const char *path,
     return status;
 }
 
-static void an_operation_that_is_too_long_is_refused_here(void **state)
+FIXTURE_TEST(an_operation_that_is_too_long_is_refused_here)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -160,7 +162,7 @@ static void an_operation_that_is_too_long_is_refused_here(void **state)
 
 /* The longest operation that the default allows is one that the server takes:
  * it has jute.maxbuffer at its default too. */
-static void the_longest_operation_is_taken_by_the_server(void **state)
+FIXTURE_TEST(the_longest_operation_is_taken_by_the_server)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -175,7 +177,7 @@ static void the_longest_operation_is_taken_by_the_server(void **state)
     assert_int_equal(log_find(&f->states, 0, "SUSPENDED"), LOG_LINES);
 }
 
-static void an_answer_that_is_too_long_fails_alone(void **state)
+FIXTURE_TEST(an_answer_that_is_too_long_fails_alone)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -210,7 +212,7 @@ static void an_answer_that_is_too_long_fails_alone(void **state)
 
 /* A list of children, too.  Its watch is not set, because the list was not
  * read. */
-static void a_list_that_is_too_long_fails_alone(void **state)
+FIXTURE_TEST(a_list_that_is_too_long_fails_alone)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -240,22 +242,4 @@ static void a_list_that_is_too_long_fails_alone(void **state)
     hf_zookeeper_watch_free(watch);
     assert_int_equal(log_find(&f->log, 0, "watch CHILDREN /"), LOG_LINES);
     assert_int_equal(log_find(&f->states, 0, "SUSPENDED"), LOG_LINES);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(order)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(many_operations_end_in_the_order_of_their_starts),
-        TEST(operations_that_travel_alone_keep_the_order),
-        TEST(an_event_comes_between_the_two_answers),
-        TEST(an_operation_that_is_too_long_is_refused_here),
-        TEST(the_longest_operation_is_taken_by_the_server),
-        TEST(an_answer_that_is_too_long_fails_alone),
-        TEST(a_list_that_is_too_long_fails_alone),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

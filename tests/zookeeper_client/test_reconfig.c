@@ -42,7 +42,10 @@ static int64_t version_of(const struct hf_zookeeper_result *config)
     return (int64_t)strtoull(digits, NULL, 16);
 }
 
-static void a_server_joins_and_leaves(void **state)
+#define FIXTURE_TEST(function)                                                 \
+    TEST_WITH(function, zookeeper_setup, zookeeper_teardown)
+
+FIXTURE_TEST(a_server_joins_and_leaves)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET_CONFIG};
@@ -76,7 +79,7 @@ static void a_server_joins_and_leaves(void **state)
 }
 
 /* All servers of the new configuration, in place of changes. */
-static void servers_replace_the_configuration(void **state)
+FIXTURE_TEST(servers_replace_the_configuration)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET_CONFIG};
@@ -104,7 +107,7 @@ static void servers_replace_the_configuration(void **state)
     zookeeper_expect(f->zookeeper, &op, HF_OK);
 }
 
-static void a_reconfiguration_that_is_refused(void **state)
+FIXTURE_TEST(a_reconfiguration_that_is_refused)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_RECONFIG,
@@ -123,7 +126,7 @@ static void a_reconfiguration_that_is_refused(void **state)
 }
 
 /* The superuser may give the right to others. */
-static void the_right_can_be_given(void **state)
+FIXTURE_TEST(the_right_can_be_given)
 {
     static const struct hf_zookeeper_acl acls[] = {
         {HF_ZOOKEEPER_PERM_READ, "world", "anyone"},
@@ -153,20 +156,4 @@ static void the_right_can_be_given(void **state)
                      HF_OK);
     assert_int_equal(hf_zookeeper_close(super), HF_OK);
     assert_int_equal(hf_zookeeper_close(other), HF_OK);
-}
-
-#define TEST(function)                                                         \
-    cmocka_unit_test_setup_teardown(function, zookeeper_setup,                 \
-                                    zookeeper_teardown)
-
-TEST_FILE(reconfig)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_server_joins_and_leaves),
-        TEST(servers_replace_the_configuration),
-        TEST(a_reconfiguration_that_is_refused),
-        TEST(the_right_can_be_given),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

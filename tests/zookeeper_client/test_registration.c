@@ -179,9 +179,11 @@ static void kill_session(const struct zookeeper_fixture *f,
     close_handle(killer);
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
 /* -------------------------------------------------------------- the node -- */
 
-static void a_node_is_there_until_it_is_closed(void **state)
+FIXTURE_TEST(a_node_is_there_until_it_is_closed)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -198,7 +200,7 @@ static void a_node_is_there_until_it_is_closed(void **state)
                (const char *[]){"r REGISTERED HF_OK /r", "r dropped", NULL});
 }
 
-static void null_and_no_bytes_are_two_things(void **state)
+FIXTURE_TEST(null_and_no_bytes_are_two_things)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_registration *r;
@@ -226,7 +228,7 @@ static void null_and_no_bytes_are_two_things(void **state)
     }
 }
 
-static void nodes_above_it_are_made(void **state)
+FIXTURE_TEST(nodes_above_it_are_made)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -248,7 +250,7 @@ static bool is_gone(void *arg)
 }
 
 /* They are made again, too. */
-static void nodes_above_it_are_deleted(void **state)
+FIXTURE_TEST(nodes_above_it_are_deleted)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *other = open_other(f);
@@ -269,7 +271,7 @@ static void nodes_above_it_are_deleted(void **state)
 
 /* The chroot is a node above it like any other, but nothing is made above
  * that. */
-static void the_chroot_is_made_and_nothing_above_it(void **state)
+FIXTURE_TEST(the_chroot_is_made_and_nothing_above_it)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -293,7 +295,7 @@ static void the_chroot_is_made_and_nothing_above_it(void **state)
     close_handle(zookeeper);
 }
 
-static void the_access_list_is_that_of_the_options(void **state)
+FIXTURE_TEST(the_access_list_is_that_of_the_options)
 {
     static const struct hf_zookeeper_acl acls[] = {
         {HF_ZOOKEEPER_PERM_READ | HF_ZOOKEEPER_PERM_WRITE, "world", "anyone"},
@@ -323,7 +325,7 @@ static void the_access_list_is_that_of_the_options(void **state)
 
 #define DELETIONS 1000
 
-static void a_node_is_deleted_a_thousand_times(void **state)
+FIXTURE_TEST(a_node_is_deleted_a_thousand_times)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *other = open_other(f);
@@ -351,7 +353,7 @@ static void a_node_is_deleted_a_thousand_times(void **state)
     close_handle(other);
 }
 
-static void a_session_is_ended_by_another_client(void **state)
+FIXTURE_TEST(a_session_is_ended_by_another_client)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -373,7 +375,7 @@ static void a_session_is_ended_by_another_client(void **state)
 }
 
 /* What the lost session had is over as soon as another node is there. */
-static void a_loss_is_forgotten_in_the_next_session(void **state)
+FIXTURE_TEST(a_loss_is_forgotten_in_the_next_session)
 {
     static const struct hf_zookeeper_op replace[2] = {
         {.kind = HF_ZOOKEEPER_DELETE, .path = "/r", .version = -1},
@@ -397,7 +399,7 @@ static void a_loss_is_forgotten_in_the_next_session(void **state)
     close_handle(other);
 }
 
-static void the_last_data_are_those_of_the_next_session(void **state)
+FIXTURE_TEST(the_last_data_are_those_of_the_next_session)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -424,7 +426,7 @@ static void the_last_data_are_those_of_the_next_session(void **state)
 /* ------------------------------------------------------------ other nodes --
  */
 
-static void the_node_of_another_session_is_waited_for(void **state)
+FIXTURE_TEST(the_node_of_another_session_is_waited_for)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *other = open_other(f);
@@ -449,7 +451,7 @@ static void the_node_of_another_session_is_waited_for(void **state)
 }
 
 /* It is neither deleted nor changed, whatever is called. */
-static void a_node_that_is_not_ours_stays(void **state)
+FIXTURE_TEST(a_node_that_is_not_ours_stays)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -472,7 +474,7 @@ static void a_node_that_is_not_ours_stays(void **state)
 
 /* A wait says why there is no connection, once one attempt to connect has
  * failed. */
-static void a_wait_without_a_connection_says_why(void **state)
+FIXTURE_TEST(a_wait_without_a_connection_says_why)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -499,7 +501,7 @@ static void a_wait_without_a_connection_says_why(void **state)
 }
 
 /* Somebody deletes ours and makes another in one transaction. */
-static void a_node_is_replaced(void **state)
+FIXTURE_TEST(a_node_is_replaced)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *other = open_other(f);
@@ -523,7 +525,7 @@ static void a_node_is_replaced(void **state)
 }
 
 /* The same reason is reported again. */
-static void it_is_blocked_after_it_was_registered(void **state)
+FIXTURE_TEST(it_is_blocked_after_it_was_registered)
 {
     static const struct hf_zookeeper_op replace[2] = {
         {.kind = HF_ZOOKEEPER_DELETE, .path = "/r", .version = -1},
@@ -547,7 +549,7 @@ static void it_is_blocked_after_it_was_registered(void **state)
 }
 
 /* What blocked it is over before the user is notified. */
-static void it_is_blocked_between_two_dispatches(void **state)
+FIXTURE_TEST(it_is_blocked_between_two_dispatches)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -567,7 +569,7 @@ static void it_is_blocked_between_two_dispatches(void **state)
     close_registration(r);
 }
 
-static void a_node_of_this_session_gets_the_data(void **state)
+FIXTURE_TEST(a_node_of_this_session_gets_the_data)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -581,7 +583,7 @@ static void a_node_of_this_session_gets_the_data(void **state)
 }
 
 /* The data of the node that it had do not count. */
-static void a_node_made_anew_by_this_session_gets_the_data(void **state)
+FIXTURE_TEST(a_node_made_anew_by_this_session_gets_the_data)
 {
     static const struct hf_zookeeper_op replace[2] = {
         {.kind = HF_ZOOKEEPER_DELETE, .path = "/r", .version = -1},
@@ -606,7 +608,7 @@ static void a_node_made_anew_by_this_session_gets_the_data(void **state)
 }
 
 /* At once, when nothing is known of the node, and after it was registered. */
-static void a_node_of_this_session_is_deleted(void **state)
+FIXTURE_TEST(a_node_of_this_session_is_deleted)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -624,7 +626,7 @@ static void a_node_of_this_session_is_deleted(void **state)
     }
 }
 
-static void data_of_others_stay_until_the_next_set(void **state)
+FIXTURE_TEST(data_of_others_stay_until_the_next_set)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *other = open_other(f);
@@ -649,7 +651,7 @@ static void data_of_others_stay_until_the_next_set(void **state)
 
 /* -------------------------------------------------------------- failures -- */
 
-static void no_node_is_made_below_an_ephemeral_one(void **state)
+FIXTURE_TEST(no_node_is_made_below_an_ephemeral_one)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -680,7 +682,7 @@ static void make_restricted(struct hf_zookeeper *zookeeper, const char *path,
     zookeeper_expect(zookeeper, &op, HF_OK);
 }
 
-static void a_session_may_not_create_the_node(void **state)
+FIXTURE_TEST(a_session_may_not_create_the_node)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -699,7 +701,7 @@ static void a_session_may_not_create_the_node(void **state)
 
 /* The registration fails with the set, and its node stays until it is
  * closed. */
-static void a_session_may_not_set_the_data(void **state)
+FIXTURE_TEST(a_session_may_not_set_the_data)
 {
     static const struct hf_zookeeper_acl acl = {HF_ZOOKEEPER_PERM_READ, "world",
                                                 "anyone"};
@@ -723,7 +725,7 @@ static void a_session_may_not_set_the_data(void **state)
 }
 
 /* Not even when its node goes, and in the next session. */
-static void nothing_is_done_after_a_failure(void **state)
+FIXTURE_TEST(nothing_is_done_after_a_failure)
 {
     static const struct hf_zookeeper_acl acl = {HF_ZOOKEEPER_PERM_READ, "world",
                                                 "anyone"};
@@ -761,7 +763,7 @@ static void nothing_is_done_after_a_failure(void **state)
 
 /* It does not follow its node any more, so it does not know that the node there
  * is that of another session, of the same version. */
-static void what_has_failed_deletes_no_node_of_another(void **state)
+FIXTURE_TEST(what_has_failed_deletes_no_node_of_another)
 {
     static const struct hf_zookeeper_acl acl = {HF_ZOOKEEPER_PERM_READ, "world",
                                                 "anyone"};
@@ -795,7 +797,7 @@ static void what_has_failed_deletes_no_node_of_another(void **state)
     close_handle(other);
 }
 
-static void a_session_may_not_delete_the_node(void **state)
+FIXTURE_TEST(a_session_may_not_delete_the_node)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -808,7 +810,7 @@ static void a_session_may_not_delete_the_node(void **state)
     assert_true(exists(f->zookeeper, "/no/r"));
 }
 
-static void arguments_are_checked(void **state)
+FIXTURE_TEST(arguments_are_checked)
 {
     static const char too_long[2000000];
     struct zookeeper_fixture *f = *state;
@@ -856,7 +858,7 @@ static void arguments_are_checked(void **state)
  */
 
 /* At whatever moment the registration is closed. */
-static void nothing_is_left_of_a_registration(void **state)
+FIXTURE_TEST(nothing_is_left_of_a_registration)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -875,7 +877,7 @@ static void nothing_is_left_of_a_registration(void **state)
 }
 
 /* The new one takes the path from the removal of the old one. */
-static void a_path_is_registered_again_at_once(void **state)
+FIXTURE_TEST(a_path_is_registered_again_at_once)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -900,7 +902,7 @@ static void a_path_is_registered_again_at_once(void **state)
 }
 
 /* The removal of the first one has ended before it knew anything. */
-static void a_path_is_registered_again_and_closed_at_once(void **state)
+FIXTURE_TEST(a_path_is_registered_again_and_closed_at_once)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -933,7 +935,7 @@ free_in_callback(void *arg, struct hf_zookeeper_registration *registration,
     log_add(name->log, "%s freed", name->name);
 }
 
-static void a_registration_is_freed_in_its_callback(void **state)
+FIXTURE_TEST(a_registration_is_freed_in_its_callback)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -993,7 +995,7 @@ static bool slow_runs(void *arg)
     return atomic_load(&((struct slow *)arg)->runs);
 }
 
-static void a_free_waits_for_a_callback(void **state)
+FIXTURE_TEST(a_free_waits_for_a_callback)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_registration_opts opts =
@@ -1037,7 +1039,7 @@ static bool is_waited_for(void *arg)
     return waited_for;
 }
 
-static void a_wait_ends_when_it_is_freed(void **state)
+FIXTURE_TEST(a_wait_ends_when_it_is_freed)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -1053,7 +1055,7 @@ static void a_wait_ends_when_it_is_freed(void **state)
 }
 
 /* Before and after its handle. */
-static void a_registration_outlives_its_handle(void **state)
+FIXTURE_TEST(a_registration_outlives_its_handle)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -1077,7 +1079,7 @@ static void a_registration_outlives_its_handle(void **state)
 
 #define MANY 100
 
-static void a_hundred_are_in_one_session(void **state)
+FIXTURE_TEST(a_hundred_are_in_one_session)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_registration *many[MANY];
@@ -1105,7 +1107,7 @@ static void a_hundred_are_in_one_session(void **state)
 
 /* Nothing of it needs the user to dispatch, who gets the loss of the first node
  * before the second one, although both were there long before. */
-static void it_goes_on_without_dispatch(void **state)
+FIXTURE_TEST(it_goes_on_without_dispatch)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -1161,7 +1163,7 @@ static void expect_waited(struct zookeeper_fixture *f, const char *line)
     f->log.count = 0;
 }
 
-static void waits_call_back(void **state)
+FIXTURE_TEST(waits_call_back)
 {
     const struct hf_done nobody = {NULL, NULL, NULL};
     const struct hf_done done = {on_waited, NULL, on_wait_dropped};
@@ -1208,7 +1210,7 @@ static void waits_call_back(void **state)
 
 /* Waits that were started end, and are reported, before their handle is gone.
  */
-static void waits_end_with_their_handle(void **state)
+FIXTURE_TEST(waits_end_with_their_handle)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_registration *r;
@@ -1225,7 +1227,7 @@ static void waits_end_with_their_handle(void **state)
     hf_zookeeper_registration_free(r);
 }
 
-static void a_child_of_a_fork_disturbs_nothing(void **state)
+FIXTURE_TEST(a_child_of_a_fork_disturbs_nothing)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "r"};
@@ -1252,54 +1254,4 @@ static void a_child_of_a_fork_disturbs_nothing(void **state)
     assert_int_equal(status, 0);
     zookeeper_expect_data(f->zookeeper, "/r", "x");
     close_registration(r);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(registration)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_node_is_there_until_it_is_closed),
-        TEST(null_and_no_bytes_are_two_things),
-        TEST(nodes_above_it_are_made),
-        TEST(nodes_above_it_are_deleted),
-        TEST(the_chroot_is_made_and_nothing_above_it),
-        TEST(the_access_list_is_that_of_the_options),
-        TEST(a_node_is_deleted_a_thousand_times),
-        TEST(a_session_is_ended_by_another_client),
-        TEST(a_loss_is_forgotten_in_the_next_session),
-        TEST(the_last_data_are_those_of_the_next_session),
-        TEST(the_node_of_another_session_is_waited_for),
-        TEST(a_node_that_is_not_ours_stays),
-        TEST(a_wait_without_a_connection_says_why),
-        TEST(a_node_is_replaced),
-        TEST(it_is_blocked_after_it_was_registered),
-        TEST(it_is_blocked_between_two_dispatches),
-        TEST(a_node_of_this_session_gets_the_data),
-        TEST(a_node_made_anew_by_this_session_gets_the_data),
-        TEST(a_node_of_this_session_is_deleted),
-        TEST(data_of_others_stay_until_the_next_set),
-        TEST(no_node_is_made_below_an_ephemeral_one),
-        TEST(a_session_may_not_create_the_node),
-        TEST(a_session_may_not_set_the_data),
-        TEST(nothing_is_done_after_a_failure),
-        TEST(what_has_failed_deletes_no_node_of_another),
-        TEST(a_session_may_not_delete_the_node),
-        TEST(arguments_are_checked),
-        TEST(nothing_is_left_of_a_registration),
-        TEST(a_path_is_registered_again_at_once),
-        TEST(a_path_is_registered_again_and_closed_at_once),
-        TEST(a_registration_is_freed_in_its_callback),
-        TEST(a_free_waits_for_a_callback),
-        TEST(a_wait_ends_when_it_is_freed),
-        TEST(a_registration_outlives_its_handle),
-        TEST(a_hundred_are_in_one_session),
-        TEST(it_goes_on_without_dispatch),
-        TEST(waits_call_back),
-        TEST(waits_end_with_their_handle),
-        TEST(a_child_of_a_fork_disturbs_nothing),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

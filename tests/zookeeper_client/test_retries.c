@@ -45,8 +45,10 @@ static struct hf_zookeeper_result *create(struct zookeeper_fixture *f,
     return result;
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
 /* "/q/_c_" UUID "-job-" digits, as Curator writes it. */
-static void a_sequential_node_is_named_as_curator_names_it(void **state)
+FIXTURE_TEST(a_sequential_node_is_named_as_curator_names_it)
 {
     struct zookeeper_fixture *f = *state;
     static const enum hf_zookeeper_mode modes[] = {
@@ -70,7 +72,7 @@ static void a_sequential_node_is_named_as_curator_names_it(void **state)
     }
 }
 
-static void what_is_there_is_not_created_again(void **state)
+FIXTURE_TEST(what_is_there_is_not_created_again)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -89,7 +91,7 @@ static void what_is_there_is_not_created_again(void **state)
 }
 
 /* 3.8 shows containers as persistent nodes. */
-static void parents_are_made(void **state)
+FIXTURE_TEST(parents_are_made)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -104,7 +106,7 @@ static void parents_are_made(void **state)
 
 /* --------------------------------------------------------------- deletes -- */
 
-static void a_delete_says_what_was_there(void **state)
+FIXTURE_TEST(a_delete_says_what_was_there)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *z = f->zookeeper;
@@ -126,7 +128,7 @@ static void a_delete_says_what_was_there(void **state)
 }
 
 /* One that has ended does not go on. */
-static void any_number_of_deletes_may_end(void **state)
+FIXTURE_TEST(any_number_of_deletes_may_end)
 {
     struct zookeeper_fixture *f = *state;
 
@@ -181,7 +183,7 @@ static hf_status update(struct counter *counter, struct hf_zookeeper *zookeeper,
     return hf_zookeeper_update(zookeeper, "/n", change, WAIT_MS, result);
 }
 
-static void an_update_reads_changes_and_writes(void **state)
+FIXTURE_TEST(an_update_reads_changes_and_writes)
 {
     struct zookeeper_fixture *f = *state;
     struct counter counter = {.f = f};
@@ -208,7 +210,7 @@ static hf_status look_around(void *arg, const struct hf_zookeeper_result *now,
     return hf_zookeeper_sync(zookeeper, "/", WAIT_MS);
 }
 
-static void an_update_that_waits_needs_no_dispatch(void **state)
+FIXTURE_TEST(an_update_that_waits_needs_no_dispatch)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_opts opts = HF_ZOOKEEPER_OPTS_INIT;
@@ -238,7 +240,7 @@ static hf_status interfere(void *arg, const struct hf_zookeeper_result *now,
     return count_up(arg, now, new_data);
 }
 
-static void another_version_is_read_again(void **state)
+FIXTURE_TEST(another_version_is_read_again)
 {
     struct zookeeper_fixture *f = *state;
     struct counter counter = {.f = f};
@@ -251,7 +253,7 @@ static void another_version_is_read_again(void **state)
     zookeeper_expect_data(f->zookeeper, "/n", "11");
 }
 
-static void an_update_that_may_not_wait_tries_once(void **state)
+FIXTURE_TEST(an_update_that_may_not_wait_tries_once)
 {
     struct zookeeper_fixture *f = *state;
     struct counter counter = {.f = f};
@@ -275,7 +277,7 @@ static hf_status refuse(void *arg, const struct hf_zookeeper_result *now,
     return status != NULL ? *status : HF_EBUSY;
 }
 
-static void an_update_may_be_refused(void **state)
+FIXTURE_TEST(an_update_may_be_refused)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper_change change = {refuse, NULL, NULL};
@@ -315,7 +317,7 @@ static void *count_often(void *arg)
     return NULL;
 }
 
-static void no_count_is_lost(void **state)
+FIXTURE_TEST(no_count_is_lost)
 {
     struct zookeeper_fixture *f = *state;
     struct counter counters[COUNTERS];
@@ -387,7 +389,7 @@ static struct hf_op *start_held(struct zookeeper_fixture *f,
     return op;
 }
 
-static void a_started_update_calls_back(void **state)
+FIXTURE_TEST(a_started_update_calls_back)
 {
     struct zookeeper_fixture *f = *state;
     struct held_update held;
@@ -404,7 +406,7 @@ static void a_started_update_calls_back(void **state)
 }
 
 /* It ends while its function runs, which returns first. */
-static void an_update_is_cancelled_in_its_function(void **state)
+FIXTURE_TEST(an_update_is_cancelled_in_its_function)
 {
     struct zookeeper_fixture *f = *state;
     struct held_update held;
@@ -433,7 +435,7 @@ static bool is_closed(void *arg)
     return hf_zookeeper_state(arg) == HF_STATE_CLOSED;
 }
 
-static void an_update_is_closed_in_its_function(void **state)
+FIXTURE_TEST(an_update_is_closed_in_its_function)
 {
     struct zookeeper_fixture *f = *state;
     struct held_update held;
@@ -465,7 +467,7 @@ static hf_status take_long(void *arg, const struct hf_zookeeper_result *now,
     return HF_OK;
 }
 
-static void an_update_takes_no_longer_than_it_may(void **state)
+FIXTURE_TEST(an_update_takes_no_longer_than_it_may)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_change change = {take_long, NULL, NULL};
@@ -489,7 +491,7 @@ static hf_status fork_inside(void *arg, const struct hf_zookeeper_result *now,
     return HF_OK;
 }
 
-static void a_function_forks(void **state)
+FIXTURE_TEST(a_function_forks)
 {
     struct zookeeper_fixture *f = *state;
     pid_t child = -1;
@@ -527,7 +529,7 @@ static void refuse_to_wait(void *arg, const struct hf_zookeeper_result *result)
     log_add(&f->log, "refused");
 }
 
-static void nothing_waits_in_a_callback(void **state)
+FIXTURE_TEST(nothing_waits_in_a_callback)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_done done = {refuse_to_wait, f, NULL};
@@ -535,32 +537,4 @@ static void nothing_waits_in_a_callback(void **state)
     assert_int_equal(hf_zookeeper_sync_start(f->zookeeper, "/", WAIT_MS, done),
                      HF_OK);
     (void)log_await_line(&f->log, 0, "refused");
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(retries)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sequential_node_is_named_as_curator_names_it),
-        TEST(what_is_there_is_not_created_again),
-        TEST(parents_are_made),
-        TEST(a_delete_says_what_was_there),
-        TEST(any_number_of_deletes_may_end),
-        TEST(an_update_reads_changes_and_writes),
-        TEST(an_update_that_waits_needs_no_dispatch),
-        TEST(another_version_is_read_again),
-        TEST(an_update_that_may_not_wait_tries_once),
-        TEST(an_update_may_be_refused),
-        TEST(no_count_is_lost),
-        TEST(a_started_update_calls_back),
-        TEST(an_update_is_cancelled_in_its_function),
-        TEST(an_update_is_closed_in_its_function),
-        TEST(an_update_takes_no_longer_than_it_may),
-        TEST(a_function_forks),
-        TEST(nothing_waits_in_a_callback),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

@@ -68,11 +68,10 @@ static void expect_alice(struct hf_zookeeper *zookeeper)
     fail_msg("the session has no identity by SASL");
 }
 
-static void a_user_is_known_on_each_connection(void **state)
+TEST(a_user_is_known_on_each_connection)
 {
     struct hf_zookeeper *zookeeper = open_alice();
 
-    (void)state;
     expect_alice(zookeeper);
     for (int i = 0; i < 3; i++) {
         reconnect(zookeeper, i % 2 == 0 ? "localhost" : "127.0.0.1");
@@ -83,7 +82,7 @@ static void a_user_is_known_on_each_connection(void **state)
 
 /* The rounds come before SetWatches, which is no call that a server takes from
  * anybody. */
-static void watches_and_ephemerals_survive(void **state)
+TEST(watches_and_ephemerals_survive)
 {
     struct hf_zookeeper *zookeeper = open_alice();
     struct hf_zookeeper *other = open_alice();
@@ -93,7 +92,6 @@ static void watches_and_ephemerals_survive(void **state)
     struct hf_zookeeper_result *result;
     struct hf_zookeeper_session before, after;
 
-    (void)state;
     assert_non_null(log);
     pthread_mutex_init(&log->lock, NULL);
     zookeeper_make(zookeeper, "/watched", "");
@@ -127,13 +125,12 @@ static void watches_and_ephemerals_survive(void **state)
 }
 
 /* Nodes are for their creator, as with other credentials. */
-static void nodes_belong_to_the_user(void **state)
+TEST(nodes_belong_to_the_user)
 {
     struct hf_zookeeper *alice = open_alice();
     struct hf_zookeeper *bob = open_as("bob:word@", "?sasl=DIGEST-MD5");
     struct hf_zookeeper_result *result;
 
-    (void)state;
     zookeeper_make(alice, "/private", "x");
     assert_int_equal(hf_zookeeper_get(bob, "/private", WAIT_MS, NULL),
                      HF_EDENIED);
@@ -147,7 +144,7 @@ static void nodes_belong_to_the_user(void **state)
     assert_int_equal(hf_zookeeper_close(bob), HF_OK);
 }
 
-static void who_is_refused(void **state)
+TEST(who_is_refused)
 {
     static const struct {
         const char *user, *options, *text;
@@ -158,7 +155,6 @@ static void who_is_refused(void **state)
         {"", "", "the server expects SASL; expected sasl= in the URL"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_zookeeper *zookeeper = open_as(rows[i].user, rows[i].options);
 
@@ -172,14 +168,13 @@ static void who_is_refused(void **state)
 }
 
 /* Beside SASL other credentials may be used, which come after it. */
-static void another_credential_comes_after_it(void **state)
+TEST(another_credential_comes_after_it)
 {
     struct hf_zookeeper *zookeeper = open_alice();
     const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_WHO_AM_I};
     struct hf_zookeeper_result *result;
     bool found = false;
 
-    (void)state;
     assert_int_equal(
         hf_zookeeper_add_auth(zookeeper, "digest", "dora:d", 6, WAIT_MS),
         HF_OK);
@@ -224,42 +219,25 @@ static hf_status take_lock(struct hf_client *client, struct hf_grant **grant,
     return status;
 }
 
-static void a_lock_is_taken(void **state)
+TEST(a_lock_is_taken)
 {
     struct hf_client *client = open_client("alice:secret@");
     struct hf_grant *grant;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(take_lock(client, &grant, &error), HF_OK);
     assert_int_equal(hf_grant_check(grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-static void a_lock_is_denied_to_a_wrong_password(void **state)
+TEST(a_lock_is_denied_to_a_wrong_password)
 {
     struct hf_client *client = open_client("alice:wrong@");
     struct hf_grant *grant;
     struct hf_error error;
 
-    (void)state;
     assert_int_equal(take_lock(client, &grant, &error), HF_EDENIED);
     assert_non_null(strstr(error.text, "did not accept the client by SASL"));
     assert_int_equal(hf_client_close(client), HF_OK);
-}
-
-TEST_FILE(sasl)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_is_known_on_each_connection),
-        cmocka_unit_test(watches_and_ephemerals_survive),
-        cmocka_unit_test(nodes_belong_to_the_user),
-        cmocka_unit_test(who_is_refused),
-        cmocka_unit_test(another_credential_comes_after_it),
-        cmocka_unit_test(a_lock_is_taken),
-        cmocka_unit_test(a_lock_is_denied_to_a_wrong_password),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

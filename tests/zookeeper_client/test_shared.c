@@ -149,9 +149,11 @@ static struct hf_listener *listen_to(struct zookeeper_fixture *f,
     return listener;
 }
 
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
 /* --------------------------------------------------------------- session -- */
 
-static void a_handle_is_on_the_session_of_the_locks(void **state)
+FIXTURE_TEST(a_handle_is_on_the_session_of_the_locks)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL);
@@ -187,7 +189,7 @@ static void a_handle_is_on_the_session_of_the_locks(void **state)
 
 /* The server ends the session: the registration is gone, the lock is lost, and
  * the handle goes on with the next session. */
-static void a_registration_and_a_lock_die_together(void **state)
+FIXTURE_TEST(a_registration_and_a_lock_die_together)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL);
@@ -217,7 +219,7 @@ static void a_registration_and_a_lock_die_together(void **state)
 }
 
 /* A watch is set again in the session that follows, and brings a RESYNC. */
-static void watches_live_through_a_lost_session(void **state)
+FIXTURE_TEST(watches_live_through_a_lost_session)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -284,7 +286,7 @@ static void start_bulk(struct hf_zookeeper *zookeeper, struct counted *counted)
 }
 
 /* The close of a handle ends its operations, and the locks do not notice. */
-static void a_handle_may_be_closed_first(void **state)
+FIXTURE_TEST(a_handle_may_be_closed_first)
 {
     struct counted counted = {PTHREAD_MUTEX_INITIALIZER, 0, 0};
     struct zookeeper_fixture *f = *state;
@@ -327,7 +329,7 @@ static void a_handle_may_be_closed_first(void **state)
 }
 
 /* A handle that is left is a valid one, and what it was asked for has ended. */
-static void a_client_may_be_closed_first(void **state)
+FIXTURE_TEST(a_client_may_be_closed_first)
 {
     struct counted counted = {PTHREAD_MUTEX_INITIALIZER, 0, 0};
     struct zookeeper_fixture *f = *state;
@@ -433,7 +435,7 @@ static void close_both_in_a_callback(struct zookeeper_fixture *f,
     pthread_mutex_unlock(&counted.lock);
 }
 
-static void both_may_be_closed_in_a_callback(void **state)
+FIXTURE_TEST(both_may_be_closed_in_a_callback)
 {
     close_both_in_a_callback(*state, false);
     close_both_in_a_callback(*state, true);
@@ -446,7 +448,7 @@ static void *close_client(void *client)
 }
 
 /* Whichever thread comes first. */
-static void both_may_be_closed_at_once(void **state)
+FIXTURE_TEST(both_may_be_closed_at_once)
 {
     struct counted counted = {PTHREAD_MUTEX_INITIALIZER, 0, 0};
     struct zookeeper_fixture *f = *state;
@@ -472,7 +474,7 @@ static void both_may_be_closed_at_once(void **state)
 
 /* Where the user dispatches callbacks, the thread that closes runs those that
  * wait. */
-static void the_thread_that_closes_dispatches(void **state)
+FIXTURE_TEST(the_thread_that_closes_dispatches)
 {
     struct counted counted = {PTHREAD_MUTEX_INITIALIZER, 0, 0};
     struct zookeeper_fixture *f = *state;
@@ -499,7 +501,7 @@ static void the_thread_that_closes_dispatches(void **state)
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-static void a_child_of_a_fork_has_no_handle(void **state)
+FIXTURE_TEST(a_child_of_a_fork_has_no_handle)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL);
@@ -528,7 +530,7 @@ static void a_child_of_a_fork_has_no_handle(void **state)
     assert_int_equal(hf_client_close(client), HF_OK);
 }
 
-static void what_a_handle_cannot_do(void **state)
+FIXTURE_TEST(what_a_handle_cannot_do)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL), *of_file;
@@ -584,7 +586,7 @@ static void *contend(void *arg)
 /* Watches of each kind, above and at the queue of a lock, while clients
  * contend: no lock waits for an event that another watch has taken, and each
  * watch gets its events. */
-static void watches_and_locks_do_not_end_each_other(void **state)
+FIXTURE_TEST(watches_and_locks_do_not_end_each_other)
 {
     static const enum hf_zookeeper_watch_kind kinds[] = {
         HF_ZOOKEEPER_WATCH_RECURSIVE, HF_ZOOKEEPER_WATCH_PERSISTENT,
@@ -668,7 +670,7 @@ static struct hf_zookeeper_op check_of(struct hf_zookeeper *zookeeper,
 
 /* The holder was paused between its last look and its write; its session ended,
  * and another holder has come. */
-static void a_paused_holder_writes_nothing(void **state)
+FIXTURE_TEST(a_paused_holder_writes_nothing)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *paused = open_client(f, "", NULL);
@@ -746,7 +748,7 @@ static int pause_before_write(const struct zookeeper_fixture *f)
     return 0;
 }
 
-static void a_stopped_process_writes_nothing(void **state)
+FIXTURE_TEST(a_stopped_process_writes_nothing)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client;
@@ -777,7 +779,7 @@ static void a_stopped_process_writes_nothing(void **state)
 #endif
 
 /* The tickets of every kind of lock. */
-static void tickets_of_each_kind_are_checked(void **state)
+FIXTURE_TEST(tickets_of_each_kind_are_checked)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL);
@@ -837,7 +839,7 @@ static unsigned refused_while_downgrading(struct hf_zookeeper *zookeeper,
 
 /* Until it is known which node the ticket has.  A downgrade may be over before
  * this thread goes on, but not each of a hundred. */
-static void a_ticket_may_be_being_downgraded(void **state)
+FIXTURE_TEST(a_ticket_may_be_being_downgraded)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL);
@@ -856,7 +858,7 @@ static void a_ticket_may_be_being_downgraded(void **state)
 
 /* A handle above the path of the locks, beside it, and locks of another engine.
  */
-static void a_ticket_may_be_out_of_reach(void **state)
+FIXTURE_TEST(a_ticket_may_be_out_of_reach)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "/locks", NULL);
@@ -906,7 +908,7 @@ static void a_ticket_may_be_out_of_reach(void **state)
 }
 
 /* The path is kept with the grant, and is the same for each call. */
-static void a_check_may_find_no_memory(void **state)
+FIXTURE_TEST(a_check_may_find_no_memory)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_client *client = open_client(f, "", NULL);
@@ -953,32 +955,7 @@ static int expect_no_memory(void **state)
     return 0;
 }
 
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
 TEST_FILE(shared)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_handle_is_on_the_session_of_the_locks),
-        TEST(a_registration_and_a_lock_die_together),
-        TEST(watches_live_through_a_lost_session),
-        TEST(a_handle_may_be_closed_first),
-        TEST(a_client_may_be_closed_first),
-        TEST(both_may_be_closed_in_a_callback),
-        TEST(both_may_be_closed_at_once),
-        TEST(the_thread_that_closes_dispatches),
-        TEST(a_child_of_a_fork_has_no_handle),
-        TEST(what_a_handle_cannot_do),
-        TEST(watches_and_locks_do_not_end_each_other),
-        TEST(a_paused_holder_writes_nothing),
-#ifndef __SANITIZE_THREAD__
-        TEST(a_stopped_process_writes_nothing),
-#endif
-        TEST(tickets_of_each_kind_are_checked),
-        TEST(a_ticket_may_be_being_downgraded),
-        TEST(a_ticket_may_be_out_of_reach),
-        TEST(a_check_may_find_no_memory),
-    };
-
-    return RUN_TESTS(tests, count_memory, expect_no_memory);
+    return RUN_TESTS(count_memory, expect_no_memory);
 }

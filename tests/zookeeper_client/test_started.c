@@ -133,7 +133,9 @@ static const struct {
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-static void with_a_function(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
+FIXTURE_TEST(with_a_function)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "op"};
@@ -148,7 +150,7 @@ static void with_a_function(void **state)
     }
 }
 
-static void without_a_function(void **state)
+FIXTURE_TEST(without_a_function)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "op"};
@@ -163,7 +165,7 @@ static void without_a_function(void **state)
     }
 }
 
-static void without_anything(void **state)
+FIXTURE_TEST(without_anything)
 {
     struct zookeeper_fixture *f = *state;
     const struct hf_zookeeper_done done = {NULL, NULL, NULL};
@@ -174,7 +176,7 @@ static void without_anything(void **state)
 }
 
 /* The error text has the name of the call. */
-static void refused(void **state)
+FIXTURE_TEST(refused)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "op"};
@@ -195,7 +197,7 @@ static void drop_close(void *arg)
 }
 
 /* hf_zookeeper_close_start() has a callback of another type. */
-static void a_close_without_a_function(void **state)
+FIXTURE_TEST(a_close_without_a_function)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *zookeeper = zookeeper_open(f, "", "", NULL);
@@ -239,13 +241,12 @@ static bool starts_something(const char *name)
 }
 
 /* The names that the library exports, one a line. */
-static void the_table_is_complete(void **state)
+TEST(the_table_is_complete)
 {
     FILE *map = fopen(EXPORTED, "re");
     char line[128], name[128];
     size_t found = 0;
 
-    (void)state;
     assert_non_null(map);
     while (fgets(line, sizeof line, map) != NULL) {
         if (sscanf(line, " %127[a-z_];", name) != 1 || !starts_something(name))
@@ -257,21 +258,4 @@ static void the_table_is_complete(void **state)
     }
     assert_int_equal(fclose(map), 0);
     assert_int_equal(found, CALLS + 3);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(started)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(with_a_function),
-        TEST(without_a_function),
-        TEST(without_anything),
-        TEST(refused),
-        TEST(a_close_without_a_function),
-        cmocka_unit_test(the_table_is_complete),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }

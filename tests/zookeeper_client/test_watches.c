@@ -80,7 +80,9 @@ static void expect_events(struct zookeeper_fixture *f, const char *const *lines)
     f->log.count = 0;
 }
 
-static void a_data_watch_has_one_event(void **state)
+#define FIXTURE_TEST(name) TEST_WITH(name, zookeeper_setup, zookeeper_teardown)
+
+FIXTURE_TEST(a_data_watch_has_one_event)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -103,7 +105,7 @@ static void a_data_watch_has_one_event(void **state)
     expect_events(f, (const char *[]){"w dropped", NULL});
 }
 
-static void a_missing_node_is_watched_by_exists_only(void **state)
+FIXTURE_TEST(a_missing_node_is_watched_by_exists_only)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -126,7 +128,7 @@ static void a_missing_node_is_watched_by_exists_only(void **state)
     hf_zookeeper_watch_free(op.watch);
 }
 
-static void a_children_watch_has_one_event(void **state)
+FIXTURE_TEST(a_children_watch_has_one_event)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -149,7 +151,7 @@ static void a_children_watch_has_one_event(void **state)
     hf_zookeeper_watch_free(watch);
 }
 
-static void a_persistent_watch_has_every_event(void **state)
+FIXTURE_TEST(a_persistent_watch_has_every_event)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -174,7 +176,7 @@ static void a_persistent_watch_has_every_event(void **state)
     expect_events(f, (const char *[]){"w dropped", NULL});
 }
 
-static void a_recursive_watch_has_all_below(void **state)
+FIXTURE_TEST(a_recursive_watch_has_all_below)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -195,7 +197,7 @@ static void a_recursive_watch_has_all_below(void **state)
 }
 
 /* Every path is that of the user. */
-static void the_chroot_is_watched_as_slash(void **state)
+FIXTURE_TEST(the_chroot_is_watched_as_slash)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "data"}, {&f->log, "rec"}};
@@ -257,7 +259,7 @@ static void two_kinds_at_one_path(struct zookeeper_fixture *f, bool data_first,
     expect_events(f, (const char *[]){NULL});
 }
 
-static void data_and_persistent_in_each_order(void **state)
+FIXTURE_TEST(data_and_persistent_in_each_order)
 {
     for (unsigned i = 0; i < 8; i++)
         two_kinds_at_one_path(*state, (i & 1) != 0, (i & 2) != 0,
@@ -267,7 +269,7 @@ static void data_and_persistent_in_each_order(void **state)
 
 /* A persistent watch has the events of children itself, which the server does
  * not report where it watches recursively. */
-static void persistent_and_recursive_at_one_path(void **state)
+FIXTURE_TEST(persistent_and_recursive_at_one_path)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "p"}, {&f->log, "r"}};
@@ -303,7 +305,7 @@ static void persistent_and_recursive_at_one_path(void **state)
 /* A recursive watch above shows each child too, also while the server itself
  * reports that the children have changed: before the recursive watch of the
  * path is set, and after it was freed. */
-static void children_change_once_below_a_recursive_watch(void **state)
+FIXTURE_TEST(children_change_once_below_a_recursive_watch)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {
@@ -335,7 +337,7 @@ static void children_change_once_below_a_recursive_watch(void **state)
 }
 
 /* Freed while another one of the same kind and path wants the watch. */
-static void the_other_watch_keeps_its_event(void **state)
+FIXTURE_TEST(the_other_watch_keeps_its_event)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "first"}, {&f->log, "second"}};
@@ -355,7 +357,7 @@ static void the_other_watch_keeps_its_event(void **state)
 }
 
 /* The answer and the event of an operation that is under way. */
-static void a_watch_is_freed_before_its_operation_is_answered(void **state)
+FIXTURE_TEST(a_watch_is_freed_before_its_operation_is_answered)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name names[] = {{&f->log, "watch"}, {&f->log, "get"}};
@@ -397,7 +399,7 @@ static void drop_freed(void *arg)
     log_add(((struct freeing *)arg)->log, "dropped");
 }
 
-static void a_watch_is_freed_in_its_callback(void **state)
+FIXTURE_TEST(a_watch_is_freed_in_its_callback)
 {
     struct zookeeper_fixture *f = *state;
     struct freeing freeing = {&f->log, NULL};
@@ -439,7 +441,7 @@ static bool has_entered(void *arg)
     return atomic_load(&((struct slow *)arg)->entered);
 }
 
-static void a_free_waits_for_the_callback_that_runs(void **state)
+FIXTURE_TEST(a_free_waits_for_the_callback_that_runs)
 {
     struct zookeeper_fixture *f = *state;
     struct slow slow = {false, false, false};
@@ -485,7 +487,7 @@ static void close_in_callback(void *arg, const struct hf_zookeeper_event *event)
                      HF_OK);
 }
 
-static void an_event_closes_its_handle(void **state)
+FIXTURE_TEST(an_event_closes_its_handle)
 {
     struct zookeeper_fixture *f = *state;
     struct closing closing = {&f->log, zookeeper_open(f, "", "", NULL)};
@@ -504,7 +506,7 @@ static void an_event_closes_its_handle(void **state)
     hf_zookeeper_watch_free(watch);
 }
 
-static void a_watch_that_does_not_fit_is_refused(void **state)
+FIXTURE_TEST(a_watch_that_does_not_fit_is_refused)
 {
     struct zookeeper_fixture *f = *state;
     struct hf_zookeeper *other = zookeeper_open(f, "", "", NULL);
@@ -564,7 +566,7 @@ static void read_and_count(struct zookeeper_fixture *f,
     assert_int_equal(hf_zookeeper_unreadable(f->zookeeper), count);
 }
 
-static void watches_of_what_may_not_be_read_are_counted(void **state)
+FIXTURE_TEST(watches_of_what_may_not_be_read_are_counted)
 {
     struct zookeeper_fixture *f = *state;
     struct log_name name = {&f->log, "w"};
@@ -603,31 +605,4 @@ static void watches_of_what_may_not_be_read_are_counted(void **state)
     read_and_count(f, HF_ZOOKEEPER_EXISTS, "/a", HF_EGONE, 0);
     hf_zookeeper_watch_free(persistent);
     hf_zookeeper_watch_free(top);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, zookeeper_setup, zookeeper_teardown)
-
-TEST_FILE(watches)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_data_watch_has_one_event),
-        TEST(a_missing_node_is_watched_by_exists_only),
-        TEST(a_children_watch_has_one_event),
-        TEST(a_persistent_watch_has_every_event),
-        TEST(a_recursive_watch_has_all_below),
-        TEST(the_chroot_is_watched_as_slash),
-        TEST(data_and_persistent_in_each_order),
-        TEST(persistent_and_recursive_at_one_path),
-        TEST(children_change_once_below_a_recursive_watch),
-        TEST(the_other_watch_keeps_its_event),
-        TEST(a_watch_is_freed_before_its_operation_is_answered),
-        TEST(a_watch_is_freed_in_its_callback),
-        TEST(a_free_waits_for_the_callback_that_runs),
-        TEST(an_event_closes_its_handle),
-        TEST(a_watch_that_does_not_fit_is_refused),
-        TEST(watches_of_what_may_not_be_read_are_counted),
-    };
-
-    return RUN_TESTS(tests, NULL, NULL);
 }
