@@ -17,8 +17,7 @@
 #include "base/time_math.h"
 #include "cli/ipc.h"
 #include "cli/notify_socket.h"
-#include "client/grant_check.h"
-#include "client/grant_items.h"
+#include "client/grant.h"
 #include "monitor/log_default.h"
 
 /* The first connection may take this long, even if the wait has no limit. */

@@ -5,7 +5,7 @@
  * and none of them needs a ticket.
  */
 #include "base/memory.h"
-#include "client/open_common.h"
+#include "client/client.h"
 #include "client/queue_op.h"
 
 /* The handle of the user. */

@@ -7,8 +7,8 @@
  * An engine brings events to the core by hf_client_step().  The effects that
  * the core answers with are carried out in the same call (effects.h).
  */
-#ifndef HF_HOST_CLIENT_H
-#define HF_HOST_CLIENT_H
+#ifndef HF_CLIENT_CLIENT_H
+#define HF_CLIENT_CLIENT_H
 
 #include "base/heap.h"
 #include "base/tree.h"
@@ -16,6 +16,7 @@
 #include "client/owner_grants.h"
 #include "core/core.h"
 #include "monitor/monitor.h"
+#include "operation/opts_compat.h"
 #include "operation/state_listener.h"
 
 struct hf_election_wait;
@@ -122,5 +123,47 @@ hf_status hf_client_open_list_only(const char *url,
                                    const struct hf_client_opts *opts,
                                    struct hf_client **client,
                                    struct hf_error *error);
+
+/* ----------------------------------------------------------- its engine -- */
+
+/* The engine as the core uses it: what it was asked and has not answered, and
+ * its end when it cannot be used any more.  All with the lock. */
+
+/* Hand ${request} to the engine; take back a watch. */
+void hf_client_engine_request(struct hf_client *client,
+                              struct hf_request *request);
+void hf_client_engine_unwatch(struct hf_client *client,
+                              struct hf_request *watch);
+
+/* The engine has sent ${event}, which the core is about to get. */
+void hf_client_engine_sent(const struct hf_event *event);
+
+/* The descriptors of the engine are gone: never call it again, answer what it
+ * was asked, and end the session. */
+void hf_client_engine_abandon(struct hf_client *client);
+
+/* ------------------------------------------------------ calls that open -- */
+
+/* What all calls share that open a handle of a client.  A call that fails to
+ * open has no handle to remember that at, so the client does.  All without the
+ * client's lock. */
+
+/* hf_client_fail() for a caller without the lock.  HF_EFORKED in a child. */
+hf_status hf_client_fail_unlocked(struct hf_client *client, const char *call,
+                                  struct hf_error *error);
+
+/* hf_opts_copy(); the client remembers a failure. */
+hf_status hf_open_copy_opts(struct hf_client *client, const char *call,
+                            const struct hf_opts_type *type, const void *given,
+                            void *opts);
+
+/* May ${text} be the text of a ticket?  HF_EINVAL if not; HF_OK if it is
+ * NULL. */
+hf_status hf_open_check_text(struct hf_client *client, const char *call,
+                             const char *text);
+
+/* Zeroed memory for a handle.  NULL means HF_ENOMEM, which the client
+ * remembers. */
+void *hf_open_alloc(struct hf_client *client, const char *call, size_t bytes);
 
 #endif

@@ -1,19 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client counts: its session and its requests.  Its grants are in
- * grant_metrics.h.  A client that does not count has no block, and everything
+ * grant_metrics.c.  A client that does not count has no block, and everything
  * here ends with that one comparison.
+ *
+ * And the events of locks that the user is to be called with (.on_event).  They
+ * happen with the client's lock, where nobody may wait for the user, so they
+ * are kept in a bounded queue that a callback empties.
  *
  * All with the client's lock, where nothing else is said.
  */
-#ifndef HF_HOST_CLIENT_METRICS_H
-#define HF_HOST_CLIENT_METRICS_H
+#ifndef HF_CLIENT_CLIENT_METRICS_H
+#define HF_CLIENT_CLIENT_METRICS_H
 
-#include "client/lock_events.h"
+#include <holdfast/client.h>
+
 #include "core/engine.h"
 #include "metrics/metrics_file.h"
+#include "monitor/callback_queue.h"
 
+/* How many events may wait: enough for a client that is closed with as many
+ * locks. */
+#define HF_LOCK_EVENTS_MAX 65536
+
+struct hf_monitor;
 struct hf_client;
+struct hf_waiting_lock_event;
+
+/* All fields under the client's lock, where nothing else is said. */
+struct hf_lock_events {
+    struct hf_monitor *monitor;  /* the client's; set once */
+    struct hf_on_event on_event; /* the user's; .fn is NULL: none, or no more */
+    struct hf_callback callback;
+    struct hf_waiting_lock_event *first, **end;
+    unsigned count; /* events in the queue */
+    unsigned lost;  /* found no room or no memory since the callback ran */
+};
 
 struct hf_client_metrics {
     struct hf_metrics_file file; /* .block is NULL: nothing is counted */
@@ -58,5 +80,20 @@ void hf_client_metrics_cut_searches(struct hf_client *client);
 /* The engine reports ${event}, and the core has not seen it yet. */
 void hf_client_metrics_event(struct hf_client *client,
                              const struct hf_event *event);
+
+/* ------------------------------------------------------ events of locks -- */
+
+void hf_lock_events_init(struct hf_lock_events *events,
+                         struct hf_monitor *monitor,
+                         struct hf_on_event on_event);
+
+/* Have the user called with ${event}, which is copied with its name, if it
+ * wants to be. */
+void hf_lock_events_add(struct hf_lock_events *events,
+                        const struct hf_lock_event *event);
+
+/* All callbacks have run: call the user with what is left, and not any more
+ * from then on.  Releases the lock meanwhile.  Idempotent. */
+void hf_lock_events_close(struct hf_lock_events *events);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a client: the options are checked, the core is set up, and the engine
- * of the URL is opened.  Also the functions that an engine calls (struct
- * hf_engine_host).
+ * Opening a client and closing it, and what its engine and its monitor call in
+ * between.  To open it, the options are checked, the core is set up, and the
+ * engine of the URL is opened.  When the monitor ends, the client closes the
+ * session and then notifies its user; the order of those steps is in
+ * monitor/close.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,19 +16,21 @@
 #include "base/errno_text.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/time_math.h"
 #include "client/client.h"
-#include "client/client_close.h"
-#include "client/client_engine.h"
-#include "client/client_monitor.h"
 #include "client/client_url.h"
 #include "client/effects.h"
+#include "client/election.h"
 #include "client/engines.h"
 #include "client/examination.h"
-#include "client/grant_metrics.h"
+#include "client/grant.h"
 #include "client/monitor_host.h"
 #include "client/names.h"
 #include "client/queue_op.h"
+#include "operation/done.h"
 #include "operation/opts_compat.h"
+
+/* ------------------------------------------------ what its engine calls -- */
 
 /* Have the lines of the log say where the client is from now on. */
 static void set_origin(struct hf_client *client)
@@ -57,6 +61,142 @@ static void host_event(void *host, struct hf_event *event)
     hf_client_step(client, event);
     hf_client_metrics_cut_searches(client);
 }
+
+/* ------------------------------------------------ what its monitor asks -- */
+
+/* The core, the waits for an election and the other users of the session have
+ * deadlines of their own. */
+static uint64_t due_at_ms(const void *owner)
+{
+    const struct hf_client *client = owner;
+    uint64_t at_ms = hf_min_ms(hf_core_wake_at_ms(&client->core),
+                               hf_election_waits_wake_at_ms(client));
+
+    for (const struct hf_session_user *user = client->session_users;
+         user != NULL; user = user->next)
+        at_ms = hf_min_ms(at_ms, user->due_at_ms(user));
+    return at_ms;
+}
+
+/* Give the core the time, and end the waits whose deadline has passed. */
+static void run_due(void *owner)
+{
+    struct hf_client *client = owner;
+    struct hf_event tick = {.kind = HF_EVENT_TICK};
+    struct hf_session_user *next;
+
+    hf_client_step(client, &tick);
+    hf_client_metrics_cut_searches(client);
+    hf_election_waits_expire(client);
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = next) {
+        next = user->next;
+        user->run_due(user);
+    }
+}
+
+/* A session needs a poller while it is being connected, and while proofs keep
+ * it alive.  Otherwise only operations under way do. */
+static bool needs_poller(const void *owner)
+{
+    const struct hf_client *client = owner;
+    const struct hf_session *session = &client->core.session;
+
+    return client->pending > 0 || (session->state != HF_STATE_CLOSED &&
+                                   (session->state != HF_STATE_CONNECTED ||
+                                    session->timeout_ms != HF_FOREVER));
+}
+
+/* Free the engine: its handles are on the loop. */
+static void leave_loop(void *owner)
+{
+    struct hf_client *client = owner;
+
+    if (client->engine != NULL)
+        client->ops->free(client->engine);
+    client->engine = NULL;
+}
+
+static void destroy(void *owner)
+{
+    struct hf_client *client = owner;
+
+    hf_client_metrics_close(client);
+    hf_free(client);
+}
+
+/* In the child nothing is held: the copies of the parent's handles must say so,
+ * and their descriptors must not keep a ticket alive. */
+static void after_fork(void *owner)
+{
+    struct hf_client *client = owner;
+
+    hf_safe_until_store(&client->core.session.published, 0);
+    if (!hf_descriptor_guard_is_intact(&client->monitor.guard))
+        return;
+    if (client->engine != NULL)
+        client->ops->after_fork(client->engine);
+    hf_grant_after_fork(client);
+    hf_metrics_file_after_fork(&client->metrics.file);
+}
+
+/* The file of the metrics notices by itself. */
+static void abandon(void *owner)
+{
+    struct hf_client *client = owner;
+    struct hf_session_user *next;
+
+    hf_grant_forget_loss_fds(client);
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = next) {
+        next = user->next;
+        user->abandon(user);
+    }
+    hf_client_engine_abandon(client);
+}
+
+/* Have the core close the session.  The state CLOSED follows, and with it
+ * hf_monitor_closed(). */
+static void begin_close(void *owner)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSE};
+    struct hf_client *client = owner;
+
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = user->next)
+        user->close(user);
+    hf_client_step(client, &event);
+}
+
+/* All callbacks have run: drop the listeners, and call what the user gave to
+ * hf_client_close_start(), which is taken out of the client first, so that it
+ * is called once.  Releases the lock meanwhile. */
+static void end_close(void *owner)
+{
+    struct hf_client *client = owner;
+    struct hf_done done = client->close_done;
+    struct hf_result result = {.status = HF_OK, .text = "", .grant = NULL};
+
+    client->close_done = (struct hf_done){NULL, NULL, NULL};
+    for (struct hf_session_user *user = client->session_users; user != NULL;
+         user = user->next)
+        user->ended(user);
+    hf_state_listeners_drop(&client->listeners);
+    hf_client_metrics_close(client);
+    hf_done_call(&client->monitor, &done, &result);
+}
+
+static const struct hf_monitor_ops monitor_ops = {
+    .due_at_ms = due_at_ms,
+    .run_due = run_due,
+    .needs_poller = needs_poller,
+    .close = begin_close,
+    .ended = end_close,
+    .leave_loop = leave_loop,
+    .destroy = destroy,
+    .after_fork = after_fork,
+    .abandon = abandon,
+};
 
 /* ----------------------------------------------------------------- open -- */
 
@@ -143,8 +283,8 @@ static hf_status init_client(struct hf_client *client,
     client->reconnect = opts->reconnect;
     hf_core_init(&client->core, &config, hf_now_ms());
     /* The last step, because a fork may use the client from here on. */
-    if (!hf_monitor_init(&client->monitor, &hf_client_monitor_ops, client,
-                         runner, opts->on_log))
+    if (!hf_monitor_init(&client->monitor, &monitor_ops, client, runner,
+                         opts->on_log))
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for callbacks: %s; raise the "
                             "limit on open files",
@@ -162,7 +302,7 @@ static void remember_description(struct hf_client *client)
 
 /* Open the engine, and start a thread if the session needs one at once.  With
  * the lock.  Events may come from here on, so a failure is undone by
- * hf_client_abandon(). */
+ * abandon_client(). */
 static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
                              uv_loop_t *loop, bool list_only,
                              struct hf_error *error)
@@ -190,6 +330,14 @@ static hf_status open_engine(struct hf_client *client, const struct hf_url *url,
     return HF_OK;
 }
 
+/* Undo a client whose opening failed, without a callback of the user.  Releases
+ * the lock and frees the client. */
+static void abandon_client(struct hf_client *client)
+{
+    hf_state_listeners_abandon(&client->listeners);
+    hf_monitor_abandon(&client->monitor, client->engine != NULL);
+}
+
 /* Allocate a client for ${url} and open it. */
 static hf_status new_client(const struct hf_url *url,
                             const struct hf_client_opts *opts, uv_loop_t *loop,
@@ -210,15 +358,15 @@ static hf_status new_client(const struct hf_url *url,
     hf_monitor_lock(&made->monitor);
     if ((status = hf_client_metrics_open(made, opts, error)) != HF_OK ||
         (status = open_engine(made, url, loop, list_only, error)) != HF_OK)
-        goto abandon_client;
+        goto undo;
     /* A callback may close it while we leave. */
     hf_monitor_reference(&made->monitor);
     hf_monitor_leave(&made->monitor);
     hf_monitor_release(&made->monitor);
     *client = made;
     return HF_OK;
-abandon_client:
-    hf_client_abandon(made);
+undo:
+    abandon_client(made);
     return status;
 free_client:
     hf_free(made);
@@ -295,4 +443,40 @@ hf_status hf_client_open_list_only(const char *url,
                                    struct hf_error *error)
 {
     return hf_client_open_common(url, opts, NULL, true, client, error);
+}
+
+/* -------------------------------------------------------------- closing -- */
+
+/* Where it may not block, the failure is remembered and the client stays
+ * open. */
+hf_status hf_client_close(struct hf_client *client)
+{
+    struct hf_error error;
+
+    if (client == NULL)
+        return HF_OK;
+    if (hf_monitor_may_block(&client->monitor, &error) != HF_OK)
+        return hf_client_fail_unlocked(client, "hf_client_close", &error);
+    return hf_monitor_close(&client->monitor);
+}
+
+hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
+{
+    hf_status status = hf_monitor_enter(&client->monitor);
+    struct hf_error error;
+
+    /* A poller has to run the last callback, because no caller waits for the
+     * end. */
+    if (status == HF_OK && (status = hf_monitor_ensure_poller(
+                                &client->monitor, &error)) != HF_OK) {
+        hf_client_fail(client, "hf_client_close_start", &error);
+        hf_monitor_leave(&client->monitor);
+    }
+    if (status != HF_OK) {
+        hf_done_drop(&done);
+        return status;
+    }
+    client->close_done = done;
+    hf_monitor_close_start(&client->monitor);
+    return HF_OK;
 }

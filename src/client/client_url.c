@@ -42,7 +42,7 @@ hf_status hf_client_url_of_environment(const char **url, struct hf_error *error)
                         "which means file: (unset HOLDFAST_URL)");
 }
 
-/* ------------------------------------------------------------ references -- */
+/* ----------------------------------------------------------- references -- */
 
 struct reference {
     int fd;
@@ -126,8 +126,7 @@ void hf_client_url_free(char *url)
     hf_free(url);
 }
 
-/* -------------------------------------------------------------- hand down --
- */
+/* ------------------------------------------------------------ hand down -- */
 
 static int new_memfd(void)
 {

@@ -17,8 +17,8 @@
  * of another file.  A program in between may have closed the descriptor, as
  * sudo(8) does; then the reference is refused.
  */
-#ifndef HF_HOST_CLIENT_URL_H
-#define HF_HOST_CLIENT_URL_H
+#ifndef HF_CLIENT_CLIENT_URL_H
+#define HF_CLIENT_CLIENT_URL_H
 
 #include <holdfast/holdfast.h>
 

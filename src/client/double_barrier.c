@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "client/client.h"
 #include "client/list_evict_revoke.h"
-#include "client/open_common.h"
 #include "operation/done.h"
 
 _Static_assert(HF_PARTIES_MAX == HF_PARTICIPANTS_MAX,

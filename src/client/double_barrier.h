@@ -4,8 +4,8 @@
  * the two.  Entering is an acquisition; while the party is inside it has the
  * grant.  Leaving is in double_barrier_leave.c.
  */
-#ifndef HF_HOST_DOUBLE_BARRIER_H
-#define HF_HOST_DOUBLE_BARRIER_H
+#ifndef HF_CLIENT_DOUBLE_BARRIER_H
+#define HF_CLIENT_DOUBLE_BARRIER_H
 
 #include "client/grant.h"
 

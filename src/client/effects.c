@@ -1,21 +1,221 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who carries out which effect of the core.  The effects of one step come in an
- * order that matters, for instance a loss before what follows from it; so they
- * are carried out one by one, and nothing here reorders them.
+ * What each effect of the core does to its grant, and who carries out the
+ * others.  The effects of one step come in an order that matters, for instance
+ * a loss before what follows from it; so they are carried out one by one, and
+ * nothing here reorders them.
  */
 #include "client/effects.h"
 
+#include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 
-#include "client/client_engine.h"
+#include "base/error.h"
+#include "client/client.h"
+#include "client/election.h"
 #include "client/examination.h"
 #include "client/grant.h"
-#include "client/grant_check.h"
-#include "client/grant_effects.h"
 #include "client/names.h"
 #include "client/queue_op.h"
+#include "client/semaphore_limit.h"
 #include "operation/state_listener.h"
+
+/* ----------------------------------------------------------- of a grant -- */
+
+/* The release was a step of another operation: go on with that. */
+static void end_step(struct hf_grant *grant)
+{
+    struct hf_error why = {.text = ""};
+    const struct hf_result result = {.status = grant->done_status,
+                                     .text = why.text};
+
+    if (result.status != HF_OK)
+        hf_grant_explain_release(grant, result.status, &why);
+    grant->done.fn(grant->done.arg, &result);
+    hf_grant_dereference(grant);
+}
+
+/* The acquire or the release has ended with ${status}: answer the call that
+ * waits for it or the operation that it is a step of, or queue the callback. */
+static void complete(struct hf_grant *grant, hf_status status)
+{
+    struct hf_waiter *waiter = grant->waiter;
+
+    grant->done_status = status;
+    grant->waiter = NULL;
+    if (grant->election != NULL)
+        return; /* the election receives every effect itself */
+    if (waiter != NULL)
+        hf_waiter_answer(&grant->client->monitor, waiter, status);
+    else if (grant->release_is_step)
+        end_step(grant);
+    else if (grant->done.fn != NULL || grant->done.drop != NULL)
+        hf_grant_queue_callback(grant, &grant->done_callback);
+    else
+        hf_grant_dereference(grant); /* a release whose end is not reported */
+}
+
+/* The grant was lost: remember why, log it, and notify everyone who waits or
+ * listens. */
+static void lose_grant(struct hf_grant *grant)
+{
+    struct hf_error why;
+
+    grant->lost = true;
+    grant->lost_lock = hf_grant_find_lost(grant);
+    hf_grant_explain_loss(grant, &why);
+    hf_last_error_set(&grant->client->error_texts, &grant->last_error, NULL,
+                      &why);
+    hf_grant_signal_loss_fd(grant);
+    hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
+                 "%s; its token was %llu", why.text,
+                 (unsigned long long)grant->acquisition.token);
+    hf_grant_checks_answer(grant->client, grant);
+    hf_grant_unqueue_revoke(grant);
+    if (!grant->released)
+        hf_grant_queue_loss(grant);
+}
+
+/* It was granted: report once more that it waited, if it was displaced since.
+ * A caller that blocks has its answer, and no callback follows that. */
+static void end_waiting(struct hf_grant *grant)
+{
+    if (grant->waiter == NULL && hf_grant_has_unreported_wait(grant))
+        hf_grant_queue_wait(grant);
+    else
+        hf_grant_unqueue_wait(grant);
+}
+
+/* Does an acquire of several locks end with ${status} because of the one that
+ * it waited for?  The text of HF_EDEADLK names that itself. */
+static bool is_of_one_lock(hf_status status)
+{
+    return status == HF_EBUSY || status == HF_ETIMEDOUT || status == HF_EKIND ||
+           status == HF_EDENIED;
+}
+
+/* If the wait failed, put into its text what the engine does not know: that the
+ * limits of a semaphore differ, because that may be why; and which of several
+ * locks was not to be had. */
+static void explain_failure(struct hf_grant *grant)
+{
+    struct hf_acquisition *a = &grant->acquisition;
+    struct hf_error why = {.status = a->status}, before;
+
+    if (!is_of_one_lock(a->status))
+        return;
+    (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
+    if (a->status == HF_ETIMEDOUT || a->status == HF_EBUSY) {
+        hf_limit_compare(grant); /* a try has no HF_EFFECT_WAITING */
+        hf_limit_explain(grant, &why);
+    }
+    before = why;
+    if (grant->item_count > 1)
+        hf_error_set(&why, before.status, "\"%.200s\": %s",
+                     hf_grant_awaited_lock(grant)->name, before.text);
+    hf_acquisition_set_text(&grant->client->core, a, why.text);
+}
+
+/* For those who look for what a program does with its locks: what becomes of
+ * an acquire. */
+static void log_acquire(struct hf_grant *grant, const char *what)
+{
+    hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
+                 "\"%s\" %s; its token is %llu", grant->lock->name, what,
+                 (unsigned long long)grant->acquisition.token);
+}
+
+static void log_end(struct hf_grant *grant)
+{
+    const struct hf_acquisition *a = &grant->acquisition;
+
+    hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
+                 "\"%s\" was not granted: %s", grant->lock->name,
+                 hf_acquisition_text(a));
+}
+
+/* Effects of the last seven kinds are not about an acquisition and cannot come
+ * here. */
+static void handle_grant_effect(struct hf_grant *grant,
+                                const struct hf_effect *effect)
+{
+    struct hf_election *election = grant->election;
+
+    switch (effect->kind) {
+    case HF_EFFECT_LOST:
+        hf_owner_grants_remove(grant);
+        hf_grant_metrics_lost(grant);
+        hf_grant_set_pending(grant, true);
+        lose_grant(grant);
+        break;
+    case HF_EFFECT_GRANTED:
+        grant->granted = true;
+        hf_grant_metrics_granted(grant);
+        log_acquire(grant, "is granted");
+        hf_owner_grants_add(grant);
+        hf_limit_compare(grant);
+        hf_grant_set_pending(grant, false);
+        end_waiting(grant);
+        complete(grant, HF_OK);
+        break;
+    case HF_EFFECT_ENDED:
+        explain_failure(grant);
+        hf_grant_metrics_ended(grant);
+        log_end(grant);
+        hf_grant_unqueue_wait(grant);
+        complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_WAITING:
+        grant->metrics.waited = true;
+        hf_log_write(&grant->client->monitor.log, HF_LOG_DEBUG,
+                     "\"%s\" is waited for; tickets ahead: %zu",
+                     hf_grant_awaited_lock(grant)->name,
+                     (size_t)grant->acquisition.ahead);
+        hf_limit_compare(grant);
+        hf_grant_queue_wait(grant);
+        break;
+    case HF_EFFECT_REVOKED:
+        hf_grant_metrics_revoked(grant);
+        hf_log_write(&grant->client->monitor.log, HF_LOG_INFO,
+                     "somebody asks for \"%s\" to be released",
+                     hf_grant_asked_lock(grant)->name);
+        if (!grant->released)
+            hf_grant_queue_revoke(grant);
+        break;
+    case HF_EFFECT_RELEASED:
+        log_acquire(grant, "is released");
+        hf_grant_metrics_release_ended(grant);
+        if (grant->acquisition.status == HF_EDENIED)
+            hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
+                         "the ticket of \"%s\" cannot leave its queue before "
+                         "this client is closed: %s",
+                         grant->lock->name,
+                         hf_acquisition_text(&grant->acquisition));
+        complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_DOWNGRADED:
+        hf_grant_downgraded(grant);
+        break;
+    case HF_EFFECT_ACQUISITION_DONE:
+        hf_grant_set_pending(grant, false);
+        hf_limit_remove(grant);
+        hf_grant_dereference(grant);
+        break;
+    case HF_EFFECT_REQUEST:
+    case HF_EFFECT_UNWATCH:
+    case HF_EFFECT_CONNECT:
+    case HF_EFFECT_PROVEN:
+    case HF_EFFECT_STATE:
+    case HF_EFFECT_OPERATION_ANSWERED:
+    case HF_EFFECT_OPERATION_DONE:
+        assert(false);
+    }
+    if (election != NULL)
+        hf_candidacy_handle_effect(election, grant, effect->kind);
+}
+
+/* ---------------------------------------------------------- of a client -- */
 
 /* The session has another state: notify the listeners.  CLOSED is the end that
  * the monitor waits for. */
@@ -67,7 +267,7 @@ void hf_effects_carry_out(struct hf_client *client,
     case HF_EFFECT_DOWNGRADED:
     case HF_EFFECT_ACQUISITION_DONE:
     case HF_EFFECT_REVOKED:
-        hf_grant_handle_effect(grant_of(effect), effect);
+        handle_grant_effect(grant_of(effect), effect);
         break;
     case HF_EFFECT_OPERATION_ANSWERED:
     case HF_EFFECT_OPERATION_DONE:

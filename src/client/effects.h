@@ -8,8 +8,8 @@
  * them calls it: a client has it as .carry_out, so every step of the core ends
  * here.
  */
-#ifndef HF_HOST_EFFECTS_H
-#define HF_HOST_EFFECTS_H
+#ifndef HF_CLIENT_EFFECTS_H
+#define HF_CLIENT_EFFECTS_H
 
 #include "client/client.h"
 

@@ -15,9 +15,12 @@
  * An election is kept alive by the user's handle, by each of its candidacies
  * until the core is done with it, and by its callbacks that are queued.
  */
-#ifndef HF_HOST_ELECTION_H
-#define HF_HOST_ELECTION_H
+#ifndef HF_CLIENT_ELECTION_H
+#define HF_CLIENT_ELECTION_H
 
+#include "client/election.h"
+#include "monitor/callback_queue.h"
+#include "operation/op_handle.h"
 #include <stdatomic.h>
 
 #include "client/grant.h"
@@ -81,5 +84,106 @@ struct hf_election {
  * released. */
 void hf_election_reference(struct hf_election *election);
 void hf_election_dereference(struct hf_election *election);
+
+/* ---------------------------------------------------- election_events.c -- */
+
+/* Events that the user is notified of, one at a time: it leads, it does not
+ * lead any more, somebody asks it to resign, its candidacy has ended, and how a
+ * resignation ended.
+ *
+ * One callback serves the first four.  When it runs, it compares what the user
+ * was notified of last with what is true now.  So on_elected and on_deposed
+ * alternate and the last event is always the truth; a leadership that was over
+ * before the callback ran is not reported.
+ *
+ * All with the client's lock, where nothing else is said. */
+
+/* Set the callback of a new election. */
+void hf_election_init_events(struct hf_election *election);
+
+/* Something has changed: queue the callback if there is an event to report. */
+void hf_election_notify(struct hf_election *election);
+
+/* Forget the events that were not reported yet. */
+void hf_election_discard_events(struct hf_election *election);
+
+/* Answer a resignation if it can be answered: nothing of it is in the queue,
+ * and no callback of the election runs. */
+void hf_election_answer_resign(struct hf_election *election);
+
+/* Call the .drop of the callbacks of ${election}, which was freed.  Releases
+ * the lock meanwhile. */
+void hf_election_drop_callbacks(struct hf_election *election);
+
+/* Call the .drop of the callbacks in ${opts}.  Without the lock. */
+void hf_election_drop_opts(const struct hf_election_opts *opts);
+
+/* ------------------------------------------------------ election_wait.c -- */
+
+/* A wait until a candidate leads, with a deadline of its own.  The candidacy
+ * goes on whatever the wait ends with.  A wait that was started is kept alive
+ * by its callback and by the user's operation handle; a wait that blocks is on
+ * the stack of its caller.  All fields under the client's lock. */
+struct hf_election_wait {
+    /* The election; not used any more once the wait has ended. */
+    struct hf_election *election;
+    struct hf_client *client; /* the election's */
+    struct hf_op op;          /* of a wait that was started */
+    unsigned references;      /* of a wait that was started */
+    bool only_try; /* end with HF_EBUSY if another candidate is ahead */
+    uint64_t started_at_ms; /* by hf_now_ms() */
+    /* In the client's heap, if there is a deadline. */
+    struct hf_heap_node deadline;
+    bool ended;
+    struct hf_error outcome;
+    /* The call that waits; NULL: it was started, with .done. */
+    struct hf_waiter *waiter;
+    struct hf_done done;
+    struct hf_callback done_callback;
+    struct hf_election_wait *next; /* in the client's list, until it ends */
+};
+
+/* All with the client's lock. */
+
+/* End every wait for ${election} with ${why}; or with HF_ECANCELLED for
+ * ${reason}, which is something that the user did. */
+void hf_election_waits_end(struct hf_election *election,
+                           const struct hf_error *why);
+void hf_election_waits_cancel(struct hf_election *election, const char *reason);
+
+/* The core has reported the place of the election's ticket: end the waits that
+ * only try, if another candidate is ahead. */
+void hf_election_waits_end_tries(struct hf_election *election);
+
+/* End the waits of ${client} whose deadline has passed; and the instant of the
+ * next deadline, HF_FOREVER if there is none. */
+void hf_election_waits_expire(struct hf_client *client);
+uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client);
+
+/* ---------------------------------------------------------- candidacy.c -- */
+
+/* One candidacy is one grant, from the request for its ticket until the ticket
+ * is removed.  It is the leadership as soon as the grant is granted.  A
+ * candidacy whose grant is lost is released, and the next one begins in the
+ * same turn of the loop.  If the leadership was short, the next ticket waits as
+ * a retry does.
+ *
+ * All with the client's lock. */
+
+/* End the candidacy, if there is one, because the election resigns or is freed.
+ * hf_candidacy_left() follows, perhaps at once. */
+void hf_candidacy_leave(struct hf_election *election);
+
+/* A candidacy that was to end has ended: nothing of ${election} is in the queue
+ * any more, or ${why} says why something still is (HF_EDENIED).  Answers a
+ * resignation. */
+void hf_candidacy_left(struct hf_election *election,
+                       const struct hf_error *why);
+
+/* The effect of ${kind} on ${grant} was carried out; ${grant} is a candidacy of
+ * ${election}.  Changes the state of the election. */
+void hf_candidacy_handle_effect(struct hf_election *election,
+                                struct hf_grant *grant,
+                                enum hf_effect_kind kind);
 
 #endif

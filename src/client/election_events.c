@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of an election, and the one callback that reports them.
+ * The references of an election, its events, and the one callback that reports
+ * them.
  */
-#include "client/election_events.h"
+#include "client/election.h"
 
 #include <assert.h>
+
+void hf_election_reference(struct hf_election *e)
+{
+    e->references++;
+}
+
+void hf_election_dereference(struct hf_election *e)
+{
+    assert(e->references > 0);
+    if (--e->references == 0)
+        hf_monitor_defer_free(&e->client->monitor, &e->deferred);
+}
+
+/* ---------------------------------------------------------- what is due -- */
 
 /* Was the user notified of a leadership that is over? */
 static bool is_deposed_due(const struct hf_election *e)

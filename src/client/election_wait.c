@@ -7,7 +7,7 @@
  * its own.  Their deadlines are in a heap, because each step of the client
  * reads the first of them.
  */
-#include "client/election_wait.h"
+#include "client/election.h"
 
 #include <assert.h>
 #include <stddef.h>

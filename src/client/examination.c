@@ -31,7 +31,7 @@ struct examination {
     struct hf_callback done_callback;
 };
 
-/* ---------------------------------------------------------- its findings -- */
+/* --------------------------------------------------------- its findings -- */
 
 size_t hf_findings_count(const struct hf_findings *findings)
 {
@@ -64,8 +64,7 @@ static struct hf_findings *copy_findings(const struct hf_finding_list *list)
     return findings;
 }
 
-/* ------------------------------------------------------------- its course --
- */
+/* ----------------------------------------------------------- its course -- */
 
 static struct examination *of_operation(struct hf_operation *operation)
 {

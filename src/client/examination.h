@@ -6,8 +6,8 @@
  * It is kept alive by the core until it is done with the operation, and by the
  * caller or the callback that gets the end.
  */
-#ifndef HF_HOST_EXAMINATION_H
-#define HF_HOST_EXAMINATION_H
+#ifndef HF_CLIENT_EXAMINATION_H
+#define HF_CLIENT_EXAMINATION_H
 
 #include "core/effect.h"
 #include "core/engine.h"

@@ -9,11 +9,10 @@
  * the user's operation handle, by the user's grant or the completion that will
  * bring it, and by its callbacks that are queued.
  */
-#ifndef HF_HOST_GRANT_H
-#define HF_HOST_GRANT_H
+#ifndef HF_CLIENT_GRANT_H
+#define HF_CLIENT_GRANT_H
 
 #include "client/client.h"
-#include "client/grant_items.h"
 #include "client/lock.h"
 #include "core/acquisition.h"
 #include "monitor/callback_queue.h"
@@ -41,6 +40,17 @@ struct hf_grant_metrics {
     uint64_t gone_us; /* when the ticket ahead was reported gone; 0: not known,
                          or another one is ahead */
     bool waited;
+};
+
+/* One lock of a grant.  Several are sorted by name, because all processes must
+ * take them in the same order to avoid a deadlock.  Under the client's lock. */
+struct hf_grant_item {
+    struct hf_lock *lock;
+    struct hf_acquisition *acquisition; /* the one that has its ticket */
+    /* In one of the two lists of a semaphore (lock.h); .link is NULL: in
+     * none. */
+    struct hf_grant_item *next;
+    struct hf_grant_item **link;
 };
 
 /* All fields under the client's lock, where nothing else is said. */
@@ -113,9 +123,18 @@ struct hf_grant_waiter {
     struct hf_grant_waiter *next;
 };
 
+/* A call that waits until the session is proven or ${grant} is lost, on the
+ * stack of its caller.  hf_grant_check() has no twin that starts it, so there
+ * is no operation to wait for: one proof answers all checks of a client. */
+struct hf_grant_check {
+    struct hf_waiter waiter;
+    const struct hf_grant *grant;
+    struct hf_grant_check *next;
+};
+
 /* All functions with the client's lock, where nothing else is said. */
 
-/* ----------------------------------------------------------- the object -- */
+/* -------------------------------------------------------------- grant.c -- */
 
 /* Keep it alive, and drop a reference.  It is destroyed after the lock was
  * released, because a .drop of the user may be called. */
@@ -138,17 +157,56 @@ void hf_grant_cancel(struct hf_grant *grant);
 const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
                                               const struct hf_lock *lock);
 
-/* The path of its ticket for ${lock}, in ZooKeeper and with the path of the
- * URL, valid until the next call of the engine; or NULL and why in ${error}:
- * HF_EUNSUPPORTED HF_ELOST, HF_ESTATE while it is being downgraded.  After what
- * the engine has sent by now was processed. */
-const char *hf_grant_ticket_path(struct hf_grant *grant,
-                                 const struct hf_lock *lock,
-                                 struct hf_error *error);
-
 /* A copy of ${text} that lives as long as the grant: the same one if there is
  * one.  NULL: no memory. */
 const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
+
+/* May the ${count} ${locks} be acquired together?  HF_EINVAL if there are none
+ * or too many, if they are of two clients, or if one is given twice. */
+hf_status hf_grant_items_check(struct hf_lock *const *locks, size_t count,
+                               struct hf_error *error);
+
+/* How many tickets they need together. */
+size_t hf_grant_items_tickets(struct hf_lock *const *locks, size_t count);
+
+/* Have ${grant} ask for ${locks}.  Its acquisition is set, except for what it
+ * asks for.  If there are several tickets it is a multi-lock with a child for
+ * each of them. */
+void hf_grant_items_set(struct hf_grant *grant, struct hf_lock *const *locks);
+
+/* The acquisition of ${grant} that has the ticket for ${lock}, or NULL. */
+struct hf_acquisition *hf_grant_items_find(const struct hf_grant *grant,
+                                           const struct hf_lock *lock);
+
+/* Which of the locks of ${grant} it waits for, or has failed to get: they are
+ * taken one after the other.  The first one that the user named, if all are
+ * granted. */
+const struct hf_lock *hf_grant_awaited_lock(const struct hf_grant *grant);
+
+/* Which of the locks of ${grant} somebody has asked for last; the first one
+ * that the user named, if nobody has. */
+const struct hf_lock *hf_grant_asked_lock(const struct hf_grant *grant);
+
+/* Its name, which is the lock's.  For callbacks, without the client's lock. */
+const char *hf_grant_asked_name(struct hf_grant *grant);
+
+/* Remember ${error} as "${call}: ...", and return its status.  The lock
+ * remembers it too, because the grant may be released next.  Without the
+ * client's lock. */
+hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
+                        const struct hf_error *error);
+
+/* Of several locks the one that was lost; the first one, if all were lost with
+ * the session.  To be called when the loss is reported. */
+const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant);
+
+/* Set ${error} to HF_ELOST and why the grant was lost. */
+hf_status hf_grant_explain_loss(const struct hf_grant *grant,
+                                struct hf_error *error);
+
+/* Set ${error} to why the release ended with ${status}. */
+void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
+                              struct hf_error *error);
 
 /* ---------------------------------------------------------- grant_new.c -- */
 
@@ -158,6 +216,22 @@ const char *hf_grant_keep_text(struct hf_grant *grant, const char *text);
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               const char *fixed_payload, struct hf_done done);
+
+/* Queue one of these callbacks if the user wants it, or take it out of the
+ * queue. */
+void hf_grant_queue_wait(struct hf_grant *grant);
+void hf_grant_unqueue_wait(struct hf_grant *grant);
+void hf_grant_queue_loss(struct hf_grant *grant);
+void hf_grant_unqueue_loss(struct hf_grant *grant);
+void hf_grant_queue_revoke(struct hf_grant *grant);
+void hf_grant_unqueue_revoke(struct hf_grant *grant);
+
+/* Was it displaced since its .on_wait was last called?  Asked when the wait
+ * ends. */
+bool hf_grant_has_unreported_wait(const struct hf_grant *grant);
+
+/* Forget the callbacks without calling their .drop. */
+void hf_grant_clear_callbacks(struct hf_grant *grant);
 
 /* ------------------------------------------------------ grant_acquire.c -- */
 
@@ -179,7 +253,7 @@ hf_status hf_acquire_for_owner(struct hf_lock *lock, const char *call,
                                uint64_t owner, struct hf_grant_waiter **waiters,
                                struct hf_grant **grant, struct hf_error *error);
 
-/* ----------------------------------- grant_release.c, grant_downgrade.c -- */
+/* ------------------------------------------------------ grant_release.c -- */
 
 /* hf_grant_downgrade() and hf_grant_release() for a handle of another kind,
  * which remembers a failure itself: ${error} is set on failure.  Without the
@@ -199,56 +273,33 @@ void hf_grant_release_or_cancel(struct hf_grant *grant);
 /* The core reports that the downgrade has ended: answer it. */
 void hf_grant_downgraded(struct hf_grant *grant);
 
-/* -------------------------------------------------------- grant_error.c -- */
+/* -------------------------------------------------------- grant_check.c -- */
 
-/* Remember ${error} as "${call}: ...", and return its status.  The lock
- * remembers it too, because the grant may be released next.  Without the
- * client's lock. */
-hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
-                        const struct hf_error *error);
+/* Is nothing known against ${grant}?  With the client's lock. */
+bool hf_grant_is_valid(const struct hf_grant *grant);
 
-/* Of several locks the one that was lost; the first one, if all were lost with
- * the session.  To be called when the loss is reported. */
-const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant);
+/* The same, after what the engine has sent by now was processed: HF_OK or
+ * HF_ELOST.  Does not wait.  Without the lock. */
+hf_status hf_grant_check_now(struct hf_grant *grant, struct hf_error *error);
 
-/* Set ${error} to HF_ELOST and why the grant was lost. */
-hf_status hf_grant_explain_loss(const struct hf_grant *grant,
-                                struct hf_error *error);
+/* Request a proof of a lazy session, unless the last one is fresh; nothing
+ * otherwise.  Returns when the next one is due (CLOCK_BOOTTIME in ms), which a
+ * caller that keeps the session proven must not miss; HF_FOREVER: the session
+ * does so itself, or is not connected.  Does not wait.  Without the lock. */
+uint64_t hf_grant_request_proof(struct hf_grant *grant);
 
-/* Set ${error} to why the release ended with ${status}. */
-void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
-                              struct hf_error *error);
+/* The session was proven; or, if ${grant} is not NULL, that grant was lost:
+ * answer the checks that wait for it.  With the lock. */
+void hf_grant_checks_answer(struct hf_client *client,
+                            const struct hf_grant *grant);
 
-/* ---------------------------------------------------- grant_callbacks.c -- */
-
-/* Do ${opts} have a callback, or a .drop, that the grant has to keep? */
-bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts);
-
-/* Set the callbacks of ${grant}: ${done} and, if it has room for them, those of
- * ${opts}. */
-void hf_grant_set_callbacks(struct hf_grant *grant, struct hf_done done,
-                            const struct hf_acquire_opts *opts);
-
-/* Queue one of these callbacks if the user wants it, or take it out of the
- * queue. */
-void hf_grant_queue_wait(struct hf_grant *grant);
-void hf_grant_unqueue_wait(struct hf_grant *grant);
-void hf_grant_queue_loss(struct hf_grant *grant);
-void hf_grant_unqueue_loss(struct hf_grant *grant);
-void hf_grant_queue_revoke(struct hf_grant *grant);
-void hf_grant_unqueue_revoke(struct hf_grant *grant);
-
-/* Was it displaced since its .on_wait was last called?  Asked when the wait
- * ends. */
-bool hf_grant_has_unreported_wait(const struct hf_grant *grant);
-
-/* Forget the callbacks without calling their .drop. */
-void hf_grant_clear_callbacks(struct hf_grant *grant);
-
-/* Call the .drop of each callback.  Without the lock. */
-void hf_grant_drop_callbacks(struct hf_grant *grant);
-
-/* ---------------------------------------------------------- grant_fds.c -- */
+/* The path of its ticket for ${lock}, in ZooKeeper and with the path of the
+ * URL, valid until the next call of the engine; or NULL and why in ${error}:
+ * HF_EUNSUPPORTED HF_ELOST, HF_ESTATE while it is being downgraded.  After what
+ * the engine has sent by now was processed. */
+const char *hf_grant_ticket_path(struct hf_grant *grant,
+                                 const struct hf_lock *lock,
+                                 struct hf_error *error);
 
 /* The grant was lost: make its loss descriptor readable, if it has one. */
 void hf_grant_signal_loss_fd(const struct hf_grant *grant);
@@ -280,5 +331,30 @@ void hf_grant_write_description(struct hf_own_ticket *ticket);
  * (hf_owner_grants_inherit()): if it waits, have its ticket say that.  Without
  * the lock. */
 void hf_grant_describe_again(struct hf_op *op);
+
+/* ------------------------------------------------------ grant_metrics.c -- */
+
+/* What a client counts of its grants, and the events that its user gets of
+ * them.  Nothing happens if there is neither, or if the grant is that of a
+ * participant of a double barrier. */
+
+/* It is asked for. */
+void hf_grant_metrics_begun(struct hf_grant *grant);
+/* It was granted; the acquire ended without a grant, with
+ * .acquisition.status. */
+void hf_grant_metrics_granted(struct hf_grant *grant);
+void hf_grant_metrics_ended(struct hf_grant *grant);
+/* A call releases it; it was lost before. */
+void hf_grant_metrics_released(struct hf_grant *grant);
+void hf_grant_metrics_lost(struct hf_grant *grant);
+/* The release has ended, with .acquisition.status. */
+void hf_grant_metrics_release_ended(struct hf_grant *grant);
+/* Somebody asks for its release. */
+void hf_grant_metrics_revoked(struct hf_grant *grant);
+
+/* The engine reports ${event}, and the core has not seen it yet: perhaps the
+ * ticket ahead of one of ours is gone, or there is one. */
+void hf_grant_metrics_event(const struct hf_client *client,
+                            const struct hf_event *event);
 
 #endif

@@ -3,7 +3,7 @@
  * Each event of a grant is counted for all, and for the name of each of its
  * locks; and then it waits for the user's function to be called with it.
  */
-#include "client/grant_metrics.h"
+#include "client/grant.h"
 
 #include "client/client_metrics.h"
 #include "core/multi_lock.h"

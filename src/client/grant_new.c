@@ -1,17 +1,235 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocating a grant with everything that it will need, and destroying it.
+ * What a grant has from its beginning: its callbacks, and the memory for
+ * everything that it will need; and how it is destroyed.
+ *
+ * The callbacks report that its operation has ended, that it waits, that it was
+ * lost, or that its release is asked for.  Each .run is called with the lock
+ * and releases it around the function of the user.  A callback is queued at
+ * most once.  It reports what is true when it runs, and holds a reference to
+ * the grant until then.
  */
 #include <stddef.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "client/grant.h"
-#include "client/grant_metrics.h"
 #include "client/owner_text.h"
 #include "core/deadlock_detection.h"
 #include "core/multi_lock.h"
+#include "operation/done.h"
+
+/* ----------------------------------------------------------------- runs -- */
+
+/* Set ${why} to why it was not acquired, or not released. */
+static void explain_end(struct hf_grant *grant, struct hf_error *why)
+{
+    if (grant->released) {
+        hf_grant_explain_release(grant, grant->done_status, why);
+        hf_last_error_set(&grant->client->error_texts, &grant->last_error, NULL,
+                          why);
+    } else {
+        hf_error_set(why, grant->done_status, "%s",
+                     hf_acquisition_text(&grant->acquisition));
+    }
+}
+
+/* Report the end of the acquire or the release. */
+static void run_done(void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
+    struct hf_error why = {.text = ""};
+    struct hf_done done = grant->done;
+    struct hf_result result = {.status = grant->done_status, .text = why.text};
+
+    if (!grant->released && grant->done_status == HF_OK)
+        result.grant = grant;
+    if (grant->done_status != HF_OK)
+        explain_end(grant, &why);
+    grant->done = (struct hf_done){NULL, NULL, NULL};
+    hf_done_call(&client->monitor, &done, &result);
+    /* A grant that was granted is the user's from here on.  Otherwise the
+     * reference was that of the operation. */
+    if (result.grant == NULL)
+        hf_grant_dereference(grant);
+    hf_grant_dereference(grant);
+}
+
+/* Report the place in the queue as it is now, which may have changed since this
+ * was queued. */
+static void run_wait(void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+    char holder[HF_PAYLOAD_BYTES];
+    struct hf_wait wait = {
+        .ahead = grant->granted ? 0 : grant->acquisition.ahead,
+        .waited_ms = hf_now_ms() - grant->acquisition.started_at_ms,
+        .holder = holder,
+        .displaced = grant->acquisition.displaced,
+        .name = hf_grant_awaited_lock(grant)->name,
+    };
+
+    hf_payload_copy(
+        holder,
+        grant->granted ? "" : hf_shared_text_get(grant->acquisition.holder));
+    callbacks->displaced = wait.displaced;
+    hf_monitor_unlock(&client->monitor);
+    callbacks->on_wait.fn(callbacks->on_wait.arg, &wait);
+    hf_monitor_lock(&client->monitor);
+    hf_grant_dereference(grant);
+}
+
+/* Report the loss. */
+static void run_loss(void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
+    const struct hf_on_loss *on_loss = &grant->callbacks->on_loss;
+
+    hf_monitor_unlock(&client->monitor);
+    on_loss->fn(on_loss->arg, grant);
+    hf_monitor_lock(&client->monitor);
+    hf_grant_dereference(grant);
+}
+
+/* Report that somebody asks for the release. */
+static void run_revoke(void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
+    const struct hf_on_revoke *on_revoke = &grant->callbacks->on_revoke;
+
+    hf_monitor_unlock(&client->monitor);
+    on_revoke->fn(on_revoke->arg, grant);
+    hf_monitor_lock(&client->monitor);
+    hf_grant_dereference(grant);
+}
+
+/* ------------------------------------------------------------- queueing -- */
+
+/* Take ${callback} out of the queue, with the reference that it has. */
+static void unqueue_callback(struct hf_grant *grant,
+                             struct hf_callback *callback)
+{
+    if (!callback->queued)
+        return;
+    hf_callback_queue_remove(&grant->client->monitor.callback_queue, callback);
+    hf_grant_dereference(grant);
+}
+
+void hf_grant_queue_wait(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks != NULL && callbacks->on_wait.fn != NULL)
+        hf_grant_queue_callback(grant, &callbacks->wait);
+}
+
+void hf_grant_unqueue_wait(struct hf_grant *grant)
+{
+    if (grant->callbacks != NULL)
+        unqueue_callback(grant, &grant->callbacks->wait);
+}
+
+/* Queued in the order of the effects, and so before anything else that follows
+ * from the loss. */
+void hf_grant_queue_loss(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks != NULL && callbacks->on_loss.fn != NULL)
+        hf_grant_queue_callback(grant, &callbacks->loss);
+}
+
+/* A release was called: the user knows that the grant ends. */
+void hf_grant_unqueue_loss(struct hf_grant *grant)
+{
+    if (grant->callbacks != NULL)
+        unqueue_callback(grant, &grant->callbacks->loss);
+}
+
+void hf_grant_queue_revoke(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks != NULL && callbacks->on_revoke.fn != NULL)
+        hf_grant_queue_callback(grant, &callbacks->revoke);
+}
+
+void hf_grant_unqueue_revoke(struct hf_grant *grant)
+{
+    if (grant->callbacks != NULL)
+        unqueue_callback(grant, &grant->callbacks->revoke);
+}
+
+bool hf_grant_has_unreported_wait(const struct hf_grant *grant)
+{
+    const struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    return callbacks != NULL && callbacks->on_wait.fn != NULL &&
+           grant->acquisition.displaced != callbacks->displaced;
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+static bool has_callbacks(const struct hf_acquire_opts *opts)
+{
+    return opts->on_wait.fn != NULL || opts->on_wait.drop != NULL ||
+           opts->on_loss.fn != NULL || opts->on_loss.drop != NULL ||
+           opts->on_revoke.fn != NULL || opts->on_revoke.drop != NULL;
+}
+
+/* A grant without callbacks besides ${done} has no memory for them. */
+static void set_callbacks(struct hf_grant *grant, struct hf_done done,
+                          const struct hf_acquire_opts *opts)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    grant->done = done;
+    grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
+    if (callbacks == NULL)
+        return;
+    callbacks->on_wait = opts->on_wait;
+    callbacks->on_loss = opts->on_loss;
+    callbacks->on_revoke = opts->on_revoke;
+    callbacks->wait = (struct hf_callback){.run = run_wait, .arg = grant};
+    callbacks->loss = (struct hf_callback){.run = run_loss, .arg = grant};
+    callbacks->revoke = (struct hf_callback){.run = run_revoke, .arg = grant};
+}
+
+void hf_grant_clear_callbacks(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks == NULL)
+        return;
+    callbacks->on_wait = (struct hf_on_wait){NULL, NULL, NULL};
+    callbacks->on_loss = (struct hf_on_loss){NULL, NULL, NULL};
+    callbacks->on_revoke = (struct hf_on_revoke){NULL, NULL, NULL};
+}
+
+/* Each .drop runs once: hf_grant_clear_callbacks() has emptied those that the
+ * caller keeps. */
+static void drop_callbacks(struct hf_grant *grant)
+{
+    const struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks == NULL)
+        return;
+    if (callbacks->on_wait.drop != NULL)
+        callbacks->on_wait.drop(callbacks->on_wait.arg);
+    if (callbacks->on_loss.drop != NULL)
+        callbacks->on_loss.drop(callbacks->on_loss.arg);
+    if (callbacks->on_revoke.drop != NULL)
+        callbacks->on_revoke.drop(callbacks->on_revoke.arg);
+}
+
+/* ------------------------------------------------ making and destroying -- */
 
 /* Set until when ${grant} waits, and how often its wait is reported. */
 static void set_wait_limits(struct hf_grant *grant,
@@ -90,7 +308,7 @@ static void destroy_grant(struct hf_deferred_free *object)
     struct hf_client *client = grant->client;
     struct hf_grant_text *text;
 
-    hf_grant_drop_callbacks(grant);
+    drop_callbacks(grant);
     if (hf_fork_is_child(&client->monitor.fork))
         return;
     hf_monitor_lock(&client->monitor);
@@ -143,8 +361,8 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
         hf_payload_copy(payload, fixed_payload);
     else
         hf_owner_text_write(payload, hf_boottime_ms(), opts->text);
-    if ((grant = allocate(tickets, count, hf_grant_has_callbacks(opts),
-                          payload)) == NULL)
+    if ((grant = allocate(tickets, count, has_callbacks(opts), payload)) ==
+        NULL)
         return NULL;
     if (opts->detect_deadlock && opts->wait_ms > 0 &&
         (grant->acquisition.detection =
@@ -159,7 +377,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->loss_fd = -1;
     hf_grant_metrics_begun(grant);
     grant->deferred.destroy = destroy_grant;
-    hf_grant_set_callbacks(grant, done, opts);
+    set_callbacks(grant, done, opts);
     for (size_t i = 0; i < count; i++)
         hf_lock_reference(locks[i]);
     hf_monitor_reference(&grant->client->monitor);

@@ -4,8 +4,8 @@
  * candidates and a double barrier its participants.  And listing it again and
  * again, for which each text is read once.
  */
-#ifndef HF_HOST_LIST_EVICT_REVOKE_H
-#define HF_HOST_LIST_EVICT_REVOKE_H
+#ifndef HF_CLIENT_LIST_EVICT_REVOKE_H
+#define HF_CLIENT_LIST_EVICT_REVOKE_H
 
 #include "client/lock.h"
 #include "client/ticket_list.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opening, freeing and naming a lock, and its last error.  A lock is a name, a
- * kind and a reference to its client; no request is made before an acquire.
+ * kind and a reference to its client; no request is made before an acquire. And
+ * the tree of a client's cohorts, by name and number of handoffs.  The number
+ * is part of the key because a cohort has one bound for all of its waiters.
  */
 #include "client/lock.h"
 
@@ -13,6 +15,80 @@
 #include "base/memory.h"
 #include "core/lock_name.h"
 #include "operation/opts_compat.h"
+
+/* -------------------------------------------------------------- cohorts -- */
+
+/* What a cohort is found by. */
+struct key {
+    const char *name;
+    uint32_t handoffs;
+};
+
+/* The order of the tree; ${a} is a struct key. */
+static int compare_key(const void *a, const struct hf_tree_node *node)
+{
+    const struct key *key = a;
+    const struct hf_client_cohort *client_cohort =
+        (const struct hf_client_cohort *)(const void *)node;
+
+    if (key->handoffs != client_cohort->cohort.handoffs)
+        return key->handoffs < client_cohort->cohort.handoffs ? -1 : 1;
+    return strcmp(key->name, client_cohort->name);
+}
+
+/* Add a cohort for ${key} to the tree, with no reference yet. */
+static struct hf_client_cohort *new_client_cohort(struct hf_client *client,
+                                                  const struct key *key)
+{
+    size_t bytes = strlen(key->name) + 1;
+    struct hf_client_cohort *client_cohort =
+        hf_alloc(sizeof(*client_cohort) + bytes);
+
+    if (client_cohort == NULL)
+        return NULL;
+    memcpy(client_cohort->name, key->name, bytes);
+    hf_cohort_init(&client_cohort->cohort, client_cohort->name, key->handoffs);
+    client_cohort->references = 0;
+    hf_tree_add(&client->cohorts, &client_cohort->node, key);
+    return client_cohort;
+}
+
+/* The cohort of ${name} and ${handoffs}, with one more reference.  It is
+ * created if the client has none.  NULL if out of memory. */
+static struct hf_client_cohort *get_cohort(struct hf_client *client,
+                                           const char *name, uint32_t handoffs)
+{
+    const struct key key = {name, handoffs};
+    struct hf_client_cohort *client_cohort;
+
+    client->cohorts.compare = compare_key;
+    client_cohort =
+        (struct hf_client_cohort *)(void *)hf_tree_find(&client->cohorts, &key);
+    if (client_cohort == NULL &&
+        (client_cohort = new_client_cohort(client, &key)) == NULL)
+        return NULL;
+    client_cohort->references++;
+    return client_cohort;
+}
+
+/* Drop a reference; with the last one the cohort is freed.  It is idle by then,
+ * because each of its waiters has a grant, which keeps a lock alive. */
+static void put_cohort(struct hf_client *client,
+                       struct hf_client_cohort *client_cohort)
+{
+    const struct key key = {client_cohort->name,
+                            client_cohort->cohort.handoffs};
+
+    assert(client_cohort->references > 0);
+    if (--client_cohort->references > 0)
+        return;
+    assert(hf_cohort_is_idle(&client_cohort->cohort));
+    hf_cohort_free(&client->core, &client_cohort->cohort);
+    hf_tree_remove(&client->cohorts, &client_cohort->node, &key);
+    hf_free(client_cohort);
+}
+
+/* -------------------------------------------------------------- opening -- */
 
 /* Each kind of lock, and the kind of its tickets.  The last two are only shown:
  * no lock is opened as one of them. */
@@ -186,8 +262,7 @@ hf_status hf_lock_join_cohort(struct hf_lock *lock, const char *call,
 
     if (status != HF_OK)
         return status;
-    lock->client_cohort =
-        hf_client_cohort_get(lock->client, lock->name, handoffs);
+    lock->client_cohort = get_cohort(lock->client, lock->name, handoffs);
     if (lock->client_cohort == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_client_fail(lock->client, call, &error);
@@ -209,7 +284,7 @@ void hf_lock_dereference(struct hf_lock *lock)
     if (--lock->references > 0)
         return;
     if (lock->client_cohort != NULL)
-        hf_client_cohort_put(lock->client, lock->client_cohort);
+        put_cohort(lock->client, lock->client_cohort);
     hf_last_error_free(&lock->client->error_texts, &lock->last_error);
     hf_monitor_dereference(&lock->client->monitor);
     hf_free(lock);

@@ -3,11 +3,12 @@
  * A lock: the handle of a name that the user may acquire, with a kind.
  * Mutexes, elections and barriers each have one of these inside.
  */
-#ifndef HF_HOST_LOCK_H
-#define HF_HOST_LOCK_H
+#ifndef HF_CLIENT_LOCK_H
+#define HF_CLIENT_LOCK_H
 
+#include "base/tree.h"
 #include "client/client.h"
-#include "client/client_cohort.h"
+#include "core/cohort.h"
 #include "core/ticket.h"
 #include "operation/last_error.h"
 
@@ -17,6 +18,16 @@ struct hf_grant_item;
  * sees ${ticket} as. */
 enum hf_ticket_kind hf_kind_to_ticket(enum hf_kind kind);
 enum hf_kind hf_kind_of_ticket(enum hf_ticket_kind ticket);
+
+/* The cohort (core/cohort.h) of all mutexes of a client that have the same
+ * name, and hand the ticket on equally often.  The client keeps its cohorts in
+ * a tree, from the first such mutex to the last. */
+struct hf_client_cohort {
+    struct hf_tree_node node; /* in the client's tree; the first member */
+    struct hf_cohort cohort;
+    unsigned references; /* of locks, which their grants keep alive */
+    char name[];         /* the name of the mutexes */
+};
 
 /* Set once, where nothing else is said. */
 struct hf_lock {

@@ -36,7 +36,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-#include "client/modules.h"
+#include "client/engines.h"
 
 #ifndef HF_MODULE_DIR
 #error "HF_MODULE_DIR must be set to the directory of modules"

@@ -4,8 +4,8 @@
  * where that is a handle with a monitor: the clock, the loop, TLS and log
  * lines.
  */
-#ifndef HF_HOST_MONITOR_HOST_H
-#define HF_HOST_MONITOR_HOST_H
+#ifndef HF_CLIENT_MONITOR_HOST_H
+#define HF_CLIENT_MONITOR_HOST_H
 
 #include "core/engine.h"
 #include "monitor/monitor.h"

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "client/grant_check.h"
-#include "client/open_common.h"
+#include "client/client.h"
+#include "client/grant.h"
 #include "client/reentrant.h"
 
 /* The handle of the user. */

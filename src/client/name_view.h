@@ -3,8 +3,8 @@
  * A page of names that a user gets: of each name what its queue shows, copied
  * out of the list of its tickets, which may be long and is not kept.
  */
-#ifndef HF_HOST_NAME_VIEW_H
-#define HF_HOST_NAME_VIEW_H
+#ifndef HF_CLIENT_NAME_VIEW_H
+#define HF_CLIENT_NAME_VIEW_H
 
 #include <holdfast/names.h>
 

@@ -75,8 +75,7 @@ static void rewind_page(struct hf_names *names)
     names->unreadable = names->unreadable_before;
 }
 
-/* -------------------------------------------------- what the engine names --
- */
+/* ------------------------------------------------ what the engine names -- */
 
 static struct hf_names_op *of_operation(struct hf_operation *operation)
 {
@@ -206,8 +205,7 @@ void hf_names_handle_effect(const struct hf_effect *effect)
     hf_names_dereference(names);
 }
 
-/* --------------------------------------------------------------- one name --
- */
+/* ------------------------------------------------------------- one name -- */
 
 /* The length of ${queue} without ${end}; 0 if it does not end so. */
 static size_t bytes_before(const char *queue, const char *end)
@@ -382,8 +380,7 @@ static void item_listed(void *arg, const struct hf_result *result)
     hf_names_dereference(names);
 }
 
-/* ----------------------------------------------------------------- a page --
- */
+/* --------------------------------------------------------------- a page -- */
 
 /* The .run of the callback: report the end. */
 static void run_done(void *arg)

@@ -10,8 +10,8 @@
  * It is kept alive by the user's handle, by the page that is under way and by
  * each operation of the core.
  */
-#ifndef HF_HOST_NAMES_H
-#define HF_HOST_NAMES_H
+#ifndef HF_CLIENT_NAMES_H
+#define HF_CLIENT_NAMES_H
 
 #include "client/lock.h"
 #include "client/name_view.h"

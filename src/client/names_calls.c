@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "client/client.h"
 #include "client/names.h"
-#include "client/open_common.h"
 #include "core/lock_name.h"
 #include "operation/done.h"
 

@@ -13,8 +13,8 @@
  * algorithm", BIT 20, 1980): a place is remembered, after 1, 2, 4, 8... pages
  * another one.
  */
-#ifndef HF_HOST_NAMES_SEEN_H
-#define HF_HOST_NAMES_SEEN_H
+#ifndef HF_CLIENT_NAMES_SEEN_H
+#define HF_CLIENT_NAMES_SEEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

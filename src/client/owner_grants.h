@@ -10,8 +10,8 @@
  *
  * All with the client's lock.
  */
-#ifndef HF_HOST_OWNER_GRANTS_H
-#define HF_HOST_OWNER_GRANTS_H
+#ifndef HF_CLIENT_OWNER_GRANTS_H
+#define HF_CLIENT_OWNER_GRANTS_H
 
 #include "client/owner_text.h"
 

@@ -5,8 +5,8 @@
  * between them.  The keys are in docs/ticket-text.md and at
  * hf_owner_text_get().
  */
-#ifndef HF_HOST_OWNER_TEXT_H
-#define HF_HOST_OWNER_TEXT_H
+#ifndef HF_CLIENT_OWNER_TEXT_H
+#define HF_CLIENT_OWNER_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>

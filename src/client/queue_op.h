@@ -12,8 +12,8 @@
  * It is kept alive by the core until the last of them is done, by the caller
  * that waits for its end or by the callback, and by the user's handle.
  */
-#ifndef HF_HOST_QUEUE_OP_H
-#define HF_HOST_QUEUE_OP_H
+#ifndef HF_CLIENT_QUEUE_OP_H
+#define HF_CLIENT_QUEUE_OP_H
 
 #include "client/lock.h"
 #include "client/ticket_list.h"

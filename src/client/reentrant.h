@@ -8,8 +8,8 @@
  *
  * All without the client's lock.
  */
-#ifndef HF_HOST_REENTRANT_H
-#define HF_HOST_REENTRANT_H
+#ifndef HF_CLIENT_REENTRANT_H
+#define HF_CLIENT_REENTRANT_H
 
 #include <pthread.h>
 

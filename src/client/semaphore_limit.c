@@ -141,7 +141,7 @@ static void compare_limit(struct hf_lock *lock, const char *holder)
 }
 
 /* An acquisition of leases stands directly behind that of its entry mutex
- * (grant_items.c). */
+ * (want_semaphore()). */
 void hf_limit_compare(struct hf_grant *grant)
 {
     for (size_t i = 0; i < grant->item_count; i++) {

@@ -6,8 +6,8 @@
  * a mistake: their tickets show it (limit=), and the log and the errors of
  * waits that fail report it.
  */
-#ifndef HF_HOST_SEMAPHORE_LIMIT_H
-#define HF_HOST_SEMAPHORE_LIMIT_H
+#ifndef HF_CLIENT_SEMAPHORE_LIMIT_H
+#define HF_CLIENT_SEMAPHORE_LIMIT_H
 
 #include "client/grant.h"
 

@@ -3,8 +3,8 @@
  * The list of a queue's tickets that a user gets: the queue as it was at one
  * moment, copied out of the answer of the engine.  The user frees it.
  */
-#ifndef HF_HOST_TICKET_LIST_H
-#define HF_HOST_TICKET_LIST_H
+#ifndef HF_CLIENT_TICKET_LIST_H
+#define HF_CLIENT_TICKET_LIST_H
 
 #include "client/lock.h"
 #include "core/ticket.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of one client that want one mutex: they form a cohort, a local
  * queue behind one ticket, which is handed off a limited number of times
- * (src/client/client_cohort.c). */
+ * (src/client/lock.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/client.h"
-#include "client/client_cohort.h"
+#include "client/lock.h"
 #include "cmocka/runner.h"
 #include "mutex_fixture.h"
 #include "process.h"
