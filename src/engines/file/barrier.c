@@ -20,7 +20,6 @@
 #include "base/quote.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/inotify.h"
 #include "engines/file/syscalls.h"
 

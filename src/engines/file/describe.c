@@ -15,8 +15,6 @@
 #include "base/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
-#include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"

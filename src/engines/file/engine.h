@@ -12,9 +12,9 @@
 #include <uv.h>
 
 #include "base/tree.h"
-#include "engines/file/dir_cache.h"
 #include "engines/file/file.h"
 #include "engines/file/inotify.h"
+#include "engines/file/lock_dir.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/worker_thread.h"
 

@@ -32,9 +32,7 @@
 #include "base/error.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/listing.h"
-#include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/queue_read.h"
 #include "engines/file/queue_watch.h"
@@ -45,16 +43,6 @@
 /* How many names a ticket may have, one after the other: as a writer and as a
  * reader. */
 #define NAMES_MAX 2
-
-/* Set ${path} to that of the FIFO of ${ticket}. */
-static void path_of(const struct hf_engine *engine, const char *dir_name,
-                    const struct hf_ticket *ticket, char path[HF_PATH_BYTES])
-{
-    char file[HF_TICKET_FILE_BYTES];
-
-    hf_file_name_format(ticket, file);
-    hf_file_root_settings_path(&engine->settings, dir_name, file, path);
-}
 
 /* Find the ticket of ${request}, in the directory and not in the last listing,
  * because a writer may be a reader by now.  HF_OK with ${listed}: it was found.
@@ -110,7 +98,7 @@ static hf_status evict_ticket(struct hf_engine *engine, const char *dir_name,
     hf_status status;
     int fifo;
 
-    path_of(engine, dir_name, ticket, path);
+    hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
     fifo = open_fifo(engine, path);
     if (fifo >= 0 && write_evicted_by(engine, dir_name, ticket, evicted_by))
         status = hf_file_fifo_remove(&engine->settings, dir_name, ticket, found,
@@ -217,7 +205,7 @@ static hf_status find_and_touch(struct hf_engine *engine,
 
     if (status != HF_OK || !*gone)
         return status;
-    path_of(engine, dir_name, &ticket, path);
+    hf_file_fifo_path(&engine->settings, dir_name, &ticket, path);
     if (hf_file_fifo_probe(&engine->descriptors, path, NULL, error) ==
         HF_OWNER_DEAD)
         return HF_OK; /* dead, or it has another name by now */
@@ -253,7 +241,7 @@ static bool is_dead(struct hf_engine *engine, const char *dir_name,
 
     if (hf_file_own_ticket(engine, &ticket->id) != NULL)
         return false;
-    path_of(engine, dir_name, ticket, path);
+    hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
     return hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
            HF_OWNER_DEAD;
 }

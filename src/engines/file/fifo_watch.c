@@ -155,15 +155,13 @@ enum hf_file_owner_liveness hf_file_fifo_watch_start(
     const struct hf_ticket *ticket, hf_file_fifo_watch_fn *on_gone, void *arg,
     struct hf_file_fifo_watch **fifo_watch, struct hf_error *error)
 {
-    char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
     enum hf_file_owner_liveness liveness = HF_OWNER_ALIVE;
     int fifo = hf_file_tickets_take_probed(&engine->tickets, &ticket->id);
     bool found;
 
     *fifo_watch = NULL;
-    hf_file_name_format(ticket, file);
-    hf_file_root_settings_path(&engine->settings, dir_name, file, path);
+    hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
     if (fifo < 0)
         liveness = hf_file_fifo_probe(&engine->descriptors, path, &fifo, error);
     if (liveness == HF_OWNER_DEAD &&

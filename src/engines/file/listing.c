@@ -15,7 +15,6 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "core/admission.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
 #define BUFFER_BYTES 8192

@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/inotify.h"
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
@@ -155,12 +154,11 @@ static void unlist_job(struct hf_engine *engine, struct hf_file_job *job)
 static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
 {
     struct hf_request *remove_request;
-    char dir_name[HF_DIR_NAME_BYTES];
 
-    hf_file_dir_name_format(job->args.queue, dir_name);
     adopt_root_dir(engine, job);
     warn_not_durable(engine);
-    hf_file_dir_cache_put(&engine->dir_cache, dir_name, job->lock_dir);
+    hf_file_dir_cache_put(&engine->dir_cache, job->args.dir_name,
+                          job->lock_dir);
     job->lock_dir.fd = -1;
     if (job->answer == HF_LOCKED_SECTION_DONE)
         answer_done(engine, job->request, &job->result);
@@ -193,7 +191,8 @@ static void on_jobs_done(uv_async_t *async)
 }
 
 /* Make ${request} a job of the worker thread. */
-static void submit(struct hf_engine *engine, struct hf_request *request)
+static void submit(struct hf_engine *engine, struct hf_request *request,
+                   const struct hf_file_locked_section_args *args)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
     struct hf_file_job *job = NULL;
@@ -202,7 +201,7 @@ static void submit(struct hf_engine *engine, struct hf_request *request)
     if (loop == NULL)
         errno = ENOMEM;
     else if (hf_file_worker_start(&engine->worker, loop, on_jobs_done, engine))
-        job = hf_file_job_new(request, engine->root_dir);
+        job = hf_file_job_new(request, args, engine->root_dir);
     if (job == NULL) {
         hf_file_error_set_errno(&error, "start a thread to wait for a lock of",
                                 engine->settings.root);
@@ -216,26 +215,17 @@ static void submit(struct hf_engine *engine, struct hf_request *request)
 
 void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request)
 {
-    const struct hf_file_locked_section_args args = {
-        .kind = request->kind,
-        .queue = request->queue,
-        .ticket = {.id = request->ticket,
-                   .kind = request->ticket_kind,
-                   .weight = request->weight,
-                   .payload = request->payload},
-        .limit = request->limit,
-        .wait = HF_FLOCK_WAIT_NONE};
-    char dir_name[HF_DIR_NAME_BYTES];
+    const struct hf_file_locked_section_args args =
+        hf_file_locked_section_args_of(request);
     struct hf_file_lock_dir lock_dir;
     struct hf_file_locked_section_result result;
     struct hf_error error;
     enum hf_file_locked_section_answer answer;
 
-    hf_file_dir_name_format(request->queue, dir_name);
-    lock_dir = hf_file_dir_cache_take(&engine->dir_cache, dir_name);
+    lock_dir = hf_file_dir_cache_take(&engine->dir_cache, args.dir_name);
     answer = hf_file_locked_section_run(engine->root_dir, &args, &lock_dir,
                                         &result, &error);
-    hf_file_dir_cache_put(&engine->dir_cache, dir_name, lock_dir);
+    hf_file_dir_cache_put(&engine->dir_cache, args.dir_name, lock_dir);
     switch (answer) {
     case HF_LOCKED_SECTION_DONE:
         answer_done(engine, request, &result);
@@ -245,7 +235,7 @@ void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_LOCKED_SECTION_BUSY:
     case HF_LOCKED_SECTION_STALE:
-        submit(engine, request);
+        submit(engine, request, &args);
         break;
     }
 }

@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/listing.h"
-#include "engines/file/locked_section_private.h"
+#include "engines/file/locked_section_work.h"
 #include "engines/file/syscalls.h"
 
 /* How often the directory may turn out to be gone or another one between the
@@ -29,7 +28,7 @@
 /* Give back the lock of the directory, which stays open. */
 static void unlock(struct hf_file_locked_section *s)
 {
-    hf_file_lock_dir_unlock(s->root_dir, s->dir_name, s->lock_dir->fd,
+    hf_file_lock_dir_unlock(s->root_dir, s->args->dir_name, s->lock_dir->fd,
                             s->counter_current);
     s->counter_current = false;
 }
@@ -133,7 +132,7 @@ static enum hf_file_flock_answer take_flock(struct hf_file_locked_section *s)
         return hf_file_flock_try(fd, s->path, s->error);
     if (hf_file_token_counter_is_current(counter,
                                          s->root_dir->settings->counter_path))
-        futex = hf_file_token_counter_futex(counter, s->dir_name);
+        futex = hf_file_token_counter_futex(counter, s->args->dir_name);
     return hf_file_flock_lock(fd, s->path, args->wait, futex, args->cancelled,
                               s->error);
 }
@@ -218,6 +217,23 @@ run_tries(struct hf_file_locked_section *s)
     return HF_LOCKED_SECTION_FAILED;
 }
 
+struct hf_file_locked_section_args
+hf_file_locked_section_args_of(const struct hf_request *request)
+{
+    struct hf_file_locked_section_args args = {
+        .kind = request->kind,
+        .queue = request->queue,
+        .ticket = {.id = request->ticket,
+                   .kind = request->ticket_kind,
+                   .weight = request->weight,
+                   .payload = request->payload != NULL ? request->payload : ""},
+        .limit = request->limit,
+        .wait = HF_FLOCK_WAIT_NONE};
+
+    args.digest = hf_file_dir_name_format(request->queue, args.dir_name);
+    return args;
+}
+
 /* Which tickets the section lists. */
 static enum hf_file_listing_scope
 scope_of(const struct hf_file_locked_section_args *args)
@@ -243,11 +259,11 @@ hf_file_locked_section_run(struct hf_file_root_dir *root_dir,
     bool enqueues = args->kind == HF_REQUEST_ENQUEUE;
     enum hf_file_locked_section_answer answer;
 
-    s.digest = hf_file_dir_name_format(args->queue, s.dir_name);
-    hf_file_root_settings_path(root_dir->settings, s.dir_name, NULL, s.path);
+    hf_file_root_settings_path(root_dir->settings, args->dir_name, NULL,
+                               s.path);
     *result = (struct hf_file_locked_section_result){
         .ticket = args->ticket, .fifo = -1, .blocker_fifo = -1};
-    result->listing = hf_file_listing_new(s.dir_name, scope_of(args));
+    result->listing = hf_file_listing_new(args->dir_name, scope_of(args));
     if (result->listing == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory to list %s", s.path);
         return HF_LOCKED_SECTION_FAILED;
@@ -260,6 +276,6 @@ hf_file_locked_section_run(struct hf_file_root_dir *root_dir,
     hf_file_listing_unref(result->listing);
     result->listing = NULL;
     if (answer == HF_LOCKED_SECTION_FAILED && lock_dir->fd >= 0)
-        hf_file_lock_dir_remove_unused(root_dir, s.dir_name, lock_dir->fd);
+        hf_file_lock_dir_remove_unused(root_dir, args->dir_name, lock_dir->fd);
     return answer;
 }

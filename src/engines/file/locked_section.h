@@ -30,6 +30,8 @@ struct hf_file_locked_section_args {
      * of READY. */
     enum hf_request_kind kind;
     const char *queue;
+    char dir_name[HF_DIR_NAME_BYTES]; /* of the directory of .queue */
+    bool digest; /* .dir_name has a digest of the name: see HF_NAME_FILE */
     /* Enqueue: .id .kind .weight .payload, the rest is given to it.  Start of a
      * generation: .id, of the participant that asks. */
     struct hf_ticket ticket;
@@ -65,6 +67,11 @@ struct hf_file_locked_section_result {
     uint32_t participants;
     bool found; /* start of a generation, removal: READY was there before */
 };
+
+/* The arguments of a section that carries out ${request}, from which they
+ * borrow .queue and .payload.  It waits for nothing. */
+struct hf_file_locked_section_args
+hf_file_locked_section_args_of(const struct hf_request *request);
 
 /* Run the section that ${args} describe.  ${lock_dir} may be one that an
  * earlier section has left open; on return it is the one that was used last,

@@ -21,7 +21,6 @@
 #include "core/name_list.h"
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/file_names.h"
 #include "engines/file/queue_read.h"
 #include "engines/file/requests.h"

@@ -26,7 +26,6 @@
 #include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
-#include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/queue_watch.h"
 #include "engines/file/ticket_file.h"
@@ -286,14 +285,12 @@ static bool release_held(struct hf_engine *engine,
                          struct hf_file_ticket *own_ticket)
 {
     bool found = hf_file_ticket_is_present(engine, own_ticket);
-    char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
     struct hf_error unused;
 
     hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
-    hf_file_name_format(&own_ticket->ticket, file);
-    hf_file_root_settings_path(&engine->settings, own_ticket->dir_name, file,
-                               path);
+    hf_file_fifo_path(&engine->settings, own_ticket->dir_name,
+                      &own_ticket->ticket, path);
     if (hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
         HF_OWNER_DEAD) {
         bool removed;

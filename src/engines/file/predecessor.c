@@ -24,9 +24,9 @@
 #include "core/admission.h"
 #include "engines/file/engine.h"
 #include "engines/file/listing.h"
-#include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/ticket_file.h"
 
 /* Does the ticket wait in line?  Leases and participants do not. */
 static bool is_queued(const struct hf_file_ticket *own_ticket)
@@ -88,12 +88,10 @@ void hf_file_predecessor_note(struct hf_engine *engine,
 static bool is_absent(const struct hf_engine *engine, const char *dir_name,
                       const struct hf_ticket *ticket)
 {
-    char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
     struct stat status;
 
-    hf_file_name_format(ticket, file);
-    hf_file_root_settings_path(&engine->settings, dir_name, file, path);
+    hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
     return hf_file_sys_lstat(path, &status) != 0 && errno == ENOENT;
 }
 

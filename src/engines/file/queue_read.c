@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "engines/file/engine.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/listing.h"
 #include "engines/file/syscalls.h"
 

@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
 /* As many links as the kernel follows in one path. */

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/errno_text.h"
+#include "base/error.h"
 #include "thread/high_descriptor.h"
 
 /* Where time_t is longer than a long, the first futex system call takes another
@@ -236,4 +238,43 @@ int hf_file_sys_futex_wake(_Atomic uint32_t *word)
     if (refused("futex_wake"))
         return -1;
     return (int)syscall(FUTEX_CALL, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* -------------------------------------------------------- errno in words -- */
+
+static const struct {
+    int number;
+    hf_status status;
+    const char *remedy;
+} errno_rows[] = {
+    {ENOSPC, HF_EFULL, "free space or inodes on that filesystem"},
+    {EDQUOT, HF_EFULL, "this user's quota there is used up"},
+    {EMFILE, HF_ELIMIT,
+     "raise this process's limit of descriptors (ulimit -n)"},
+    {ENFILE, HF_ELIMIT, "raise the system's limit (sysctl fs.file-max)"},
+    {ENOLCK, HF_ELIMIT, "the kernel has no room for another file lock"},
+    {EAGAIN, HF_ELIMIT, "raise this user's limit of processes (ulimit -u)"},
+    {ENOMEM, HF_ENOMEM, "the system is out of memory"},
+    {EACCES, HF_EDIR, "give this user write access, or use another directory"},
+    {EPERM, HF_EDIR, "give this user write access, or use another directory"},
+    {EROFS, HF_EDIR, "the filesystem is mounted read-only; use another"},
+    {ENOENT, HF_EDIR, "its parent directory must exist"},
+    {ENOTDIR, HF_EDIR, "it must be a directory"},
+    {ELOOP, HF_EDIR, "it must not be a symbolic link"},
+};
+
+hf_status hf_file_error_set_errno(struct hf_error *error, const char *what,
+                                  const char *path)
+{
+    int number = errno;
+
+    for (size_t i = 0; i < sizeof(errno_rows) / sizeof(errno_rows[0]); i++)
+        if (errno_rows[i].number == number)
+            return hf_error_set(error, errno_rows[i].status,
+                                "cannot %s %s as user %u: %s; %s", what, path,
+                                (unsigned)geteuid(), hf_errno_text(number),
+                                errno_rows[i].remedy);
+    return hf_error_set(error, HF_EDIR,
+                        "cannot %s %s as user %u: %s (error %d)", what, path,
+                        (unsigned)geteuid(), hf_errno_text(number), number);
 }

@@ -3,10 +3,12 @@
  * The system calls of this engine.  Each function makes exactly the call that
  * it is named after, and sets close-on-exec if it opens a descriptor.  A test
  * can have the n-th call fail, or kill the process just before it, by a hook.
+ * And from errno to a status and a text that says what to do about it.
  */
 #ifndef HF_ENGINES_FILE_SYSCALLS_H
 #define HF_ENGINES_FILE_SYSCALLS_H
 
+#include <holdfast/holdfast.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -61,5 +63,16 @@ int hf_file_sys_timer(void);
 int hf_file_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
                            unsigned timeout_ms);
 int hf_file_sys_futex_wake(_Atomic uint32_t *word);
+
+/* -------------------------------------------------------- errno in words -- */
+
+/* Fill ${error} from errno: "cannot ${what} ${path} as user N: ...; remedy".
+ * ${what} is a verb ("create").  Returns the status:
+ *   ENOSPC EDQUOT                HF_EFULL
+ *   EMFILE ENFILE ENOLCK EAGAIN  HF_ELIMIT
+ *   ENOMEM                       HF_ENOMEM
+ *   anything else                HF_EDIR */
+hf_status hf_file_error_set_errno(struct hf_error *error, const char *what,
+                                  const char *path);
 
 #endif

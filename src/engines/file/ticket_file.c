@@ -9,10 +9,19 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
 #define WAITER_FLAGS (O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+
+void hf_file_fifo_path(const struct hf_file_root_settings *settings,
+                       const char *dir_name, const struct hf_ticket *ticket,
+                       char path[HF_PATH_BYTES])
+{
+    char file[HF_TICKET_FILE_BYTES];
+
+    hf_file_name_format(ticket, file);
+    hf_file_root_settings_path(settings, dir_name, file, path);
+}
 
 enum hf_file_owner_liveness
 hf_file_fifo_probe(struct hf_file_descriptors *descriptors, const char *path,
@@ -64,11 +73,9 @@ hf_status hf_file_fifo_remove(const struct hf_file_root_settings *settings,
                               const struct hf_ticket *ticket, bool *found,
                               struct hf_error *error)
 {
-    char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
 
-    hf_file_name_format(ticket, file);
-    hf_file_root_settings_path(settings, dir_name, file, path);
+    hf_file_fifo_path(settings, dir_name, ticket, path);
     *found = hf_file_sys_unlink(path) == 0;
     if (*found || errno == ENOENT)
         return HF_OK;

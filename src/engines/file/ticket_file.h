@@ -18,6 +18,11 @@ enum hf_file_owner_liveness {
     HF_OWNER_UNKNOWN, /* ${error} says why */
 };
 
+/* Set ${path} to that of the FIFO of ${ticket} in ${dir_name}. */
+void hf_file_fifo_path(const struct hf_file_root_settings *settings,
+                       const char *dir_name, const struct hf_ticket *ticket,
+                       char path[HF_PATH_BYTES]);
+
 /* Is the owner of the ticket at ${path} alive?  ${fifo} (NULL: not wanted) is
  * set to its FIFO, open for reading, with HF_OWNER_ALIVE, and to -1 otherwise.
  * The FIFO is opened before the test, because one that is opened after its last

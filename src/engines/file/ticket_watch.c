@@ -13,7 +13,6 @@
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
 #include "engines/file/inotify.h"
-#include "engines/file/own_presence.h"
 #include "engines/file/own_tickets.h"
 
 /* ----------------------------------------------------------- by position -- */

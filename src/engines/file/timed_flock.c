@@ -18,7 +18,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 
 /* How often hf_file_flock_try() gives the holder a chance to run. */

@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "core/ticket.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/token_counter_file.h"
 

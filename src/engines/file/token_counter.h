@@ -29,7 +29,7 @@
 #include "engines/file/descriptors.h"
 #include "engines/file/safe_path.h"
 #include "engines/file/timed_flock.h"
-#include "engines/file/token_counter_page.h"
+#include "engines/file/token_counter_file.h"
 #include "engines/file/token_floor.h"
 
 /* How many numbers one durable reservation covers: two syncs in a million

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engines/file/errno_error.h"
 #include "engines/file/safe_path.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/timed_flock.h"

@@ -55,12 +55,13 @@ static struct hf_file_job *pop(struct job_queue *queue)
     return job;
 }
 
-struct hf_file_job *hf_file_job_new(struct hf_request *request,
-                                    struct hf_file_root_dir *root_dir)
+struct hf_file_job *
+hf_file_job_new(struct hf_request *request,
+                const struct hf_file_locked_section_args *args,
+                struct hf_file_root_dir *root_dir)
 {
-    size_t queue_bytes = strlen(request->queue) + 1;
-    const char *payload = request->payload == NULL ? "" : request->payload;
-    size_t payload_bytes = strlen(payload) + 1;
+    size_t queue_bytes = strlen(args->queue) + 1;
+    size_t payload_bytes = strlen(args->ticket.payload) + 1;
     struct hf_file_job *job = hf_alloc(sizeof(*job));
 
     if (job == NULL) {
@@ -73,24 +74,18 @@ struct hf_file_job *hf_file_job_new(struct hf_request *request,
         errno = ENOMEM;
         return NULL;
     }
-    memcpy(job->text, request->queue, queue_bytes);
-    memcpy(job->text + queue_bytes, payload, payload_bytes);
+    memcpy(job->text, args->queue, queue_bytes);
+    memcpy(job->text + queue_bytes, args->ticket.payload, payload_bytes);
     job->request = request;
     job->root_dir = hf_file_root_dir_ref(root_dir);
     job->lock_dir.fd = -1;
     job->result.fifo = -1;
     job->result.blocker_fifo = -1;
-    job->args = (struct hf_file_locked_section_args){
-        .kind = request->kind,
-        .queue = job->text,
-        .ticket = {.id = request->ticket,
-                   .kind = request->ticket_kind,
-                   .weight = request->weight,
-                   .payload = job->text + queue_bytes},
-        .limit = request->limit,
-        .wait = HF_FLOCK_WAIT_SLICE,
-        .cancelled = &job->cancelled,
-    };
+    job->args = *args;
+    job->args.queue = job->text;
+    job->args.ticket.payload = job->text + queue_bytes;
+    job->args.wait = HF_FLOCK_WAIT_SLICE;
+    job->args.cancelled = &job->cancelled;
     return job;
 }
 
@@ -123,11 +118,10 @@ static bool reopen_root_dir(struct hf_file_job *job)
 /* ${job} could not get the lock of its directory in time. */
 static void fail_timed_out(struct hf_file_job *job)
 {
-    char dir_name[HF_DIR_NAME_BYTES];
     char path[HF_PATH_BYTES];
 
-    hf_file_dir_name_format(job->args.queue, dir_name);
-    hf_file_root_settings_path(job->root_dir->settings, dir_name, NULL, path);
+    hf_file_root_settings_path(job->root_dir->settings, job->args.dir_name,
+                               NULL, path);
     hf_file_flock_set_timeout(job->lock_dir.fd, path, &job->error);
     job->answer = HF_LOCKED_SECTION_FAILED;
 }

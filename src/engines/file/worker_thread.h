@@ -40,10 +40,13 @@ struct hf_file_job {
     struct hf_file_job *next_of_engine; /* in .jobs of the engine */
 };
 
-/* A job for ${request}, of which it copies what the worker needs, and with a
- * reference to ${root_dir} of its own.  NULL, with errno, without memory. */
-struct hf_file_job *hf_file_job_new(struct hf_request *request,
-                                    struct hf_file_root_dir *root_dir);
+/* A job for ${request}, whose section ${args} describe; it copies what the
+ * worker needs, and has a reference to ${root_dir} of its own.  NULL, with
+ * errno, without memory. */
+struct hf_file_job *
+hf_file_job_new(struct hf_request *request,
+                const struct hf_file_locked_section_args *args,
+                struct hf_file_root_dir *root_dir);
 
 /* Free ${job} and close or give back what it still has.  The FIFOs of .result
  * must have been taken out. */

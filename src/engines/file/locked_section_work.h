@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A locked section that is being run, for the files that do its parts.
+ * A locked section that is being run, and the work that is done in it.
  *
  * An answer that is not HF_LOCKED_SECTION_DONE ends it.  With _FAILED the error
  * is set, and the function that failed has undone what it did.
  */
-#ifndef HF_ENGINES_FILE_LOCKED_SECTION_PRIVATE_H
-#define HF_ENGINES_FILE_LOCKED_SECTION_PRIVATE_H
+#ifndef HF_ENGINES_FILE_LOCKED_SECTION_WORK_H
+#define HF_ENGINES_FILE_LOCKED_SECTION_WORK_H
 
 #include "engines/file/locked_section.h"
 
@@ -18,8 +18,6 @@ struct hf_file_locked_section {
     struct hf_file_locked_section_result *result;
     struct hf_error *error;
 
-    char dir_name[HF_DIR_NAME_BYTES];
-    bool digest; /* .dir_name has a digest of the name: see HF_NAME_FILE */
     /* The counter has been found current since the directory was locked. */
     bool counter_current;
     char path[HF_PATH_BYTES];        /* of the directory */
@@ -32,19 +30,14 @@ struct hf_file_locked_section {
 enum hf_file_locked_section_answer
 hf_file_locked_section_fail(struct hf_file_locked_section *s, const char *what);
 
-/* Take the next number of the counter, for ${s}->result->ticket. */
-enum hf_file_locked_section_answer
-hf_file_locked_section_take_number(struct hf_file_locked_section *s);
-
-/* locked_section_enqueue.c: make the ticket and list the queue, under the lock;
- * and the rest of an enqueue, which needs no lock. */
+/* Make the ticket and list the queue, under the lock; and the rest of an
+ * enqueue, which needs no lock. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_enqueue(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer
 hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s);
 
-/* locked_section_generation.c: start a generation, or remove READY; under the
- * lock. */
+/* Start a generation, or remove READY; under the lock. */
 enum hf_file_locked_section_answer
 hf_file_locked_section_start_generation(struct hf_file_locked_section *s);
 enum hf_file_locked_section_answer

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The enqueue of a locked section: a ticket under the next number.
+ * The work of a locked section, under the lock of the directory.
  *
- * The ticket is made under a temporary name, opened and locked, and appears in
- * one step by a rename.  Then the queue is listed.  What needs no lock is done
- * after it is given back: dead tickets ahead are removed, and the payload of
- * the first ticket is read.
+ * An enqueue makes a ticket under the next number.  The ticket is made under a
+ * temporary name, opened and locked, and appears in one step by a rename.  Then
+ * the queue is listed.  What needs no lock is done after it is given back: dead
+ * tickets ahead are removed, and the payload of the first ticket is read.
+ *
+ * A double barrier has two sections.  One starts a generation: it counts the
+ * participants that are alive and puts the next number into READY.  The other
+ * removes READY when no participant is left.  READY is made under a temporary
+ * name and takes the place of the last one by a rename, so there always is the
+ * one or the other.
  */
+#include "engines/file/locked_section_work.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +26,68 @@
 #include "base/quote.h"
 #include "core/admission.h"
 #include "engines/file/listing.h"
-#include "engines/file/locked_section_private.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
+
+/* ---------------------------------------------------- number and failure -- */
+
+enum hf_file_locked_section_answer
+hf_file_locked_section_fail(struct hf_file_locked_section *s, const char *what)
+{
+    hf_file_error_set_errno(s->error, what, s->path);
+    return HF_LOCKED_SECTION_FAILED;
+}
+
+/* Take the next number into the ticket.  A reservation waits for the disk. */
+static enum hf_file_locked_section_answer
+take_from_counter(struct hf_file_locked_section *s)
+{
+    struct hf_file_token_counter *counter = &s->root_dir->counter;
+    const char *path = s->root_dir->settings->counter_path;
+    enum hf_file_flock_wait wait = s->args->wait;
+    uint64_t *number = &s->result->ticket.sequence;
+    enum hf_file_token_counter_answer answer = hf_file_token_counter_take(
+        counter, path, wait, s->args->cancelled, number, s->error);
+
+    if (answer == HF_TOKEN_COUNTER_USED_UP && wait != HF_FLOCK_WAIT_NONE) {
+        if (hf_file_token_counter_reserve(counter, path, s->error) != HF_OK)
+            return HF_LOCKED_SECTION_FAILED;
+        answer = hf_file_token_counter_take(
+            counter, path, wait, s->args->cancelled, number, s->error);
+    }
+    switch (answer) {
+    case HF_TOKEN_COUNTER_TAKEN:
+        return HF_LOCKED_SECTION_DONE;
+    case HF_TOKEN_COUNTER_USED_UP:
+        if (wait == HF_FLOCK_WAIT_NONE)
+            return HF_LOCKED_SECTION_BUSY;
+        hf_error_set(s->error, HF_EEXHAUSTED,
+                     "%s gives no number after a reservation; try again", path);
+        return HF_LOCKED_SECTION_FAILED;
+    case HF_TOKEN_COUNTER_BUSY:
+        return HF_LOCKED_SECTION_BUSY;
+    case HF_TOKEN_COUNTER_STALE:
+        return HF_LOCKED_SECTION_STALE;
+    case HF_TOKEN_COUNTER_FAILED:
+        break;
+    }
+    return HF_LOCKED_SECTION_FAILED;
+}
+
+/* The same, and the number is the token too. */
+static enum hf_file_locked_section_answer
+take_number(struct hf_file_locked_section *s)
+{
+    enum hf_file_locked_section_answer answer = take_from_counter(s);
+    struct hf_ticket *ticket = &s->result->ticket;
+
+    s->counter_current = answer == HF_LOCKED_SECTION_DONE;
+    if (s->counter_current)
+        ticket->token = ticket->sequence;
+    return answer;
+}
+
+/* --------------------------------------------------------------- enqueue -- */
 
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
 
@@ -34,7 +101,7 @@ check_name(struct hf_file_locked_section *s)
     char there[HF_QUEUE_BYTES + 1];
     ssize_t got;
 
-    if (!s->digest)
+    if (!s->args->digest)
         return HF_LOCKED_SECTION_DONE;
     if (hf_file_sys_symlinkat(queue, s->lock_dir->fd, HF_NAME_FILE) == 0)
         return HF_LOCKED_SECTION_DONE;
@@ -135,7 +202,7 @@ hf_file_locked_section_enqueue(struct hf_file_locked_section *s)
     enum hf_file_locked_section_answer answer = check_name(s);
 
     if (answer == HF_LOCKED_SECTION_DONE)
-        answer = hf_file_locked_section_take_number(s);
+        answer = take_number(s);
     if (answer == HF_LOCKED_SECTION_DONE)
         answer = make_ticket(s);
     if (answer != HF_LOCKED_SECTION_DONE)
@@ -185,18 +252,16 @@ static hf_status drop_dead_ahead(struct hf_file_locked_section *s)
         struct hf_snapshot snapshot = hf_file_listing_snapshot(listing);
         struct hf_admission admission = hf_admission_decide(
             &snapshot, &s->args->ticket.id, s->args->ticket.kind);
-        char file[HF_TICKET_FILE_BYTES];
         char path[HF_PATH_BYTES];
 
         if (admission.answer != HF_WAIT_FOR)
             break;
-        hf_file_name_format(admission.nearest, file);
-        hf_file_root_settings_path(settings, s->dir_name, file, path);
+        hf_file_fifo_path(settings, s->args->dir_name, admission.nearest, path);
         s->result->blocker = admission.nearest->id;
         if (hf_file_fifo_probe(s->root_dir->descriptors, path,
                                &s->result->blocker_fifo,
                                &unused) != HF_OWNER_DEAD ||
-            hf_file_fifo_and_payload_remove(settings, s->dir_name,
+            hf_file_fifo_and_payload_remove(settings, s->args->dir_name,
                                             admission.nearest, &found,
                                             &unused) != HF_OK)
             break; /* alive, or its watch will report the error */
@@ -237,4 +302,142 @@ hf_file_locked_section_finish_enqueue(struct hf_file_locked_section *s)
         return HF_LOCKED_SECTION_DONE;
     remove_new_ticket(s);
     return HF_LOCKED_SECTION_FAILED;
+}
+
+/* ------------------------------------------------------- double barriers -- */
+
+/* Is the owner of the participant at ${index} alive?  HF_OK with ${alive}.  A
+ * dead one is removed. */
+static hf_status probe_participant(struct hf_file_locked_section *s,
+                                   size_t index, bool *alive)
+{
+    const struct hf_ticket *ticket = &s->result->listing->tickets.items[index];
+    const struct hf_file_root_settings *settings = s->root_dir->settings;
+    char path[HF_PATH_BYTES];
+    struct hf_error unused;
+    enum hf_file_owner_liveness liveness;
+    bool found;
+
+    hf_file_fifo_path(settings, s->args->dir_name, ticket, path);
+    liveness =
+        hf_file_fifo_probe(s->root_dir->descriptors, path, NULL, s->error);
+    if (liveness == HF_OWNER_UNKNOWN)
+        return s->error->status;
+    if (liveness == HF_OWNER_DEAD)
+        (void)hf_file_fifo_and_payload_remove(settings, s->args->dir_name,
+                                              ticket, &found, &unused);
+    *alive = liveness == HF_OWNER_ALIVE;
+    return HF_OK;
+}
+
+/* Count living participants in .participants, up to ${max}, without the one at
+ * ${own_index}. */
+static hf_status count_others(struct hf_file_locked_section *s,
+                              size_t own_index, uint32_t max)
+{
+    struct hf_file_locked_section_result *result = s->result;
+    hf_status status = HF_OK;
+    bool alive = false;
+
+    for (size_t i = 0;
+         i < result->listing->tickets.count && result->participants < max;
+         i++) {
+        if (i == own_index)
+            continue;
+        status = probe_participant(s, i, &alive);
+        if (status != HF_OK)
+            break;
+        result->participants += alive;
+    }
+    return status;
+}
+
+/* List the participants, once more if this is not the first try. */
+static hf_status list(struct hf_file_locked_section *s)
+{
+    hf_file_listing_clear(s->result->listing);
+    s->result->participants = 0;
+    return hf_file_listing_read(s->result->listing, s->lock_dir->fd, s->path,
+                                &s->root_dir->counter, s->error);
+}
+
+/* Count the living participants, up to the number that is asked for, if the one
+ * that asks is among them; else .participants is 0. */
+static hf_status count_participants(struct hf_file_locked_section *s)
+{
+    struct hf_snapshot snapshot;
+    hf_status status = list(s);
+    bool alive = false;
+    size_t own_index;
+
+    if (status != HF_OK)
+        return status;
+    snapshot = hf_file_listing_snapshot(s->result->listing);
+    own_index = hf_snapshot_find(&snapshot, &s->args->ticket.id);
+    if (own_index < snapshot.count)
+        status = probe_participant(s, own_index, &alive);
+    if (status != HF_OK || !alive)
+        return status;
+    s->result->participants = 1;
+    return count_others(s, own_index, s->args->limit);
+}
+
+/* Make a symbolic link under the temporary name.  0, or -1 with errno. */
+static int make_temporary(int dir, const char *text)
+{
+    if (hf_file_sys_symlinkat(text, dir, HF_NEW_FILE) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -1;
+    /* Left by a process that was killed right here. */
+    if (hf_file_sys_unlinkat(dir, HF_NEW_FILE) != 0)
+        return -1;
+    return hf_file_sys_symlinkat(text, dir, HF_NEW_FILE);
+}
+
+/* Put READY with the new number in the place of the last one. */
+static enum hf_file_locked_section_answer
+make_ready(struct hf_file_locked_section *s)
+{
+    char text[HF_READY_TEXT_BYTES];
+    int dir = s->lock_dir->fd;
+    enum hf_file_locked_section_answer answer;
+    struct stat before;
+
+    hf_file_ready_format(&s->result->ticket, text);
+    s->result->found = hf_file_sys_lstatat(dir, HF_READY_FILE, &before) == 0;
+    if (make_temporary(dir, text) != 0)
+        return hf_file_locked_section_fail(s, "make ready in");
+    if (hf_file_sys_renameat(dir, HF_NEW_FILE, HF_READY_FILE) == 0)
+        return HF_LOCKED_SECTION_DONE;
+    answer = hf_file_locked_section_fail(s, "rename ready in");
+    (void)hf_file_sys_unlinkat(dir, HF_NEW_FILE);
+    return answer;
+}
+
+enum hf_file_locked_section_answer
+hf_file_locked_section_start_generation(struct hf_file_locked_section *s)
+{
+    enum hf_file_locked_section_answer answer;
+
+    if (count_participants(s) != HF_OK)
+        return HF_LOCKED_SECTION_FAILED;
+    if (s->result->participants < s->args->limit)
+        return HF_LOCKED_SECTION_DONE;
+    answer = take_number(s);
+    return answer == HF_LOCKED_SECTION_DONE ? make_ready(s) : answer;
+}
+
+enum hf_file_locked_section_answer
+hf_file_locked_section_clear_ready(struct hf_file_locked_section *s)
+{
+    if (list(s) != HF_OK || count_others(s, SIZE_MAX, 1) != HF_OK)
+        return HF_LOCKED_SECTION_FAILED;
+    if (s->result->participants > 0)
+        return HF_LOCKED_SECTION_DONE;
+    s->result->found =
+        hf_file_sys_unlinkat(s->lock_dir->fd, HF_READY_FILE) == 0;
+    if (!s->result->found && errno != ENOENT)
+        return hf_file_locked_section_fail(s, "remove ready from");
+    return HF_LOCKED_SECTION_DONE;
 }
