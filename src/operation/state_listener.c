@@ -2,10 +2,6 @@
 /*
  * The listeners of a session's states: adding and removing them, and notifying
  * them.
- *
- * A listener may be removed while its function runs, on another thread or in
- * that function itself.  The removal then waits for the function, or leaves the
- * rest to the thread that runs it.
  */
 #include "operation/state_listener.h"
 
@@ -15,61 +11,35 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-static void drop_callback(const struct hf_on_state *on_state)
-{
-    if (on_state->drop != NULL)
-        on_state->drop(on_state->arg);
-}
-
-/* Call .drop and free ${listener}.  Without the lock. */
-static void destroy_listener(struct hf_listener *listener)
-{
-    hf_callback_enter();
-    drop_callback(&listener->on_state);
-    hf_callback_leave();
-    hf_free(listener);
-}
-
 /* ------------------------------------------------------------ notifying -- */
 
 /* Call .fn of ${listener} with ${state}, unless it was removed.  Releases the
- * lock meanwhile. */
-static void call_listener(struct hf_listener *listener, enum hf_state state)
+ * lock meanwhile.  False in the child of a fork. */
+static bool call_listener(struct hf_listener *listener, enum hf_state state)
 {
     struct hf_monitor *monitor = listener->listeners->monitor;
 
-    if (listener->removed || hf_fork_is_child(&monitor->fork))
-        return;
-    hf_monitor_unlock(monitor);
+    if (!hf_user_callback_enter(&listener->user, monitor))
+        return true;
     listener->on_state.fn(listener->on_state.arg, state);
-    hf_monitor_lock(monitor);
+    return hf_user_callback_leave(&listener->user, monitor);
 }
 
-/* The .run of its callback.  If the listener was removed while .fn ran, the
- * thread that removes it is answered, or the listener is destroyed here because
- * that thread could not wait. */
+/* The .run of its callback.  A listener that was removed in its own function is
+ * freed here; otherwise a thread that removes it waits, and frees it. */
 static void run_listener(void *arg)
 {
     struct hf_listener *listener = arg;
-    struct hf_monitor *monitor = listener->listeners->monitor;
     enum hf_state state = hf_state_listeners_state(listener->listeners);
     bool lost = listener->lost_pending && state != HF_STATE_LOST;
 
     listener->lost_pending = false;
-    listener->notifying = true;
-    if (lost)
-        call_listener(listener, HF_STATE_LOST);
-    call_listener(listener, state);
-    if (hf_fork_is_child(&monitor->fork))
+    if ((lost && !call_listener(listener, HF_STATE_LOST)) ||
+        !call_listener(listener, state))
         return;
-    listener->notifying = false;
-    if (listener->remove_waiter != NULL) {
-        hf_waiter_answer(monitor, listener->remove_waiter, HF_OK);
-    } else if (listener->removed) {
-        hf_monitor_unlock(monitor);
-        destroy_listener(listener);
-        hf_monitor_lock(monitor);
-    }
+    if (hf_user_callback_is_retired(&listener->user) &&
+        listener->user.free_waiter == NULL)
+        hf_free(listener);
 }
 
 /* A LOST is remembered for each listener, because a later state may replace it
@@ -117,6 +87,7 @@ static void init_listener(struct hf_listener *listener,
         (struct hf_listener){.listeners = listeners, .on_state = on_state};
     listener->callback =
         (struct hf_callback){.run = run_listener, .arg = listener};
+    listener->user.drop = (struct hf_user_drop){on_state.drop, on_state.arg};
 }
 
 void hf_state_listeners_init(struct hf_state_listeners *listeners,
@@ -133,16 +104,18 @@ void hf_state_listeners_init(struct hf_state_listeners *listeners,
 void hf_state_listeners_drop(struct hf_state_listeners *listeners)
 {
     struct hf_listener *listener;
+    struct hf_user_drop drop;
 
     while ((listener = listeners->first) != NULL) {
         listeners->first = listener->next;
-        assert(!listener->callback.queued && !listener->notifying);
+        assert(!listener->callback.queued);
+        hf_user_callback_retire(&listener->user);
+        drop = hf_user_callback_await(&listener->user, listeners->monitor);
         hf_monitor_unlock(listeners->monitor);
-        if (listener == &listeners->of_options)
-            drop_callback(&listener->on_state);
-        else
-            destroy_listener(listener);
+        hf_user_drop_call(&drop);
         hf_monitor_lock(listeners->monitor);
+        if (listener != &listeners->of_options)
+            hf_free(listener);
     }
 }
 
@@ -206,29 +179,28 @@ hf_status hf_state_listeners_add(struct hf_state_listeners *listeners,
             hf_error_prefix(last_error, call);
         hf_monitor_leave(listeners->monitor);
     }
-    if (status != HF_OK)
-        drop_callback(&on_state);
+    if (status != HF_OK && on_state.drop != NULL)
+        on_state.drop(on_state.arg);
     return status;
 }
 
-/* If .fn runs on another thread, wait until it has returned.  If it runs on
- * this one, the listener is destroyed when it has. */
 void hf_state_listeners_remove(struct hf_state_listeners *listeners,
                                struct hf_listener *listener)
 {
     struct hf_monitor *monitor = listeners->monitor;
-    bool notifying;
+    struct hf_user_drop drop;
+    bool runs;
 
     if (listener == NULL || hf_monitor_enter(monitor) != HF_OK)
         return;
     *find_link(listeners, listener) = listener->next;
     hf_callback_queue_remove(&monitor->callback_queue, &listener->callback);
-    listener->removed = true;
-    if (listener->notifying)
-        hf_monitor_await_callback(monitor, &listener->remove_waiter);
-    notifying = listener->notifying;
+    hf_user_callback_retire(&listener->user);
+    drop = hf_user_callback_await(&listener->user, monitor);
+    runs = listener->user.state == HF_USER_CALLBACK_RETIRED_RUNNING;
     hf_monitor_leave(monitor);
-    if (!notifying)
-        destroy_listener(
-            listener); /* else run_listener() does it, or has done it */
+    if (runs)
+        return; /* run_listener() frees it, or has done so */
+    hf_user_drop_call(&drop);
+    hf_free(listener);
 }

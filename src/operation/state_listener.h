@@ -14,6 +14,7 @@
 #include <holdfast/client.h>
 
 #include "monitor/monitor.h"
+#include "operation/user_callback.h"
 
 struct hf_state_listeners;
 
@@ -22,12 +23,9 @@ struct hf_listener {
     struct hf_state_listeners *listeners; /* set once */
     struct hf_on_state on_state; /* .fn is NULL: only .drop is called */
     struct hf_callback callback;
-    bool lost_pending; /* a LOST was not reported yet */
-    bool notifying;    /* .on_state.fn runs */
-    bool removed;      /* by the user, perhaps while .notifying */
-    /* The removal that waits until .fn has returned. */
-    struct hf_waiter *remove_waiter;
-    struct hf_listener *next; /* in the list, unless .removed */
+    struct hf_user_callback user; /* around .on_state.fn */
+    bool lost_pending;            /* a LOST was not reported yet */
+    struct hf_listener *next;     /* in the list, until it is removed */
 };
 
 /* All fields under the monitor's lock, where nothing else is said. */
