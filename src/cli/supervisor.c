@@ -279,11 +279,13 @@ static void on_signal(struct hf_supervisor *supervisor,
 
 /* The launcher is about to stop.  If the command is running by now, the
  * launcher did not know that, and the command may have missed the stop signal
- * of the terminal: stop it. */
+ * of the terminal: stop it.  A command that has stopped since it was started
+ * has not missed it, and the whole job may have been continued by now. */
 static void on_pause(struct hf_supervisor *supervisor)
 {
     supervisor->launcher_paused = true;
-    if (command_runs(supervisor))
+    reap(supervisor);
+    if (command_runs(supervisor) && supervisor->command_changes == 0)
         kill(supervisor->command, SIGTSTP);
 }
 

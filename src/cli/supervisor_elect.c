@@ -148,6 +148,7 @@ static void forget_command(struct hf_supervisor *supervisor)
     supervisor->command = 0;
     supervisor->command_ended = false;
     supervisor->command_stopped = false;
+    supervisor->command_changes = 0;
     supervisor->launcher_checks = 0;
     supervisor->by_request = NULL;
     supervisor->signals_passed = false;
