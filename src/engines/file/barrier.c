@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/syscalls.h"

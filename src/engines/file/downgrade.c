@@ -14,7 +14,7 @@
  * when it is gone.  So the counter is raised in between, and such a list is
  * read again.
  *
- * A request to let go touches the first FIFO (eviction.c) until its name is
+ * A request to let go touches the first FIFO (removal.c) until its name is
  * gone. The time of the first FIFO is read after that, and if it was touched
  * the read ticket counts as touched.
  */
@@ -25,7 +25,6 @@
 #include <sys/file.h>
 
 #include "base/error.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/own_tickets.h"

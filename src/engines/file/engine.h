@@ -5,6 +5,11 @@
  * The thread that calls into the engine or runs its loop has the client's lock,
  * so everything here needs no lock of its own.  The worker thread alone runs
  * beside it, and uses only its jobs, .descriptors and the root directory.
+ *
+ * An answer to the core is one event that names its request.  The core may call
+ * back into the engine from inside an answer: it may forget any watch, remove
+ * any ticket or end the session.  So a part answers last, or looks again at
+ * what it still needs.
  */
 #ifndef HF_ENGINES_FILE_ENGINE_H
 #define HF_ENGINES_FILE_ENGINE_H
@@ -12,6 +17,7 @@
 #include <uv.h>
 
 #include "base/tree.h"
+#include "core/engine.h"
 #include "engines/file/file.h"
 #include "engines/file/inotify.h"
 #include "engines/file/lock_dir.h"
@@ -49,7 +55,7 @@ struct hf_engine {
     bool ended;             /* it was answered */
     bool warned_not_durable;
 
-    /* Handles of libuv that are being closed: see engine_memory.c. */
+    /* Handles of libuv that are being closed: see engine.c. */
     unsigned handles;
     bool freeing; /* the core has freed the engine */
 };
@@ -60,5 +66,27 @@ void hf_file_engine_free(struct hf_engine *engine);
 /* libuv has closed a handle that was counted in .handles.  With the last one an
  * engine that is being freed is freed. */
 void hf_file_handle_closed(struct hf_engine *engine);
+
+/* --------------------------------------------------------------- answers -- */
+
+/* Answer ${request} with an event of ${kind} that carries nothing else. */
+void hf_file_answer(struct hf_engine *engine, struct hf_request *request,
+                    enum hf_event_kind kind);
+
+/* The same, with .found set to ${found}: whether the ticket or the barrier was
+ * there. */
+void hf_file_answer_found(struct hf_engine *engine, struct hf_request *request,
+                          enum hf_event_kind kind, bool found);
+
+/* Answer HF_EVENT_FAILED with the status and the text of ${error}, which is
+ * not HF_OK.  ${failure} says whether the core is to ask again. */
+void hf_file_fail(struct hf_engine *engine, struct hf_request *request,
+                  enum hf_failure failure, const struct hf_error *error);
+
+/* The same, with ${failure} taken from the class of the status: an error that
+ * passes by itself is retried, one that the user must mend is final. */
+void hf_file_fail_by_status(struct hf_engine *engine,
+                            struct hf_request *request,
+                            const struct hf_error *error);
 
 #endif

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/syscalls.h"
 

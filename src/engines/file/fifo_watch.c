@@ -84,7 +84,7 @@ static bool remove_dead(struct hf_file_fifo_watch *fifo_watch)
 
 /* The ticket has ended.  If its owner was killed, its files are still there,
  * and are removed before anybody is admitted because of it.  If it was evicted
- * (eviction.c) they are not. */
+ * (removal.c) they are not. */
 static void finish(struct hf_file_fifo_watch *fifo_watch)
 {
     fifo_watch->removed = was_removed(fifo_watch) || remove_dead(fifo_watch);

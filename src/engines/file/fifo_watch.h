@@ -6,7 +6,7 @@
  * descriptor is closed: by a removal, an exit or a kill.  The kernel wakes
  * those that wait for this ticket and nobody else.  An owner that is evicted
  * may be stopped and close nothing, so the evicting session also writes a byte
- * into the FIFO (eviction.c).
+ * into the FIFO (removal.c).
  */
 #ifndef HF_ENGINES_FILE_FIFO_WATCH_H
 #define HF_ENGINES_FILE_FIFO_WATCH_H

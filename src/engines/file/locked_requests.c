@@ -3,7 +3,7 @@
  * Requests that need the lock of a directory: HF_REQUEST_ENQUEUE,
  * HF_REQUEST_NEW_GENERATION, and HF_REQUEST_CLEAR_FLAG of READY.  The calling
  * thread carries them out where it need not wait; else they become jobs of the
- * worker thread.
+ * worker thread.  And HF_REQUEST_END, which waits for the last job.
  */
 #include <assert.h>
 #include <errno.h>
@@ -11,17 +11,18 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engines/file/answer.h"
+#include "engines/file/barrier.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/own_watch.h"
-#include "engines/file/queue_read.h"
+#include "engines/file/queue.h"
 #include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
+#include "engines/file/ticket_watch.h"
 
 /* The ticket that ${result} has made, with its FIFOs; NULL without memory. */
 static struct hf_file_ticket *
@@ -173,6 +174,41 @@ static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
         hf_file_remove(engine, remove_request);
 }
 
+/* ------------------------------------------------------------------ end -- */
+
+/* HF_REQUEST_END: the session gives up its tickets.  It waits for the jobs of
+ * the worker thread, because one of them may be about to make a ticket. */
+
+/* The watches end before the tickets, so that the core gets no event for them.
+ */
+static void end_all(struct hf_engine *engine)
+{
+    struct hf_file_ticket *own_ticket;
+
+    while (engine->queue_watches != NULL)
+        hf_file_queue_watch_end(engine->queue_watches);
+    while (engine->barrier_watches != NULL)
+        hf_file_barrier_watch_end(engine->barrier_watches);
+    while (engine->watches != NULL)
+        hf_file_ticket_watch_end(engine->watches);
+    while ((own_ticket = hf_file_tickets_first(&engine->tickets)) != NULL)
+        (void)hf_file_remove_own(engine, own_ticket);
+}
+
+static void finish_end(struct hf_engine *engine)
+{
+    struct hf_request *end = engine->end;
+
+    assert(engine->jobs == NULL);
+    engine->end = NULL;
+    engine->ended = true;
+    end_all(engine);
+    hf_file_dir_cache_clear(&engine->dir_cache);
+    hf_file_root_dir_unref(engine->root_dir);
+    engine->root_dir = NULL;
+    hf_file_answer(engine, end, HF_EVENT_CLOSED);
+}
+
 /* Jobs are done: finish each, then the end of the session if it waits for the
  * last. */
 static void on_jobs_done(uv_async_t *async)
@@ -187,7 +223,7 @@ static void on_jobs_done(uv_async_t *async)
         job = next;
     }
     if (engine->jobs == NULL && engine->end != NULL)
-        hf_file_finish_end(engine);
+        finish_end(engine);
 }
 
 /* Make ${request} a job of the worker thread. */
@@ -267,4 +303,16 @@ void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request)
         hf_file_queue_watches_ticket_gone(engine, listing->dir_name);
     }
     hf_file_listing_unref(listing);
+}
+
+void hf_file_end_session(struct hf_engine *engine, struct hf_request *request)
+{
+    engine->end = request;
+    if (engine->jobs == NULL) {
+        finish_end(engine);
+        return;
+    }
+    for (struct hf_file_job *job = engine->jobs; job != NULL;
+         job = job->next_of_engine)
+        atomic_store(&job->cancelled, true);
 }

@@ -54,7 +54,7 @@ struct hf_file_locked_section_result {
     struct hf_ticket ticket; /* with its .sequence and .token */
     int fifo;                /* keeps the ticket alive while a copy is open */
     /* The FIFO before anybody else could change it.  A later .st_mtim means
-     * that somebody has asked its owner to let go: see eviction.c. */
+     * that somebody has asked its owner to let go: see removal.c. */
     struct stat fifo_stat;
     /* The nearest ticket in the way, if it was found alive: its FIFO, open for
      * reading.  Else -1. */

@@ -19,10 +19,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "core/name_list.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/file_names.h"
-#include "engines/file/queue_read.h"
+#include "engines/file/queue.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 

@@ -5,13 +5,12 @@
  */
 #include <string.h>
 
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
 #include "engines/file/inotify.h"
 #include "engines/file/own_watch.h"
 #include "engines/file/predecessor.h"
-#include "engines/file/queue_read.h"
+#include "engines/file/queue.h"
 #include "engines/file/requests.h"
 #include "engines/file/ticket_watch.h"
 

@@ -23,7 +23,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/own_tickets.h"
@@ -113,7 +112,7 @@ static struct hf_file_ticket_watch *first_gone(struct hf_engine *engine,
 }
 
 /* Has somebody touched the ticket since ${watch} last reported it?  The time is
- * that of the last check.  A touch asks the owner to let go: see eviction.c. */
+ * that of the last check.  A touch asks the owner to let go: see removal.c. */
 static bool was_touched(struct hf_file_ticket_watch *watch)
 {
     struct timespec seen = watch->reported_mtime;

@@ -24,13 +24,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
 #include "engines/file/inotify.h"
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
-#include "engines/file/queue_read.h"
+#include "engines/file/queue.h"
 
 /* How often the directory may be removed and made again while it is read. */
 #define TRIES 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requests of the core, each with the file that carries it out.  The other
- * requests are in own_watch.h, queue_watch.h, barrier.h and eviction.h.
+ * requests are in own_watch.h, queue_watch.h, barrier.h and queue.h.
  *
  * Each is answered by one event, at once from inside the call, or later when it
  * is with the worker thread.
@@ -20,29 +20,13 @@ void hf_file_enqueue(struct hf_engine *engine, struct hf_request *request);
  * HF_TICKET_READY. */
 void hf_file_run_locked(struct hf_engine *engine, struct hf_request *request);
 
-/* list.c: HF_REQUEST_LIST. */
-void hf_file_list(struct hf_engine *engine, struct hf_request *request);
-
-/* list.c: answer with the queue, in an event of ${kind}, and keep a reference
- * to
- * ${listing}, because a watch of a ticket in it follows. */
-void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
-                          enum hf_event_kind kind,
-                          struct hf_file_listing *listing);
-
 /* name_queues.c: HF_REQUEST_NAMES. */
 void hf_file_name_queues(struct hf_engine *engine, struct hf_request *request);
 
-/* remove.c: HF_REQUEST_REMOVE of any ticket. */
+/* removal.c: HF_REQUEST_REMOVE of any ticket; HF_REQUEST_REVOKE of any ticket:
+ * ask its owner to let go. */
 void hf_file_remove(struct hf_engine *engine, struct hf_request *request);
-
-/* describe.c: HF_REQUEST_DESCRIBE. */
-void hf_file_describe(struct hf_engine *engine, struct hf_request *request);
-
-/* describe.c: give ${ticket}, which may be another session's, this payload. */
-hf_status hf_file_write_payload(struct hf_engine *engine, const char *dir_name,
-                                const struct hf_ticket *ticket,
-                                const char *payload, struct hf_error *error);
+void hf_file_revoke(struct hf_engine *engine, struct hf_request *request);
 
 /* downgrade.c: HF_REQUEST_DOWNGRADE. */
 void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request);
@@ -54,9 +38,8 @@ void hf_file_watch_other(struct hf_engine *engine, struct hf_request *request);
 void hf_file_ticket_watch_forget(struct hf_engine *engine,
                                  struct hf_request *request);
 
-/* session_end.c: HF_REQUEST_END.  It is answered at once if no job is with the
- * worker thread; else hf_file_finish_end() does so after the last of them. */
+/* locked_requests.c: HF_REQUEST_END.  It is answered at once if no job is with
+ * the worker thread, else after the last of them. */
 void hf_file_end_session(struct hf_engine *engine, struct hf_request *request);
-void hf_file_finish_end(struct hf_engine *engine);
 
 #endif

@@ -105,3 +105,72 @@ hf_status hf_file_fifo_and_payload_remove(
         hf_file_payload_remove(settings, dir_name, ticket);
     return status;
 }
+
+/* -------------------------------------------------- writing a payload -- */
+
+/* How often somebody may remove the new payload as an orphan before it is
+ * renamed. */
+#define TRIES 8
+
+/* An empty payload is none, because a symbolic link cannot be empty. */
+static int remove_payload(int dir, const char *file)
+{
+    return hf_file_sys_unlinkat(dir, file) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+/* Try once.  A file that an earlier attempt has left is removed first. */
+static int rename_payload(int dir, const char *payload, const char *new_file,
+                          const char *file)
+{
+    int error;
+
+    if (remove_payload(dir, new_file) != 0 ||
+        hf_file_sys_symlinkat(payload, dir, new_file) != 0)
+        return -1;
+    if (hf_file_sys_renameat(dir, new_file, file) == 0)
+        return 0;
+    error = errno;
+    (void)hf_file_sys_unlinkat(dir, new_file);
+    errno = error;
+    return -1;
+}
+
+/* Replace the payload of ${ticket} in ${dir}.  0, or -1 with errno. */
+static int replace_payload(int dir, const struct hf_ticket *ticket,
+                           const char *payload)
+{
+    char file[HF_PAYLOAD_FILE_BYTES];
+    char new_file[HF_NEW_PAYLOAD_FILE_BYTES];
+    int rc = -1;
+
+    hf_file_payload_name_format(ticket, file);
+    hf_file_new_payload_name_format(ticket, new_file);
+    if (payload[0] == '\0')
+        return remove_payload(dir, file);
+    /* ENOENT: another enqueue has removed it in between, or the directory is
+     * gone. */
+    errno = ENOENT;
+    for (unsigned try = 0; rc != 0 && errno == ENOENT && try < TRIES; try++)
+        rc = rename_payload(dir, payload, new_file, file);
+    return rc;
+}
+
+hf_status hf_file_payload_write(const struct hf_file_root_settings *settings,
+                                struct hf_file_descriptors *descriptors,
+                                const char *dir_name,
+                                const struct hf_ticket *ticket,
+                                const char *payload, struct hf_error *error)
+{
+    char path[HF_PATH_BYTES];
+    hf_status status = HF_OK;
+    int dir;
+
+    hf_file_root_settings_path(settings, dir_name, NULL, path);
+    dir = hf_file_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (dir < 0 || !hf_file_descriptors_add(descriptors, dir))
+        return hf_file_error_set_errno(error, "open", path);
+    if (replace_payload(dir, ticket, payload) != 0)
+        status = hf_file_error_set_errno(error, "write a payload in", path);
+    hf_file_descriptors_close(descriptors, &dir);
+    return status;
+}

@@ -53,4 +53,13 @@ hf_status hf_file_fifo_and_payload_remove(
     const struct hf_file_root_settings *settings, const char *dir_name,
     const struct hf_ticket *ticket, bool *found, struct hf_error *error);
 
+/* Give ${ticket}, which may be another session's, this ${payload} in place of
+ * the one it has; "": none.  A new symbolic link is renamed to the old one, so
+ * that there always is the one or the other. */
+hf_status hf_file_payload_write(const struct hf_file_root_settings *settings,
+                                struct hf_file_descriptors *descriptors,
+                                const char *dir_name,
+                                const struct hf_ticket *ticket,
+                                const char *payload, struct hf_error *error);
+
 #endif

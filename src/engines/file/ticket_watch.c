@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
 #include "engines/file/inotify.h"

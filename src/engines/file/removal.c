@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tickets of other sessions: they are removed, their owners are asked to let
- * go, and dead ones are cleared away.
+ * HF_REQUEST_REMOVE of a ticket of this session, of one that the worker thread
+ * is about to make, or of one of another session; and HF_REQUEST_REVOKE.
  *
  * An owner whose ticket is removed is notified by inotify and closes its FIFO,
  * which wakes the sessions that wait for the ticket.  An owner that is stopped
@@ -23,18 +23,19 @@
  * A write ticket that becomes a read ticket gets another name.  So a ticket
  * that has gone since it was found is looked for once more.
  */
-#include "engines/file/eviction.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
-#include "engines/file/answer.h"
 #include "engines/file/engine.h"
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
-#include "engines/file/queue_read.h"
+#include "engines/file/own_watch.h"
+#include "engines/file/queue.h"
 #include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
@@ -84,8 +85,8 @@ static bool write_evicted_by(struct hf_engine *engine, const char *dir_name,
         return false;
     (void)snprintf(payload, sizeof payload, HF_FILE_EVICTED_BY "%s",
                    evicted_by);
-    return hf_file_write_payload(engine, dir_name, ticket, payload, &unused) ==
-           HF_OK;
+    return hf_file_payload_write(&engine->settings, &engine->descriptors,
+                                 dir_name, ticket, payload, &unused) == HF_OK;
 }
 
 /* Remove ${ticket} and write the byte that wakes those who wait for it. */
@@ -135,7 +136,8 @@ static hf_status find_and_evict(struct hf_engine *engine,
     return status;
 }
 
-void hf_file_evict(struct hf_engine *engine, struct hf_request *request)
+/* HF_REQUEST_REMOVE of a ticket that is not of this session. */
+static void evict(struct hf_engine *engine, struct hf_request *request)
 {
     char dir_name[HF_DIR_NAME_BYTES];
     struct hf_error error;
@@ -229,41 +231,40 @@ void hf_file_revoke(struct hf_engine *engine, struct hf_request *request)
         hf_file_fail_by_status(engine, request, &error);
 }
 
-/* --------------------------------------------------------- dead tickets -- */
+/* --------------------------------------------------------------- removal -- */
 
-/* Is the owner of ${ticket} dead, for certain?  The tickets of this session are
- * not tested: their owner is alive. */
-static bool is_dead(struct hf_engine *engine, const char *dir_name,
-                    const struct hf_ticket *ticket)
+/* The job that makes the ticket ${id}, or NULL. */
+static struct hf_file_job *job_for(struct hf_engine *engine,
+                                   const struct hf_ticket_id *id)
 {
-    char path[HF_PATH_BYTES];
-    struct hf_error unused;
+    struct hf_file_job *job = engine->jobs;
 
-    if (hf_file_own_ticket(engine, &ticket->id) != NULL)
-        return false;
-    hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
-    return hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
-           HF_OWNER_DEAD;
+    while (job != NULL && (job->args.kind != HF_REQUEST_ENQUEUE ||
+                           !hf_ticket_id_equal(&job->args.ticket.id, id)))
+        job = job->next_of_engine;
+    return job;
 }
 
-void hf_file_remove_dead(struct hf_engine *engine,
-                         struct hf_file_listing *listing)
+void hf_file_remove(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_error unused;
-    bool found;
+    struct hf_file_ticket *own_ticket =
+        hf_file_own_ticket(engine, &request->ticket);
+    struct hf_file_job *job = job_for(engine, &request->ticket);
+    char dir_name[HF_DIR_NAME_BYTES];
 
-    for (size_t i = listing->tickets.count; i-- > 0;) {
-        const struct hf_ticket *ticket = &listing->tickets.items[i];
-
-        if (ticket->kind == HF_TICKET_READY ||
-            !is_dead(engine, listing->dir_name, ticket))
-            continue;
-        if (hf_file_fifo_and_payload_remove(&engine->settings,
-                                            listing->dir_name, ticket, &found,
-                                            &unused) == HF_OK &&
-            found)
-            hf_file_dir_cache_ticket_gone(&engine->dir_cache,
-                                          listing->dir_name);
-        hf_file_listing_drop(listing, i);
+    if (own_ticket != NULL) {
+        memcpy(dir_name, own_ticket->dir_name,
+               strlen(own_ticket->dir_name) + 1);
+        hf_file_answer_found(engine, request, HF_EVENT_REMOVED,
+                             hf_file_remove_own(engine, own_ticket));
+        /* Last, because the core may end the session in either answer. */
+        hf_file_queue_watches_ticket_gone(engine, dir_name);
+    } else if (job != NULL) {
+        assert(job->remove_request == NULL);
+        job->remove_request =
+            request; /* when it is known whether it was made */
+        atomic_store(&job->cancelled, true);
+    } else {
+        evict(engine, request);
     }
 }

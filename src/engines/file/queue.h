@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a queue from its directory, without the directory's lock. */
-#ifndef HF_ENGINES_FILE_QUEUE_READ_H
-#define HF_ENGINES_FILE_QUEUE_READ_H
+/* A queue, read from its directory without the directory's lock; and lists. */
+#ifndef HF_ENGINES_FILE_QUEUE_H
+#define HF_ENGINES_FILE_QUEUE_H
 
 #include "core/engine.h"
 #include "engines/file/listing.h"
@@ -28,5 +28,15 @@ hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
                               const struct hf_ticket_id *id,
                               struct hf_ticket *ticket, bool *found,
                               struct hf_error *error);
+
+/* HF_REQUEST_LIST. */
+void hf_file_list(struct hf_engine *engine, struct hf_request *request);
+
+/* answer with the queue, in an event of ${kind}, and keep a reference
+ * to
+ * ${listing}, because a watch of a ticket in it follows. */
+void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
+                          enum hf_event_kind kind,
+                          struct hf_file_listing *listing);
 
 #endif
