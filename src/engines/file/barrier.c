@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/quote.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/syscalls.h"
+#include "engines/file/watch.h"
 
 /* How often the barrier or its directory may come or go during one request. */
 #define TRIES 64
@@ -98,7 +98,7 @@ static void answer_barrier(struct hf_engine *engine, struct hf_request *request,
     hf_file_answer_found(engine, request, HF_EVENT_FLAG_UPDATED, found);
 }
 
-/* ---------------------------------------------------------- set, clear -- */
+/* ------------------------------------------------------------ set, clear -- */
 
 /* Give a directory that was just made the mode of the root's settings. */
 static hf_status share_directory(struct hf_engine *engine, const char *path,
@@ -215,49 +215,10 @@ void hf_file_clear_barrier(struct hf_engine *engine, struct hf_request *request)
     answer_barrier(engine, request, found);
 }
 
-/* ------------------------------------------------------------- watching -- */
-
-/* A watch for ${request}, of nothing yet; NULL without memory. */
-static struct hf_file_barrier_watch *watch_new(struct hf_engine *engine,
-                                               struct hf_request *request,
-                                               const struct barrier *barrier)
-{
-    struct hf_file_barrier_watch *watch = hf_alloc(sizeof(*watch));
-
-    if (watch == NULL)
-        return NULL;
-    watch->engine = engine;
-    watch->request = request;
-    memcpy(watch->dir_name, barrier->dir_name, sizeof(watch->dir_name));
-    watch->barrier_wd = -1;
-    watch->dir_wd = -1;
-    watch->next = engine->barrier_watches;
-    watch->link = &engine->barrier_watches;
-    if (watch->next != NULL)
-        watch->next->link = &watch->next;
-    engine->barrier_watches = watch;
-    request->engine_data = watch;
-    return watch;
-}
-
-void hf_file_barrier_watch_end(struct hf_file_barrier_watch *watch)
-{
-    *watch->link = watch->next;
-    if (watch->next != NULL)
-        watch->next->link = watch->link;
-    watch->request->engine_data = NULL;
-    hf_file_inotify_unwatch_barrier(watch);
-    hf_free(watch);
-}
-
-void hf_file_barrier_watch_forget(struct hf_request *request)
-{
-    if (request->engine_data != NULL)
-        hf_file_barrier_watch_end(request->engine_data);
-}
+/* -------------------------------------------------------------- watching -- */
 
 /* Is the barrier still the one that the core was shown? */
-static bool is_unchanged(const struct hf_file_barrier_watch *watch)
+static bool is_unchanged(const struct hf_file_watch *watch)
 {
     struct hf_ticket_id id;
     struct hf_error unused;
@@ -266,32 +227,20 @@ static bool is_unchanged(const struct hf_file_barrier_watch *watch)
 
     init_barrier(watch->engine, watch->request->queue, &barrier);
     return read_barrier(&barrier, &is_set, &id, &unused) == HF_OK && is_set &&
-           hf_ticket_id_equal(&id, &watch->id);
+           hf_ticket_id_equal(&id, &watch->as.barrier);
 }
 
-/* First all watches are checked, then those that have changed are answered,
- * from the start after each, because the core may forget any watch then. */
+/* First all watches are checked, then those that have changed are answered. */
 void hf_file_barrier_watches_on_change(struct hf_engine *engine, int wd,
                                        bool all)
 {
-    struct hf_file_barrier_watch *watch;
-    struct hf_request *request;
+    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_BARRIER];
 
-    for (watch = engine->barrier_watches; watch != NULL; watch = watch->next)
-        watch->changed =
-            (all || watch->barrier_wd == wd || watch->dir_wd == wd) &&
-            !is_unchanged(watch);
-    watch = engine->barrier_watches;
-    while (watch != NULL) {
-        if (!watch->changed) {
-            watch = watch->next;
-            continue;
-        }
-        request = watch->request;
-        hf_file_barrier_watch_end(watch);
-        hf_file_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
-        watch = engine->barrier_watches; /* the core may have ended others */
-    }
+    for (; watch != NULL; watch = watch->next)
+        if ((all || watch->wd == wd || watch->dir_wd == wd) &&
+            !is_unchanged(watch))
+            watch->state = HF_FILE_WATCH_CHANGED;
+    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_BARRIER);
 }
 
 /* Show the core the barrier with this ${id}; NULL: that it is not set. */
@@ -311,39 +260,40 @@ static void answer_listed(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-/* Watch the barrier, and see afterwards that it is still the same one.  If it
- * is not,
- * ${same} is false and nothing is watched. */
+/* Watch the barrier, and see afterwards that it is still the same one.  If
+ * it is not, ${same} is false and nothing is watched. */
 static hf_status watch_barrier(struct hf_engine *engine,
                                struct hf_request *request,
                                const struct barrier *barrier, bool *same,
                                struct hf_error *error)
 {
-    struct hf_file_barrier_watch *watch = watch_new(engine, request, barrier);
+    struct hf_file_watch *watch = hf_file_watch_new(
+        request, engine, HF_FILE_WATCH_BARRIER, barrier->dir_name);
     struct hf_ticket_id id;
     hf_status status;
     bool is_set;
 
     if (watch == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to watch a barrier");
-    status = read_barrier(barrier, &is_set, &watch->id, error);
+    status = read_barrier(barrier, &is_set, &watch->as.barrier, error);
     *same = false;
-    if (status == HF_OK && is_set && !hf_file_inotify_watch_barrier(watch))
+    if (status == HF_OK && is_set && !hf_file_inotify_arm(watch))
         status = hf_error_set(error, HF_ELIMIT,
                               "cannot watch a barrier: no memory or descriptor "
                               "for it; raise this process's limits (ulimit "
                               "-n)");
     else if (status == HF_OK && is_set)
         status = read_barrier(barrier, &is_set, &id, error);
-    *same = status == HF_OK && is_set && hf_ticket_id_equal(&id, &watch->id);
+    *same = status == HF_OK && is_set &&
+            hf_ticket_id_equal(&id, &watch->as.barrier);
     if (!*same)
-        hf_file_barrier_watch_end(watch);
+        hf_file_watch_end(watch);
     return status;
 }
 
 void hf_file_watch_barrier(struct hf_engine *engine, struct hf_request *request)
 {
-    const struct hf_file_barrier_watch *watch;
+    const struct hf_file_watch *watch;
     struct hf_ticket_id id;
     struct hf_error error;
     struct barrier barrier;
@@ -363,7 +313,7 @@ void hf_file_watch_barrier(struct hf_engine *engine, struct hf_request *request)
         }
         if (!is_set || same) {
             watch = request->engine_data;
-            answer_listed(engine, request, is_set ? &watch->id : NULL);
+            answer_listed(engine, request, is_set ? &watch->as.barrier : NULL);
             return;
         }
     }

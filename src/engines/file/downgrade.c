@@ -31,7 +31,7 @@
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
-#include "engines/file/ticket_watch.h"
+#include "engines/file/watch.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 #define OWNER_FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW)
@@ -230,14 +230,14 @@ static hf_status run_downgrade(struct downgrade *d)
 }
 
 /* The first watch that is of the write ticket, or NULL. */
-static struct hf_file_ticket_watch *
+static struct hf_file_watch *
 first_writer_watch(const struct hf_file_ticket *own_ticket)
 {
-    struct hf_file_ticket_watch *watch = own_ticket->watches;
+    struct hf_file_watch *watch = own_ticket->watches;
 
     while (watch != NULL &&
            watch->request->ticket_kind == own_ticket->ticket.kind)
-        watch = watch->next_of_ticket;
+        watch = watch->as.own.next;
     return watch;
 }
 
@@ -247,11 +247,11 @@ static void end_writer_watches(struct hf_engine *engine,
                                const struct hf_ticket_id *id)
 {
     const struct hf_file_ticket *own_ticket;
-    struct hf_file_ticket_watch *watch;
+    struct hf_file_watch *watch;
 
     while ((own_ticket = hf_file_own_ticket(engine, id)) != NULL &&
            (watch = first_writer_watch(own_ticket)) != NULL)
-        hf_file_ticket_watch_answer_gone(watch);
+        hf_file_watch_answer(watch);
 }
 
 void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request)

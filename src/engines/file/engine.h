@@ -22,11 +22,8 @@
 #include "engines/file/inotify.h"
 #include "engines/file/lock_dir.h"
 #include "engines/file/own_tickets.h"
+#include "engines/file/watch.h"
 #include "engines/file/worker_thread.h"
-
-struct hf_file_barrier_watch;
-struct hf_file_queue_watch;
-struct hf_file_ticket_watch;
 
 struct hf_engine {
     struct hf_engine_host host;             /* the core's functions */
@@ -39,11 +36,9 @@ struct hf_engine {
     struct hf_file_dir_cache dir_cache;
     struct hf_file_tickets tickets; /* of this session */
 
-    struct hf_file_ticket_watch *watches; /* all of tickets, the newest first */
+    struct hf_file_watch *watches[HF_FILE_WATCH_KINDS]; /* newest first */
     struct hf_tree other_watches; /* those of others' tickets, by position */
     uint64_t watch_number;        /* of the last one made */
-    struct hf_file_queue_watch *queue_watches;     /* the newest first */
-    struct hf_file_barrier_watch *barrier_watches; /* the newest first */
     struct hf_file_inotify inotify;
 
     struct hf_file_worker worker;

@@ -22,7 +22,7 @@
 /* With fewer instances of inotify than this the next programs find none. */
 #define INSTANCES_LOW 16
 
-/* ----------------------------------------------------------------- root -- */
+/* ------------------------------------------------------------------ root -- */
 
 /* The way to it and its owner were checked when it was opened. */
 static void add_root(const struct hf_engine *engine,
@@ -123,7 +123,7 @@ static void add_filesystem(const struct hf_engine *engine,
                    (uint64_t)status.f_ffree);
 }
 
-/* ---------------------------------------------------------------- floor -- */
+/* ----------------------------------------------------------------- floor -- */
 
 /* The directory above ${dir}. */
 static void parent_of(const char *dir, char parent[HF_TOKEN_FLOOR_DIR_BYTES])
@@ -194,7 +194,7 @@ static void add_floor(const struct hf_engine *engine,
                    problem);
 }
 
-/* -------------------------------------------------------------- inotify -- */
+/* --------------------------------------------------------------- inotify -- */
 
 /* The number in the file ${path}; 0 if it cannot be read. */
 static uint64_t read_number(const char *path)
@@ -250,7 +250,7 @@ static void add_inotify(struct hf_finding_list *list)
                    limit, free_instances);
 }
 
-/* --------------------------------------------------------------- answer -- */
+/* ---------------------------------------------------------------- answer -- */
 
 void hf_file_examine(struct hf_engine *engine, struct hf_request *request)
 {

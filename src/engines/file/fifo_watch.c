@@ -7,7 +7,6 @@
 #include "engines/file/fifo_watch.h"
 
 #include <poll.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -15,6 +14,7 @@
 #include "engines/file/own_tickets.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
+#include "engines/file/watch.h"
 
 /* libuv has closed the handle: the memory can go. */
 static void on_closed(uv_handle_t *handle)
@@ -70,15 +70,16 @@ static bool remove_dead(struct hf_file_fifo_watch *fifo_watch)
     struct hf_error error;
     bool found;
 
-    if (hf_file_fifo_and_payload_remove(&engine->settings, fifo_watch->dir_name,
-                                        &fifo_watch->ticket, &found,
-                                        &error) != HF_OK) {
+    if (hf_file_fifo_and_payload_remove(
+            &engine->settings, fifo_watch->watch->dir_name, &fifo_watch->ticket,
+            &found, &error) != HF_OK) {
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "a dead ticket stays in the way: %s", error.text);
         return false;
     }
     if (found)
-        hf_file_dir_cache_ticket_gone(&engine->dir_cache, fifo_watch->dir_name);
+        hf_file_dir_cache_ticket_gone(&engine->dir_cache,
+                                      fifo_watch->watch->dir_name);
     return true;
 }
 
@@ -117,25 +118,25 @@ static bool start_poll(struct hf_file_fifo_watch *fifo_watch, uv_loop_t *loop)
     return true;
 }
 
-/* A watch of ${fifo}, which is the watch's from now on, and closed if this
- * fails. */
-static struct hf_file_fifo_watch *
-fifo_watch_new(struct hf_engine *engine, const char *dir_name,
-               const struct hf_ticket *ticket, int fifo, struct hf_error *error)
+/* A FIFO watch for ${watch} of ${fifo}, which is its own from now on, and
+ * closed if this fails. */
+static struct hf_file_fifo_watch *fifo_watch_new(struct hf_file_watch *watch,
+                                                 const struct hf_ticket *ticket,
+                                                 int fifo,
+                                                 struct hf_error *error)
 {
+    struct hf_engine *engine = watch->engine;
     uv_loop_t *loop = engine->host.loop(engine->host.host);
-    size_t name_bytes = strlen(dir_name) + 1;
-    struct hf_file_fifo_watch *created =
-        hf_alloc(sizeof(*created) + name_bytes);
+    struct hf_file_fifo_watch *created = hf_alloc(sizeof(*created));
 
     if (created == NULL) {
         (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
         goto close_fifo;
     }
     created->engine = engine;
+    created->watch = watch;
     created->ticket = *ticket;
     created->ticket.payload = "";
-    memcpy(created->dir_name, dir_name, name_bytes);
     created->fifo = fifo;
     if (loop != NULL && start_poll(created, loop))
         return created;
@@ -151,29 +152,29 @@ close_fifo:
 }
 
 enum hf_file_owner_liveness hf_file_fifo_watch_start(
-    struct hf_engine *engine, const char *dir_name,
-    const struct hf_ticket *ticket, hf_file_fifo_watch_fn *on_gone, void *arg,
-    struct hf_file_fifo_watch **fifo_watch, struct hf_error *error)
+    struct hf_file_watch *watch, const struct hf_ticket *ticket,
+    hf_file_fifo_watch_fn *on_gone, struct hf_file_fifo_watch **fifo_watch,
+    struct hf_error *error)
 {
+    struct hf_engine *engine = watch->engine;
     char path[HF_PATH_BYTES];
     enum hf_file_owner_liveness liveness = HF_OWNER_ALIVE;
     int fifo = hf_file_tickets_take_probed(&engine->tickets, &ticket->id);
     bool found;
 
     *fifo_watch = NULL;
-    hf_file_fifo_path(&engine->settings, dir_name, ticket, path);
+    hf_file_fifo_path(&engine->settings, watch->dir_name, ticket, path);
     if (fifo < 0)
         liveness = hf_file_fifo_probe(&engine->descriptors, path, &fifo, error);
     if (liveness == HF_OWNER_DEAD &&
-        hf_file_fifo_and_payload_remove(&engine->settings, dir_name, ticket,
-                                        &found, error) != HF_OK)
+        hf_file_fifo_and_payload_remove(&engine->settings, watch->dir_name,
+                                        ticket, &found, error) != HF_OK)
         return HF_OWNER_UNKNOWN;
     if (liveness != HF_OWNER_ALIVE)
         return liveness;
-    *fifo_watch = fifo_watch_new(engine, dir_name, ticket, fifo, error);
+    *fifo_watch = fifo_watch_new(watch, ticket, fifo, error);
     if (*fifo_watch == NULL)
         return HF_OWNER_UNKNOWN;
     (*fifo_watch)->on_gone = on_gone;
-    (*fifo_watch)->arg = arg;
     return HF_OWNER_ALIVE;
 }

@@ -17,13 +17,13 @@
 #include "engines/file/ticket_file.h"
 
 struct hf_file_fifo_watch;
+struct hf_file_watch;
 
 /* The ticket of ${fifo_watch} has gone; if its owner left it behind, it has
  * been removed.  Called from the loop.  It stops the watch, unless the core has
  * done so meanwhile. */
 typedef void hf_file_fifo_watch_fn(struct hf_file_fifo_watch *fifo_watch);
 
-/* Allocated with its directory name. */
 struct hf_file_fifo_watch {
     struct hf_engine *engine;
     struct hf_ticket ticket; /* .payload is "", it is not kept */
@@ -33,19 +33,18 @@ struct hf_file_fifo_watch {
     bool removed;
     uv_poll_t poll;
     hf_file_fifo_watch_fn *on_gone;
-    void *arg;                       /* for the starter of the watch to use */
-    struct hf_file_fifo_watch *next; /* the same */
-    char dir_name[];
+    struct hf_file_watch *watch;     /* what it is for, until it is stopped */
+    struct hf_file_fifo_watch *next; /* for the starter to use */
 };
 
-/* Wait for ${ticket} in ${dir_name}.
+/* Wait for ${ticket}, which is in the directory of ${watch}.
  *   HF_OWNER_ALIVE    ${*fifo_watch} is the caller's to stop
  *   HF_OWNER_DEAD     it was not there, or was dead and has been removed
  *   HF_OWNER_UNKNOWN  ${error} says why */
 enum hf_file_owner_liveness hf_file_fifo_watch_start(
-    struct hf_engine *engine, const char *dir_name,
-    const struct hf_ticket *ticket, hf_file_fifo_watch_fn *on_gone, void *arg,
-    struct hf_file_fifo_watch **fifo_watch, struct hf_error *error);
+    struct hf_file_watch *watch, const struct hf_ticket *ticket,
+    hf_file_fifo_watch_fn *on_gone, struct hf_file_fifo_watch **fifo_watch,
+    struct hf_error *error);
 
 /* Stop waiting.  The memory is freed when libuv has closed the handle, in a
  * later turn of the loop. */

@@ -19,16 +19,14 @@
 #include "engines/file/examine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/own_tickets.h"
-#include "engines/file/own_watch.h"
 #include "engines/file/queue.h"
 #include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
 #include "engines/file/ticket_watch.h"
-#include "engines/file/watch_descriptors.h"
 
-/* -------------------------------------------------------------- changes -- */
+/* --------------------------------------------------------------- changes -- */
 
 /* See struct hf_file_inotify.  Own tickets come first, because one that was
  * removed must not be admitted because of another change.  A name that came
@@ -151,12 +149,10 @@ static hf_status open_engine(const struct hf_url *url,
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     created->host = *host;
     created->inotify.on_change = on_change;
-    created->inotify.inotify_fd = -1;
-    created->inotify.timer_fd = -1;
-    hf_file_watch_descriptors_init(&created->inotify);
+    hf_file_inotify_init(&created->inotify);
     created->dir_cache.root_dir = &created->root_dir;
     hf_file_tickets_init(&created->tickets);
-    hf_file_ticket_watch_init_others(&created->other_watches);
+    hf_file_watch_init_others(&created->other_watches);
     status = hf_file_root_settings_choose(url, &created->settings, error);
     if (status == HF_OK)
         status = format_description(created, error);
@@ -181,8 +177,9 @@ static void on_worker_closed(uv_handle_t *handle)
  * until the last handle is closed. */
 static void free_engine(struct hf_engine *engine)
 {
-    assert(engine->ended && engine->watches == NULL &&
-           engine->queue_watches == NULL && engine->barrier_watches == NULL);
+    assert(engine->ended);
+    for (int kind = 0; kind < HF_FILE_WATCH_KINDS; kind++)
+        assert(engine->watches[kind] == NULL);
     engine->handles++; /* ours, so that nothing below frees the engine */
     engine->freeing = true;
     hf_file_inotify_close(engine);
@@ -199,18 +196,6 @@ static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
                                            "the session has been ended"};
 
     hf_file_fail(engine, request, HF_FAILURE_RETRY, &closed);
-}
-
-/* HF_REQUEST_WATCH: of a ticket of this session or of another. */
-static void watch_ticket(struct hf_engine *engine, struct hf_request *request)
-{
-    struct hf_file_ticket *own_ticket =
-        hf_file_own_ticket(engine, &request->ticket);
-
-    if (own_ticket != NULL)
-        hf_file_watch_own(engine, request, own_ticket);
-    else
-        hf_file_watch_other(engine, request);
 }
 
 /* HF_REQUEST_DESCRIBE: only a ticket of this session. */
@@ -290,7 +275,7 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
             hf_file_watch_queue(engine, request);
         break;
     case HF_REQUEST_WATCH:
-        watch_ticket(engine, request);
+        hf_file_watch_ticket(engine, request);
         break;
     case HF_REQUEST_REMOVE:
         hf_file_remove(engine, request);
@@ -331,16 +316,14 @@ static void handle_request(struct hf_engine *engine, struct hf_request *request)
     }
 }
 
-/* hf_engine_ops.forget: of any watch. */
+/* hf_engine_ops.unwatch: of any watch. */
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
-    if (request->kind == HF_REQUEST_WATCH_QUEUE &&
-        request->ticket_kind == HF_TICKET_BARRIER)
-        hf_file_barrier_watch_forget(request);
-    else if (request->kind == HF_REQUEST_WATCH_QUEUE)
-        hf_file_queue_watch_forget(request);
-    else
-        hf_file_ticket_watch_forget(engine, request);
+    (void)engine;
+    if (request->kind == HF_REQUEST_WATCH)
+        hf_file_ticket_watch_forget(request);
+    else if (request->engine_data != NULL)
+        hf_file_watch_end(request->engine_data);
 }
 
 /* hf_engine_ops.hold: a copy of the FIFO's descriptor, which keeps the ticket

@@ -7,20 +7,19 @@
  */
 #include "engines/file/inotify.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "engines/file/barrier.h"
 #include "engines/file/engine.h"
 #include "engines/file/own_tickets.h"
-#include "engines/file/queue_watch.h"
 #include "engines/file/syscalls.h"
-#include "engines/file/ticket_watch.h"
-#include "engines/file/watch_descriptors.h"
+#include "engines/file/watch.h"
 
 /* How often the timer has everything checked. */
 #define CHECK_EVERY_S 1
@@ -201,29 +200,161 @@ bool hf_file_inotify_start_timer(struct hf_engine *engine)
     return true;
 }
 
-/* Watch the open ${fifo} by its descriptor, because its path may name another
- * file by now.  Its link count and its times are reported.  -1: it cannot be
- * watched. */
-static int watch_inode(struct hf_engine *engine, int fifo)
-{
-    char path[sizeof("/proc/self/fd/") + 10];
+/* ----------------------------------------------------- watch descriptors -- */
 
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fifo);
-    return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path,
-                                   IN_ATTRIB | IN_MOVE_SELF);
+/* A place in either tree: by watch descriptor, then by number of the watch. */
+struct wd_key {
+    int wd;
+    uint64_t number;
+};
+
+/* The watch of a node, in either tree; NULL stays NULL. */
+static struct hf_file_watch *of_wd(const struct hf_tree_node *node)
+{
+    size_t offset = offsetof(struct hf_file_watch, by_wd);
+
+    if (node == NULL)
+        return NULL;
+    return (struct hf_file_watch *)(void *)((char *)node - offset);
 }
 
-/* What comes into a directory is reported only while a queue watch of
- * participants wants it. */
+static struct hf_file_watch *of_dir_wd(const struct hf_tree_node *node)
+{
+    size_t offset = offsetof(struct hf_file_watch, by_dir_wd);
+
+    if (node == NULL)
+        return NULL;
+    return (struct hf_file_watch *)(void *)((char *)node - offset);
+}
+
+static int compare_keys(const struct wd_key *key, int wd, uint64_t number)
+{
+    if (key->wd != wd)
+        return key->wd < wd ? -1 : 1;
+    return (key->number > number) - (key->number < number);
+}
+
+static int compare_wds(const void *key, const struct hf_tree_node *node)
+{
+    const struct hf_file_watch *watch = of_wd(node);
+
+    return compare_keys(key, watch->wd, watch->number);
+}
+
+static int compare_dir_wds(const void *key, const struct hf_tree_node *node)
+{
+    const struct hf_file_watch *watch = of_dir_wd(node);
+
+    return compare_keys(key, watch->dir_wd, watch->number);
+}
+
+void hf_file_inotify_init(struct hf_file_inotify *inotify)
+{
+    inotify->inotify_fd = -1;
+    inotify->timer_fd = -1;
+    inotify->wds.compare = compare_wds;
+    inotify->dir_wds.compare = compare_dir_wds;
+}
+
+/* Take ${watch} out of the trees.  Its descriptors stay noted in it. */
+static void clear_wds(struct hf_file_watch *watch)
+{
+    struct hf_file_inotify *inotify = &watch->engine->inotify;
+    const struct wd_key inode = {watch->wd, watch->number};
+    const struct wd_key dir = {watch->dir_wd, watch->number};
+
+    if (inode.wd >= 0)
+        hf_tree_remove(&inotify->wds, &watch->by_wd, &inode);
+    if (dir.wd >= 0)
+        hf_tree_remove(&inotify->dir_wds, &watch->by_dir_wd, &dir);
+}
+
+/* From now on inotify calls the FIFO or link of ${watch} ${wd}, and its
+ * directory ${dir_wd}; -1: it does not watch it. */
+static void set_wds(struct hf_file_watch *watch, int wd, int dir_wd)
+{
+    struct hf_file_inotify *inotify = &watch->engine->inotify;
+    const struct wd_key inode = {wd, watch->number};
+    const struct wd_key dir = {dir_wd, watch->number};
+
+    clear_wds(watch);
+    watch->wd = wd;
+    watch->dir_wd = dir_wd;
+    if (inode.wd >= 0)
+        hf_tree_add(&inotify->wds, &watch->by_wd, &inode);
+    if (dir.wd >= 0)
+        hf_tree_add(&inotify->dir_wds, &watch->by_dir_wd, &dir);
+}
+
+/* The watch after ${number} whose directory has ${wd}, or NULL. */
+static struct hf_file_watch *next_of_dir(const struct hf_engine *engine, int wd,
+                                         uint64_t number)
+{
+    const struct wd_key key = {wd, number};
+    struct hf_file_watch *watch =
+        of_dir_wd(hf_tree_after(&engine->inotify.dir_wds, &key));
+
+    return watch != NULL && watch->dir_wd == wd ? watch : NULL;
+}
+
+struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
+                                           int wd,
+                                           const struct hf_file_watch *after)
+{
+    const struct wd_key key = {wd, after != NULL ? after->number : 0};
+    struct hf_file_watch *watch;
+
+    if (after != NULL && after->wd != wd)
+        return next_of_dir(engine, wd, after->number);
+    watch = of_wd(hf_tree_after(&engine->inotify.wds, &key));
+    return watch != NULL && watch->wd == wd ? watch
+                                            : next_of_dir(engine, wd, 0);
+}
+
+/* Have inotify watch ${wd} no longer, unless another watch uses it. */
+static void remove_wd(struct hf_engine *engine, int wd)
+{
+    if (wd >= 0 && hf_file_inotify_next(engine, wd, NULL) == NULL)
+        (void)inotify_rm_watch(engine->inotify.inotify_fd, wd);
+}
+
+/* ----------------------------------------------------- arming, disarming -- */
+
+/* Watch an open FIFO by its descriptor, because its path may name another file
+ * by now.  Its link count and its times are reported.  Watch the link of a
+ * barrier at its path.  -1: it cannot be watched, or there is none. */
+static int watch_inode(struct hf_engine *engine,
+                       const struct hf_file_watch *watch)
+{
+    uint32_t mask = IN_ATTRIB | IN_MOVE_SELF;
+    char path[HF_PATH_BYTES];
+
+    switch (watch->kind) {
+    case HF_FILE_WATCH_OWN:
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d",
+                       watch->as.own.ticket->fifo);
+        break;
+    case HF_FILE_WATCH_BARRIER:
+        hf_file_root_settings_path(&engine->settings, watch->dir_name,
+                                   HF_BARRIER_FILE, path);
+        mask |= IN_DELETE_SELF | IN_DONT_FOLLOW;
+        break;
+    default:
+        return -1;
+    }
+    return hf_file_sys_inotify_add(engine->inotify.inotify_fd, path, mask);
+}
+
+/* What comes into a directory is reported only while a watch of participants
+ * wants it. */
 static uint32_t mask_for_participants(const struct hf_engine *engine,
                                       const char *dir_name)
 {
-    for (const struct hf_file_queue_watch *w = engine->queue_watches; w != NULL;
-         w = w->next)
-        if (w->request->ticket_kind == HF_TICKET_PARTICIPANT &&
-            strcmp(w->dir_name, dir_name) == 0)
-            return IN_MOVED_TO;
-    return 0;
+    const struct hf_file_watch *w = engine->watches[HF_FILE_WATCH_PARTICIPANTS];
+
+    while (w != NULL && strcmp(w->dir_name, dir_name) != 0)
+        w = w->next;
+    return w != NULL ? IN_MOVED_TO : 0;
 }
 
 /* Watch the directory ${dir_name}; -1: it cannot be watched. */
@@ -237,14 +368,20 @@ static int watch_directory(struct hf_engine *engine, const char *dir_name)
                                        mask_for_participants(engine, dir_name));
 }
 
-/* Are ${wd}, ${dir_wd} and the directories above them all watched?  If not, the
- * timer takes the place of inotify, and a warning says so once.  False if
- * neither can be had. */
-static bool watched_or_timed(struct hf_engine *engine, int wd, int dir_wd)
+/* Does inotify watch all of ${watch}, and the directories above it? */
+static bool is_watched(const struct hf_file_watch *watch)
 {
-    if (wd >= 0 && dir_wd >= 0 && engine->inotify.root_wd >= 0 &&
-        engine->inotify.locks_wd >= 0)
-        return true;
+    const struct hf_file_inotify *inotify = &watch->engine->inotify;
+
+    return (watch->wd >= 0 || watch->kind == HF_FILE_WATCH_PARTICIPANTS) &&
+           watch->dir_wd >= 0 && inotify->root_wd >= 0 &&
+           inotify->locks_wd >= 0;
+}
+
+/* The timer takes the place of inotify, and a warning says so once.  False if
+ * it cannot be had. */
+static bool use_timer(struct hf_engine *engine)
+{
     if (!engine->inotify.warned)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "no inotify instance or watch is left for this user: "
@@ -256,104 +393,68 @@ static bool watched_or_timed(struct hf_engine *engine, int wd, int dir_wd)
     return hf_file_inotify_start_timer(engine);
 }
 
-/* Does any watch still use ${wd}? */
-static bool is_wd_used(const struct hf_engine *engine, int wd)
+/* A watch that is to be armed stays in its list. */
+static void set_state(struct hf_file_watch *watch,
+                      enum hf_file_watch_state state)
 {
-    if (hf_file_watch_descriptors_next(engine, wd, NULL) != NULL)
-        return true;
-    for (const struct hf_file_barrier_watch *w = engine->barrier_watches;
-         w != NULL; w = w->next)
-        if (w->barrier_wd == wd || w->dir_wd == wd)
-            return true;
-    for (const struct hf_file_queue_watch *w = engine->queue_watches; w != NULL;
-         w = w->next)
-        if (w->dir_wd == wd)
-            return true;
-    return false;
+    assert(watch->state != HF_FILE_WATCH_CHANGED);
+    if (watch->state != HF_FILE_WATCH_TO_ARM)
+        watch->state = state;
 }
 
-/* Have inotify watch ${wd} no longer, unless another watch uses it. */
-static void remove_wd(struct hf_engine *engine, int wd)
-{
-    if (wd >= 0 && !is_wd_used(engine, wd))
-        (void)inotify_rm_watch(engine->inotify.inotify_fd, wd);
-}
-
-bool hf_file_inotify_watch_ticket(struct hf_engine *engine,
-                                  struct hf_file_ticket_watch *watch)
-{
-    if (start_inotify(engine)) {
-        int ticket_wd = watch_inode(engine, watch->own_ticket->fifo);
-
-        hf_file_watch_descriptors_set(
-            watch, ticket_wd,
-            watch_directory(engine, watch->own_ticket->dir_name));
-    }
-    return watched_or_timed(engine, watch->ticket_wd, watch->dir_wd);
-}
-
-bool hf_file_inotify_watch_barrier(struct hf_file_barrier_watch *watch)
-{
-    struct hf_engine *engine = watch->engine;
-    char path[HF_PATH_BYTES];
-
-    hf_file_root_settings_path(&engine->settings, watch->dir_name,
-                               HF_BARRIER_FILE, path);
-    if (start_inotify(engine)) {
-        watch->barrier_wd = hf_file_sys_inotify_add(
-            engine->inotify.inotify_fd, path,
-            IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW);
-        watch->dir_wd = watch_directory(engine, watch->dir_name);
-    }
-    return watched_or_timed(engine, watch->barrier_wd, watch->dir_wd);
-}
-
-bool hf_file_inotify_watch_queue(struct hf_file_queue_watch *watch)
+bool hf_file_inotify_arm(struct hf_file_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     int before = watch->dir_wd;
-    bool missing;
+    bool missing = false;
 
-    watch->armed = false;
+    set_state(watch, HF_FILE_WATCH_UNARMED);
     if (start_inotify(engine)) {
-        watch->dir_wd = watch_directory(engine, watch->dir_name);
-        missing = watch->dir_wd < 0 && errno == ENOENT;
-        if (watch->dir_wd != before)
+        int wd = watch_inode(engine, watch);
+        int dir_wd = watch_directory(engine, watch->dir_name);
+
+        missing = dir_wd < 0 && errno == ENOENT;
+        set_wds(watch, wd, dir_wd);
+        if (dir_wd != before)
             remove_wd(engine, before);
-        if (missing)
-            return true;
     }
-    watch->armed = watched_or_timed(engine, watch->dir_wd, watch->dir_wd);
-    return watch->armed;
-}
-
-void hf_file_inotify_unwatch_ticket(struct hf_file_ticket_watch *watch)
-{
-    hf_file_watch_descriptors_clear(watch);
-    remove_wd(watch->engine, watch->ticket_wd);
-    remove_wd(watch->engine, watch->dir_wd);
-}
-
-void hf_file_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch)
-{
-    remove_wd(watch->engine, watch->barrier_wd);
-    remove_wd(watch->engine, watch->dir_wd);
+    if (missing && watch->kind == HF_FILE_WATCH_PARTICIPANTS)
+        return true;
+    if (is_watched(watch)) {
+        set_state(watch, HF_FILE_WATCH_ARMED);
+        return true;
+    }
+    if (!use_timer(engine))
+        return false;
+    set_state(watch, HF_FILE_WATCH_TIMED);
+    return true;
 }
 
 /* The watches that are left may use the directory, but may not want to know
  * what comes into it.  So it is watched anew. */
-void hf_file_inotify_unwatch_queue(const struct hf_file_queue_watch *watch)
+static void watch_directory_anew(struct hf_engine *engine,
+                                 const struct hf_file_watch *watch)
 {
-    struct hf_engine *engine = watch->engine;
     int wd;
 
-    remove_wd(engine, watch->dir_wd);
-    if (watch->dir_wd < 0 || !is_wd_used(engine, watch->dir_wd))
+    if (watch->dir_wd < 0 ||
+        hf_file_inotify_next(engine, watch->dir_wd, NULL) == NULL)
         return;
     wd = watch_directory(engine, watch->dir_name);
     if (wd != watch->dir_wd) /* another directory by now */
         remove_wd(engine, wd);
 }
+
+void hf_file_inotify_disarm(struct hf_file_watch *watch)
+{
+    clear_wds(watch);
+    remove_wd(watch->engine, watch->wd);
+    remove_wd(watch->engine, watch->dir_wd);
+    if (watch->kind == HF_FILE_WATCH_PARTICIPANTS)
+        watch_directory_anew(watch->engine, watch);
+}
+
+/* --------------------------------------------------------------- closing -- */
 
 static void on_closed(uv_handle_t *handle)
 {

@@ -14,10 +14,8 @@
 #include "base/tree.h"
 #include "core/engine.h"
 
-struct hf_file_barrier_watch;
-struct hf_file_queue_watch;
 struct hf_file_ticket;
-struct hf_file_ticket_watch;
+struct hf_file_watch;
 
 struct hf_file_inotify {
     /* Set when the engine is opened.  Something may have changed in what
@@ -29,36 +27,39 @@ struct hf_file_inotify {
     int timer_fd;           /* -1: the timer has not been needed */
     uv_poll_t inotify_poll; /* a handle while .inotify_fd is not -1 */
     uv_poll_t timer_poll;   /* a handle while .timer_fd is not -1 */
-    /* Of own_watch.c: arms the watches in .to_arm, the last one added first. */
+    /* Of ticket_watch.c: arms the watches in .to_arm, the last one added first.
+     */
     uv_timer_t arm_timer;
     bool arm_timer_made; /* .arm_timer is a handle */
-    struct hf_file_ticket_watch *to_arm;
-    /* Watches of own tickets, see watch_descriptors.h. */
-    struct hf_tree ticket_wds;
+    struct hf_file_watch *to_arm;
+    /* The watches by their watch descriptors.  A FIFO or link has one of its
+     * own; the watches in one directory share that of the directory. */
+    struct hf_tree wds;
     struct hf_tree dir_wds;
     int root_wd;  /* of the root directory; -1: not watched */
     int locks_wd; /* of its "locks"; -1: not watched */
     bool warned;  /* that the timer is used */
 };
 
-/* Watch the FIFO and the directory of the ticket of ${watch}.  False if neither
- * inotify nor the timer can be had, for want of memory or descriptors. */
-bool hf_file_inotify_watch_ticket(struct hf_engine *engine,
-                                  struct hf_file_ticket_watch *watch);
+/* Set ${inotify}, which is zeroed, to having nothing open. */
+void hf_file_inotify_init(struct hf_file_inotify *inotify);
 
-/* The same for the barrier of ${watch} and its directory. */
-bool hf_file_inotify_watch_barrier(struct hf_file_barrier_watch *watch);
-
-/* The same for the directory of ${watch}, whose participants are watched.  True
- * also if there is no such directory; .armed is false then.  A second call sees
- * whether the directory at the path is still the same one: if it is not,
- * .dir_wd changes. */
-bool hf_file_inotify_watch_queue(struct hf_file_queue_watch *watch);
+/* Watch the FIFO or the link of ${watch}, if it is of one, and the directory.
+ * False if neither inotify nor the timer can be had, for want of memory or
+ * descriptors.  Of PARTICIPANTS true also if there is no such directory; .state
+ * is HF_FILE_WATCH_UNARMED then.  A second call sees whether the directory at
+ * the path is still the same one: if it is not, .dir_wd changes. */
+bool hf_file_inotify_arm(struct hf_file_watch *watch);
 
 /* Watch it no longer.  ${watch} is out of the engine's list by then. */
-void hf_file_inotify_unwatch_ticket(struct hf_file_ticket_watch *watch);
-void hf_file_inotify_unwatch_barrier(const struct hf_file_barrier_watch *watch);
-void hf_file_inotify_unwatch_queue(const struct hf_file_queue_watch *watch);
+void hf_file_inotify_disarm(struct hf_file_watch *watch);
+
+/* The watch after ${after} among those that have ${wd}; ${after} NULL: the
+ * first.  First come those whose FIFO or link it is, then those whose directory
+ * it is; no inode is both.  NULL: there is none. */
+struct hf_file_watch *hf_file_inotify_next(const struct hf_engine *engine,
+                                           int wd,
+                                           const struct hf_file_watch *after);
 
 /* Watch the root directory and its "locks": at the start, and when the root
  * directory was opened anew.  Nothing without an instance. */

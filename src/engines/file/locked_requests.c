@@ -11,12 +11,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engines/file/barrier.h"
 #include "engines/file/engine.h"
 #include "engines/file/inotify.h"
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
-#include "engines/file/own_watch.h"
 #include "engines/file/queue.h"
 #include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
@@ -174,7 +172,7 @@ static void finish_job(struct hf_engine *engine, struct hf_file_job *job)
         hf_file_remove(engine, remove_request);
 }
 
-/* ------------------------------------------------------------------ end -- */
+/* ------------------------------------------------------------------- end -- */
 
 /* HF_REQUEST_END: the session gives up its tickets.  It waits for the jobs of
  * the worker thread, because one of them may be about to make a ticket. */
@@ -185,12 +183,7 @@ static void end_all(struct hf_engine *engine)
 {
     struct hf_file_ticket *own_ticket;
 
-    while (engine->queue_watches != NULL)
-        hf_file_queue_watch_end(engine->queue_watches);
-    while (engine->barrier_watches != NULL)
-        hf_file_barrier_watch_end(engine->barrier_watches);
-    while (engine->watches != NULL)
-        hf_file_ticket_watch_end(engine->watches);
+    hf_file_watches_end_all(engine);
     while ((own_ticket = hf_file_tickets_first(&engine->tickets)) != NULL)
         (void)hf_file_remove_own(engine, own_ticket);
 }

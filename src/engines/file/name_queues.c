@@ -45,8 +45,7 @@ struct page {
     size_t unreadable;
 };
 
-/* -------------------------------------------------------- directory names --
- */
+/* ------------------------------------------------------- directory names -- */
 
 /* The value of a hexadecimal digit as the names have it, or -1. */
 static int digit(char c)
@@ -99,8 +98,7 @@ static bool read_name(struct hf_engine *engine, const char *dir_name,
            strcmp(again, dir_name) == 0;
 }
 
-/* ---------------------------------------------------------- the first ones --
- */
+/* -------------------------------------------------------- the first ones -- */
 
 static int compare(const void *a, const void *b)
 {
@@ -183,8 +181,7 @@ static hf_status read_locks(struct page *page, struct hf_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ tickets --
- */
+/* --------------------------------------------------------------- tickets -- */
 
 /* Name ${queue} if it has tickets. */
 static hf_status name_queue(struct page *page, const char *queue,

@@ -68,7 +68,7 @@ static bool for_each_entry(int dir, size_t most, entry_function *function,
     return got == 0;
 }
 
-/* ------------------------------------------------------------ its locks -- */
+/* ------------------------------------------------------------- its locks -- */
 
 /* What was found in "locks" of a root. */
 struct lock_count {
@@ -190,8 +190,7 @@ static void look_at(struct other_roots *roots, const char *path)
         report(roots, path, &status);
 }
 
-/* ---------------------------------------------------------- where to look --
- */
+/* --------------------------------------------------------- where to look -- */
 
 /* A directory in which the default ones are. */
 struct above {

@@ -236,3 +236,60 @@ void hf_file_answer_own_gone(struct hf_engine *engine,
             "nothing cleans it up while it is in use";
     engine->host.event(engine->host.host, &event);
 }
+
+/* --------------------------------------------------------------- release -- */
+
+/* Let go of a ticket of whose descriptor copies were given out.  They keep it
+ * in its queue until the last of them is closed; a session that waits for it
+ * then finds it dead.  If they are closed already it is removed here, because
+ * perhaps nobody waits for it.  True if it was in its queue. */
+static bool release_held(struct hf_engine *engine,
+                         struct hf_file_ticket *own_ticket)
+{
+    bool found = hf_file_ticket_is_present(engine, own_ticket);
+    char path[HF_PATH_BYTES];
+    struct hf_error unused;
+
+    hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
+    hf_file_fifo_path(&engine->settings, own_ticket->dir_name,
+                      &own_ticket->ticket, path);
+    if (hf_file_fifo_probe(&engine->descriptors, path, NULL, &unused) ==
+        HF_OWNER_DEAD) {
+        bool removed;
+
+        (void)hf_file_fifo_and_payload_remove(
+            &engine->settings, own_ticket->dir_name, &own_ticket->ticket,
+            &removed, &unused);
+    }
+    return found;
+}
+
+/* Remove a ticket.  Its name goes first, so that nobody takes it for a dead
+ * one. Then the FIFO is closed, before anything else, because the next in line
+ * waits for that.  True if it was in its queue. */
+static bool remove_fifo(struct hf_engine *engine,
+                        struct hf_file_ticket *own_ticket)
+{
+    struct hf_error error;
+    bool found;
+
+    if (hf_file_fifo_remove(&engine->settings, own_ticket->dir_name,
+                            &own_ticket->ticket, &found, &error) != HF_OK) {
+        found = true; /* dead all the same once it is closed */
+        engine->host.log(
+            engine->host.host, HF_LOG_WARNING,
+            "a ticket that was given up is left to be found dead: %s",
+            error.text);
+    }
+    hf_file_descriptors_close(&engine->descriptors, &own_ticket->fifo);
+    hf_file_payload_remove(&engine->settings, own_ticket->dir_name,
+                           &own_ticket->ticket);
+    return found;
+}
+
+bool hf_file_ticket_release(struct hf_engine *engine,
+                            struct hf_file_ticket *own_ticket)
+{
+    return own_ticket->held ? release_held(engine, own_ticket)
+                            : remove_fifo(engine, own_ticket);
+}

@@ -20,7 +20,7 @@
 #include "core/evicted_by.h"
 #include "core/ticket.h"
 
-struct hf_file_ticket_watch;
+struct hf_file_watch;
 
 /* A ticket of this session; allocated with its directory name. */
 struct hf_file_ticket {
@@ -48,8 +48,8 @@ struct hf_file_ticket {
     int probed_fifo;
     struct hf_ticket_id blocker;    /* all zero: nothing is in the way */
     struct hf_tree_node by_blocker; /* in a tree unless .blocker is zero */
-    struct hf_file_ticket_watch *watches; /* of this ticket, the newest first */
-    char dir_name[];                      /* of its lock's directory */
+    struct hf_file_watch *watches;  /* of this ticket, the newest first */
+    char dir_name[];                /* of its lock's directory */
 };
 
 /* All tickets of a session. */
@@ -135,5 +135,11 @@ void hf_file_ticket_read_why(const struct hf_engine *engine,
  * or with a text if all locks have been deleted or moved away. */
 void hf_file_answer_own_gone(struct hf_engine *engine,
                              struct hf_request *request, const char *why);
+
+/* Close the FIFO of ${own_ticket}, which wakes the next in line, and remove its
+ * files, unless copies of its descriptor keep it in its queue.  True if it was
+ * in its queue. */
+bool hf_file_ticket_release(struct hf_engine *engine,
+                            struct hf_file_ticket *own_ticket);
 
 #endif

@@ -130,7 +130,7 @@ hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
     return HF_OK;
 }
 
-/* --------------------------------------------------------- dead tickets -- */
+/* ---------------------------------------------------------- dead tickets -- */
 
 /* Is the owner of ${ticket} dead, for certain?  The tickets of this session are
  * not tested: their owner is alive. */

@@ -32,8 +32,7 @@ hf_status hf_file_find_ticket(struct hf_engine *engine, const char *queue,
 /* HF_REQUEST_LIST. */
 void hf_file_list(struct hf_engine *engine, struct hf_request *request);
 
-/* answer with the queue, in an event of ${kind}, and keep a reference
- * to
+/* Answer with the queue, in an event of ${kind}, and keep a reference to
  * ${listing}, because a watch of a ticket in it follows. */
 void hf_file_answer_queue(struct hf_engine *engine, struct hf_request *request,
                           enum hf_event_kind kind,

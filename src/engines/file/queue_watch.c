@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/quote.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
@@ -30,107 +29,48 @@
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
 #include "engines/file/queue.h"
+#include "engines/file/watch.h"
 
 /* How often the directory may be removed and made again while it is read. */
 #define TRIES 64
 
-static bool is_of_participants(const struct hf_file_queue_watch *watch)
+/* The kind of a watch of a queue with tickets of ${ticket_kind}. */
+static enum hf_file_watch_kind kind_of(enum hf_ticket_kind ticket_kind)
 {
-    return watch->request->ticket_kind == HF_TICKET_PARTICIPANT;
+    return ticket_kind == HF_TICKET_PARTICIPANT ? HF_FILE_WATCH_PARTICIPANTS
+                                                : HF_FILE_WATCH_LEASES;
 }
 
-/* A watch for ${request}, of nothing yet; NULL without memory. */
-static struct hf_file_queue_watch *watch_new(struct hf_engine *engine,
-                                             struct hf_request *request,
-                                             const char *dir_name)
+/* Mark the watches of ${kind} at ${dir_name}, and answer them. */
+static void answer_at(struct hf_engine *engine, enum hf_file_watch_kind kind,
+                      const char *dir_name)
 {
-    struct hf_file_queue_watch *watch = hf_alloc(sizeof(*watch));
+    struct hf_file_watch *watch = engine->watches[kind];
 
-    if (watch == NULL)
-        return NULL;
-    watch->engine = engine;
-    watch->request = request;
-    memcpy(watch->dir_name, dir_name, strlen(dir_name) + 1);
-    watch->dir_wd = -1;
-    watch->next = engine->queue_watches;
-    watch->link = &engine->queue_watches;
-    if (watch->next != NULL)
-        watch->next->link = &watch->next;
-    engine->queue_watches = watch;
-    request->engine_data = watch;
-    return watch;
-}
-
-void hf_file_queue_watch_end(struct hf_file_queue_watch *watch)
-{
-    *watch->link = watch->next;
-    if (watch->next != NULL)
-        watch->next->link = watch->link;
-    watch->request->engine_data = NULL;
-    hf_file_inotify_unwatch_queue(watch);
-    while (watch->fifo_watches != NULL) {
-        struct hf_file_fifo_watch *fifo_watch = watch->fifo_watches;
-
-        watch->fifo_watches = fifo_watch->next;
-        hf_file_fifo_watch_stop(fifo_watch);
-    }
-    hf_free(watch);
-}
-
-void hf_file_queue_watch_forget(struct hf_request *request)
-{
-    if (request->engine_data != NULL)
-        hf_file_queue_watch_end(request->engine_data);
-}
-
-/* End ${watch} and answer HF_EVENT_QUEUE_CHANGED. */
-static void answer_changed(struct hf_file_queue_watch *watch)
-{
-    struct hf_engine *engine = watch->engine;
-    struct hf_request *request = watch->request;
-
-    hf_file_queue_watch_end(watch);
-    hf_file_answer(engine, request, HF_EVENT_QUEUE_CHANGED);
-}
-
-/* Answer all watches that are marked .changed, from the start after each,
- * because the core may forget any watch then.  A watch that is made meanwhile
- * is not marked. */
-static void answer_all_changed(struct hf_engine *engine)
-{
-    struct hf_file_queue_watch *watch = engine->queue_watches;
-
-    while (watch != NULL) {
-        if (watch->changed) {
-            answer_changed(watch);
-            watch = engine->queue_watches; /* the core may have ended others */
-        } else {
-            watch = watch->next;
-        }
-    }
+    for (; watch != NULL; watch = watch->next)
+        if (strcmp(watch->dir_name, dir_name) == 0)
+            watch->state = HF_FILE_WATCH_CHANGED;
+    hf_file_watches_answer_changed(engine, kind);
 }
 
 void hf_file_queue_watches_ticket_gone(struct hf_engine *engine,
                                        const char *dir_name)
 {
-    struct hf_file_queue_watch *watch;
-
-    for (watch = engine->queue_watches; watch != NULL; watch = watch->next)
-        watch->changed = strcmp(watch->dir_name, dir_name) == 0;
-    answer_all_changed(engine);
+    answer_at(engine, HF_FILE_WATCH_LEASES, dir_name);
+    answer_at(engine, HF_FILE_WATCH_PARTICIPANTS, dir_name);
 }
 
-/* -------------------------------------------------------- participants -- */
+/* ---------------------------------------------------------- participants -- */
 
-/* Note what the core is shown, so that a change can be distinguished from an
- * event that changes nothing. */
-static void note_listed(struct hf_file_queue_watch *watch,
+/* What the core is shown, so that a change can be distinguished from an event
+ * that changes nothing. */
+static void note_listed(struct hf_file_queue_watch *queue,
                         const struct hf_file_listing *listing)
 {
     const struct hf_file_ticket_list *list = &listing->tickets;
 
-    watch->count = list->count;
-    watch->newest =
+    queue->count = list->count;
+    queue->newest =
         list->count == 0 ? 0 : list->items[list->count - 1].sequence;
 }
 
@@ -138,7 +78,7 @@ static void note_listed(struct hf_file_queue_watch *watch,
  * and greatest number show it, because numbers only rise: a participant that
  * comes, and a generation that starts, have a number above all that were shown.
  */
-static bool differs(const struct hf_file_queue_watch *watch)
+static bool differs(const struct hf_file_watch *watch)
 {
     struct hf_file_queue_watch now = {0};
     struct hf_file_listing *listing;
@@ -150,13 +90,14 @@ static bool differs(const struct hf_file_queue_watch *watch)
         return true; /* the core asks again and gets the error */
     note_listed(&now, listing);
     hf_file_listing_unref(listing);
-    return now.count != watch->count || now.newest != watch->newest;
+    return now.count != watch->as.queue.count ||
+           now.newest != watch->as.queue.newest;
 }
 
 /* Does the event change what the core was shown?  A new name is judged by
  * itself; only READY, and events without a name, need a look at the directory.
  */
-static bool is_change(const struct hf_file_queue_watch *watch, const char *file)
+static bool is_change(const struct hf_file_watch *watch, const char *file)
 {
     struct hf_ticket ticket;
 
@@ -164,21 +105,21 @@ static bool is_change(const struct hf_file_queue_watch *watch, const char *file)
         return differs(watch);
     return hf_file_name_parse(file, &ticket) == HF_FILE_NAME_TICKET &&
            ticket.kind == HF_TICKET_PARTICIPANT &&
-           ticket.sequence > watch->newest;
+           ticket.sequence > watch->as.queue.newest;
 }
 
 void hf_file_queue_watches_on_change(struct hf_engine *engine, int wd, bool all,
                                      const char *file)
 {
-    struct hf_file_queue_watch *watch;
+    struct hf_file_watch *watch = engine->watches[HF_FILE_WATCH_PARTICIPANTS];
 
-    for (watch = engine->queue_watches; watch != NULL; watch = watch->next)
-        watch->changed = is_of_participants(watch) &&
-                         (all || watch->dir_wd == wd) && is_change(watch, file);
-    answer_all_changed(engine);
+    for (; watch != NULL; watch = watch->next)
+        if ((all || watch->dir_wd == wd) && is_change(watch, file))
+            watch->state = HF_FILE_WATCH_CHANGED;
+    hf_file_watches_answer_changed(engine, HF_FILE_WATCH_PARTICIPANTS);
 }
 
-/* ------------------------------------------------------------- watching -- */
+/* -------------------------------------------------------------- watching -- */
 
 /* A ticket of the queue has gone.  If the ticket at the head of the locks,
  * which asks for this, was removed before that, its owner is notified first. */
@@ -187,24 +128,23 @@ static void on_ticket_gone(struct hf_file_fifo_watch *fifo_watch)
     hf_file_inotify_read(fifo_watch->engine);
     /* The core may have forgotten the watch because of that. */
     if (!hf_file_fifo_watch_is_stopped(fifo_watch))
-        answer_changed(fifo_watch->arg);
+        hf_file_watch_answer(fifo_watch->watch);
 }
 
 /* Wait for the ticket at ${index} of ${listing}; take it out of the listing if
  * it is dead or gone by now. */
-static hf_status watch_ticket(struct hf_file_queue_watch *watch,
+static hf_status watch_ticket(struct hf_file_watch *watch,
                               struct hf_file_listing *listing, size_t index,
                               struct hf_error *error)
 {
     const struct hf_ticket *ticket = &listing->tickets.items[index];
     struct hf_file_fifo_watch *fifo_watch;
 
-    switch (hf_file_fifo_watch_start(watch->engine, watch->dir_name, ticket,
-                                     on_ticket_gone, watch, &fifo_watch,
+    switch (hf_file_fifo_watch_start(watch, ticket, on_ticket_gone, &fifo_watch,
                                      error)) {
     case HF_OWNER_ALIVE:
-        fifo_watch->next = watch->fifo_watches;
-        watch->fifo_watches = fifo_watch;
+        fifo_watch->next = watch->as.queue.fifo_watches;
+        watch->as.queue.fifo_watches = fifo_watch;
         break;
     case HF_OWNER_DEAD:
         hf_file_listing_drop(listing, index);
@@ -217,7 +157,7 @@ static hf_status watch_ticket(struct hf_file_queue_watch *watch,
 
 /* Wait for all tickets of other sessions in ${listing}.  From the last to the
  * first, because a ticket that is taken out moves those behind it. */
-static hf_status watch_all(struct hf_file_queue_watch *watch,
+static hf_status watch_all(struct hf_file_watch *watch,
                            struct hf_file_listing *listing,
                            struct hf_error *error)
 {
@@ -247,7 +187,7 @@ static hf_status watch_all(struct hf_file_queue_watch *watch,
  * one that was watched: somebody may have removed it when it was empty, and
  * another may have been made.  HF_OK with ${listing}; else it may be there and
  * is to be freed. */
-static hf_status read_participants(struct hf_file_queue_watch *watch,
+static hf_status read_participants(struct hf_file_watch *watch,
                                    struct hf_file_listing **listing,
                                    struct hf_error *error)
 {
@@ -256,12 +196,13 @@ static hf_status read_participants(struct hf_file_queue_watch *watch,
     int wd = -1;
 
     for (unsigned try = 0; try < TRIES; try++) {
-        if (!hf_file_inotify_watch_queue(watch))
+        if (!hf_file_inotify_arm(watch))
             return hf_error_set(error, HF_ELIMIT,
                                 "cannot watch a double barrier: no memory or "
                                 "descriptor for it; raise this process's "
                                 "limits (ulimit -n)");
-        if (*listing != NULL && watch->armed && watch->dir_wd == wd)
+        if (*listing != NULL && watch->state != HF_FILE_WATCH_UNARMED &&
+            watch->dir_wd == wd)
             return HF_OK;
         hf_file_listing_unref(*listing);
         wd = watch->dir_wd;
@@ -277,13 +218,13 @@ static hf_status read_participants(struct hf_file_queue_watch *watch,
 }
 
 /* Read the queue and watch all that is in it.  ${listing} as above. */
-static hf_status read_and_watch(struct hf_file_queue_watch *watch,
+static hf_status read_and_watch(struct hf_file_watch *watch,
                                 struct hf_file_listing **listing,
                                 struct hf_error *error)
 {
     hf_status status;
 
-    if (is_of_participants(watch))
+    if (watch->kind == HF_FILE_WATCH_PARTICIPANTS)
         status = read_participants(watch, listing, error);
     else
         status = hf_file_read_queue(watch->engine, watch->request->queue,
@@ -291,7 +232,7 @@ static hf_status read_and_watch(struct hf_file_queue_watch *watch,
     if (status == HF_OK)
         status = watch_all(watch, *listing, error);
     if (status == HF_OK)
-        note_listed(watch, *listing);
+        note_listed(&watch->as.queue, *listing);
     return status;
 }
 
@@ -311,16 +252,17 @@ void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_file_listing *listing = NULL;
     char dir_name[HF_DIR_NAME_BYTES];
-    struct hf_file_queue_watch *watch;
+    struct hf_file_watch *watch;
     struct hf_error error;
 
     hf_file_dir_name_format(request->queue, dir_name);
-    watch = watch_new(engine, request, dir_name);
+    watch = hf_file_watch_new(request, engine, kind_of(request->ticket_kind),
+                              dir_name);
     if (watch == NULL) {
         (void)hf_error_set(&error, HF_ENOMEM, "no memory to watch a queue");
         hf_file_fail_by_status(engine, request, &error);
     } else if (read_and_watch(watch, &listing, &error) != HF_OK) {
-        hf_file_queue_watch_end(watch);
+        hf_file_watch_end(watch);
         hf_file_fail_by_status(engine, request, &error);
     } else {
         answer_listed(engine, request, listing);

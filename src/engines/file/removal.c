@@ -34,12 +34,12 @@
 #include "engines/file/engine.h"
 #include "engines/file/listing.h"
 #include "engines/file/own_tickets.h"
-#include "engines/file/own_watch.h"
 #include "engines/file/queue.h"
 #include "engines/file/queue_watch.h"
 #include "engines/file/requests.h"
 #include "engines/file/syscalls.h"
 #include "engines/file/ticket_file.h"
+#include "engines/file/ticket_watch.h"
 
 /* How many names a ticket may have, one after the other: as a writer and as a
  * reader. */
@@ -59,7 +59,7 @@ static hf_status find(struct hf_engine *engine,
                                listed, error);
 }
 
-/* ------------------------------------------------------------- eviction -- */
+/* -------------------------------------------------------------- eviction -- */
 
 /* Open the FIFO at ${path} to write a byte into it; -1: it cannot be opened. It
  * is opened for reading too, because a FIFO that is opened for writing only

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requests of the core, each with the file that carries it out.  The other
- * requests are in own_watch.h, queue_watch.h, barrier.h and queue.h.
+ * requests are in ticket_watch.h, queue_watch.h, barrier.h and queue.h.
  *
  * Each is answered by one event, at once from inside the call, or later when it
  * is with the worker thread.
@@ -30,13 +30,6 @@ void hf_file_revoke(struct hf_engine *engine, struct hf_request *request);
 
 /* downgrade.c: HF_REQUEST_DOWNGRADE. */
 void hf_file_downgrade(struct hf_engine *engine, struct hf_request *request);
-
-/* other_watch.c: HF_REQUEST_WATCH of a ticket of another session. */
-void hf_file_watch_other(struct hf_engine *engine, struct hf_request *request);
-
-/* other_watch.c: UNWATCH of any HF_REQUEST_WATCH, at any time. */
-void hf_file_ticket_watch_forget(struct hf_engine *engine,
-                                 struct hf_request *request);
 
 /* locked_requests.c: HF_REQUEST_END.  It is answered at once if no job is with
  * the worker thread, else after the last of them. */

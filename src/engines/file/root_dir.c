@@ -137,9 +137,8 @@ static hf_status check_filesystem(int fd,
         (uint64_t)status.f_type & 0xffffffff, settings->root, error);
 }
 
-/* Open the directory ${name} in ${parent}, at ${path}.  If it is missing it is
- * made with
- * ${mode}, or HF_EGONE if nothing is to be made. */
+/* Open the directory ${name} in ${parent}, at ${path}.  If it is missing it
+ * is made with ${mode}, or HF_EGONE if nothing is to be made. */
 static hf_status open_dir(struct hf_file_root_dir *root_dir, int parent,
                           const char *name, const char *path, mode_t mode,
                           int *fd, struct hf_error *error)

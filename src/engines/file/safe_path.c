@@ -69,7 +69,7 @@ static unsigned mode_of(const struct stat *status)
     return (unsigned)status->st_mode & 07777;
 }
 
-/* --------------------------------------------------------- the walk -- */
+/* -------------------------------------------------------------- the walk -- */
 
 /* The walk from "/" to the parent of a path, one component after the other. */
 struct walk {
@@ -266,7 +266,7 @@ hf_status hf_file_safe_path_open_parent(const char *path, int *dir,
     return status;
 }
 
-/* --------------------------------------------------------- the files -- */
+/* ------------------------------------------------------------- the files -- */
 
 /* Without ?mode=, or with no write bit for others: this user alone. */
 static hf_status check_unshared(const struct hf_file_path_policy *policy,

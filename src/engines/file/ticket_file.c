@@ -106,7 +106,7 @@ hf_status hf_file_fifo_and_payload_remove(
     return status;
 }
 
-/* -------------------------------------------------- writing a payload -- */
+/* ----------------------------------------------------- writing a payload -- */
 
 /* How often somebody may remove the new payload as an orphan before it is
  * renamed. */

@@ -88,8 +88,7 @@ static bool try_lock(int fd)
 }
 
 /* Sleep until the holder wakes us, or ${left_ms} are over; where nobody can
- * wake us, for
- * ${pause}, which grows. */
+ * wake us, for ${pause}, which grows. */
 static void sleep_once(_Atomic uint32_t *futex, uint64_t left_ms,
                        struct timespec *pause)
 {

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watches: a list of each kind, the list of each own ticket, and the tree
+ * of those of others' tickets in the order of the queues, so that a ticket of
+ * this session finds whether one ahead of it is watched.
+ */
+#include "engines/file/watch.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "engines/file/engine.h"
+#include "engines/file/fifo_watch.h"
+#include "engines/file/inotify.h"
+#include "engines/file/own_tickets.h"
+
+/* ----------------------------------------------------------- by position -- */
+
+/* A place in the tree of the watches of others' tickets. */
+struct position_key {
+    const char *dir_name;
+    struct hf_ticket ticket;
+    uint64_t number;
+};
+
+/* The watch of a node; NULL stays NULL. */
+static struct hf_file_watch *of_position(const struct hf_tree_node *node)
+{
+    size_t offset = offsetof(struct hf_file_watch, as.other.by_position);
+
+    if (node == NULL)
+        return NULL;
+    return (struct hf_file_watch *)(void *)((char *)node - offset);
+}
+
+/* By directory, in each by ticket as in its queue, and watches of one ticket by
+ * number. */
+static int compare(const void *a, const struct hf_tree_node *node)
+{
+    const struct hf_file_watch *watch = of_position(node);
+    const struct position_key *key = a;
+    int order = strcmp(key->dir_name, watch->dir_name);
+
+    if (order == 0)
+        order = hf_ticket_compare(&key->ticket,
+                                  &watch->as.other.fifo_watch->ticket);
+    if (order == 0)
+        order = (key->number > watch->number) - (key->number < watch->number);
+    return order;
+}
+
+void hf_file_watch_init_others(struct hf_tree *other_watches)
+{
+    other_watches->compare = compare;
+}
+
+static struct position_key key_of(const struct hf_file_watch *watch)
+{
+    return (struct position_key){
+        watch->dir_name, watch->as.other.fifo_watch->ticket, watch->number};
+}
+
+/* A zeroed ticket comes before all others. */
+const struct hf_ticket *
+hf_file_watch_first_other(const struct hf_engine *engine, const char *dir_name)
+{
+    const struct position_key key = {.dir_name = dir_name};
+    const struct hf_file_watch *watch =
+        of_position(hf_tree_after(&engine->other_watches, &key));
+
+    if (watch == NULL || strcmp(watch->dir_name, dir_name) != 0)
+        return NULL;
+    return &watch->as.other.fifo_watch->ticket;
+}
+
+void hf_file_watch_set_other(struct hf_file_watch *watch,
+                             struct hf_file_fifo_watch *fifo_watch)
+{
+    struct position_key key;
+
+    assert(watch->kind == HF_FILE_WATCH_OTHER &&
+           watch->as.other.fifo_watch == NULL);
+    watch->as.other.fifo_watch = fifo_watch;
+    key = key_of(watch);
+    hf_tree_add(&watch->engine->other_watches, &watch->as.other.by_position,
+                &key);
+}
+
+/* ----------------------------------------------------------- own tickets -- */
+
+void hf_file_watch_set_own(struct hf_file_watch *watch,
+                           struct hf_file_ticket *own_ticket)
+{
+    struct hf_file_own_watch *own = &watch->as.own;
+
+    assert(watch->kind == HF_FILE_WATCH_OWN && own->ticket == NULL);
+    own->ticket = own_ticket;
+    own->reported_mtime = own_ticket->created_mtime;
+    own->next = own_ticket->watches;
+    own->link = &own_ticket->watches;
+    if (own->next != NULL)
+        own->next->as.own.link = &own->next;
+    own_ticket->watches = watch;
+}
+
+void hf_file_watch_add_to_arm(struct hf_file_watch *watch)
+{
+    struct hf_file_watch **to_arm = &watch->engine->inotify.to_arm;
+    struct hf_file_own_watch *own = &watch->as.own;
+
+    assert(watch->kind == HF_FILE_WATCH_OWN &&
+           watch->state != HF_FILE_WATCH_ARMED);
+    if (watch->state == HF_FILE_WATCH_TO_ARM)
+        return;
+    watch->state = HF_FILE_WATCH_TO_ARM;
+    own->next_to_arm = *to_arm;
+    own->to_arm = to_arm;
+    if (*to_arm != NULL)
+        (*to_arm)->as.own.to_arm = &own->next_to_arm;
+    *to_arm = watch;
+}
+
+void hf_file_watch_cancel_arm(struct hf_file_watch *watch)
+{
+    struct hf_file_own_watch *own = &watch->as.own;
+
+    if (watch->state != HF_FILE_WATCH_TO_ARM)
+        return;
+    if (watch->wd >= 0 && watch->dir_wd >= 0)
+        watch->state = HF_FILE_WATCH_ARMED;
+    else
+        watch->state = watch->engine->inotify.timer_fd >= 0
+                           ? HF_FILE_WATCH_TIMED
+                           : HF_FILE_WATCH_UNARMED;
+    *own->to_arm = own->next_to_arm;
+    if (own->next_to_arm != NULL)
+        own->next_to_arm->as.own.to_arm = own->to_arm;
+}
+
+/* --------------------------------------------------------------- watches -- */
+
+struct hf_file_watch *hf_file_watch_new(struct hf_request *request,
+                                        struct hf_engine *engine,
+                                        enum hf_file_watch_kind kind,
+                                        const char *dir_name)
+{
+    size_t name_bytes = strlen(dir_name) + 1;
+    struct hf_file_watch *watch = hf_alloc(sizeof(*watch) + name_bytes);
+
+    if (watch == NULL)
+        return NULL;
+    watch->engine = engine;
+    watch->request = request;
+    watch->kind = kind;
+    watch->number = ++engine->watch_number;
+    watch->wd = -1;
+    watch->dir_wd = -1;
+    memcpy(watch->dir_name, dir_name, name_bytes);
+    watch->next = engine->watches[kind];
+    watch->link = &engine->watches[kind];
+    if (watch->next != NULL)
+        watch->next->link = &watch->next;
+    engine->watches[kind] = watch;
+    request->engine_data = watch;
+    return watch;
+}
+
+/* Give up what a watch of an own ticket uses. */
+static void end_own(struct hf_file_watch *watch)
+{
+    struct hf_file_own_watch *own = &watch->as.own;
+
+    if (own->ticket == NULL)
+        return;
+    *own->link = own->next;
+    if (own->next != NULL)
+        own->next->as.own.link = own->link;
+    hf_file_watch_cancel_arm(watch);
+}
+
+/* The same for a watch of another's ticket. */
+static void end_other(struct hf_file_watch *watch)
+{
+    struct position_key key;
+
+    if (watch->as.other.fifo_watch == NULL)
+        return;
+    key = key_of(watch);
+    hf_tree_remove(&watch->engine->other_watches, &watch->as.other.by_position,
+                   &key);
+    hf_file_fifo_watch_stop(watch->as.other.fifo_watch);
+}
+
+/* The same for a watch of a queue. */
+static void end_queue(struct hf_file_watch *watch)
+{
+    while (watch->as.queue.fifo_watches != NULL) {
+        struct hf_file_fifo_watch *fifo_watch = watch->as.queue.fifo_watches;
+
+        watch->as.queue.fifo_watches = fifo_watch->next;
+        hf_file_fifo_watch_stop(fifo_watch);
+    }
+}
+
+void hf_file_watch_end(struct hf_file_watch *watch)
+{
+    assert(watch->request->engine_data == watch);
+    *watch->link = watch->next;
+    if (watch->next != NULL)
+        watch->next->link = watch->link;
+    watch->request->engine_data = NULL;
+    switch (watch->kind) {
+    case HF_FILE_WATCH_OWN:
+        end_own(watch);
+        break;
+    case HF_FILE_WATCH_OTHER:
+        end_other(watch);
+        break;
+    case HF_FILE_WATCH_LEASES:
+    case HF_FILE_WATCH_PARTICIPANTS:
+        end_queue(watch);
+        break;
+    case HF_FILE_WATCH_BARRIER:
+        break;
+    }
+    hf_file_inotify_disarm(watch);
+    hf_free(watch);
+}
+
+void hf_file_watch_answer(struct hf_file_watch *watch)
+{
+    struct hf_engine *engine = watch->engine;
+    struct hf_request *request = watch->request;
+    enum hf_file_watch_kind kind = watch->kind;
+    char why[HF_EVICTED_WHY_BYTES];
+
+    if (kind == HF_FILE_WATCH_OWN)
+        hf_file_ticket_read_why(engine, watch->as.own.ticket, why);
+    hf_file_watch_end(watch);
+    if (kind == HF_FILE_WATCH_OWN)
+        hf_file_answer_own_gone(engine, request, why);
+    else
+        hf_file_answer(engine, request,
+                       kind == HF_FILE_WATCH_OTHER ? HF_EVENT_GONE
+                                                   : HF_EVENT_QUEUE_CHANGED);
+}
+
+/* From the start after each, because the core may forget any watch then.  A
+ * watch that is made meanwhile is not marked. */
+void hf_file_watches_answer_changed(struct hf_engine *engine,
+                                    enum hf_file_watch_kind kind)
+{
+    struct hf_file_watch *watch = engine->watches[kind];
+
+    while (watch != NULL) {
+        if (watch->state == HF_FILE_WATCH_CHANGED) {
+            hf_file_watch_answer(watch);
+            watch = engine->watches[kind]; /* the core may have ended others */
+        } else {
+            watch = watch->next;
+        }
+    }
+}
+
+void hf_file_watches_end_all(struct hf_engine *engine)
+{
+    for (int kind = 0; kind < HF_FILE_WATCH_KINDS; kind++)
+        while (engine->watches[kind] != NULL)
+            hf_file_watch_end(engine->watches[kind]);
+}
