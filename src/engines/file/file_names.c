@@ -129,11 +129,19 @@ void hf_file_name_format(const struct hf_ticket *ticket,
     hf_ticket_id_format(&ticket->id, at);
 }
 
+void hf_file_payload_name_of(const char *fifo, char file[HF_PAYLOAD_FILE_BYTES])
+{
+    size_t bytes = strlen(fifo);
+
+    memmove(file, fifo, bytes);
+    memcpy(file + bytes, HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
+}
+
 void hf_file_payload_name_format(const struct hf_ticket *ticket,
                                  char file[HF_PAYLOAD_FILE_BYTES])
 {
     hf_file_name_format(ticket, file);
-    memcpy(file + strlen(file), HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
+    hf_file_payload_name_of(file, file);
 }
 
 void hf_file_new_payload_name_format(const struct hf_ticket *ticket,

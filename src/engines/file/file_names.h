@@ -72,6 +72,11 @@ void hf_file_payload_name_format(const struct hf_ticket *ticket,
 void hf_file_new_payload_name_format(const struct hf_ticket *ticket,
                                      char file[HF_NEW_PAYLOAD_FILE_BYTES]);
 
+/* Set ${file} to the name of the payload of the ticket whose FIFO is called
+ * ${fifo}, which may be ${file} itself. */
+void hf_file_payload_name_of(const char *fifo,
+                             char file[HF_PAYLOAD_FILE_BYTES]);
+
 enum hf_file_name_kind {
     HF_FILE_NAME_TICKET,
     HF_FILE_NAME_PAYLOAD,

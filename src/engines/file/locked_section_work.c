@@ -159,7 +159,7 @@ make_ticket(struct hf_file_locked_section *s)
     enum hf_file_locked_section_answer answer;
 
     hf_file_name_format(&s->result->ticket, s->file);
-    hf_file_payload_name_format(&s->result->ticket, s->payload_file);
+    hf_file_payload_name_of(s->file, s->payload_file);
     if (payload[0] != '\0' &&
         hf_file_sys_symlinkat(payload, dir, s->payload_file) != 0)
         return hf_file_locked_section_fail(s, "write a payload in");
