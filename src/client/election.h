@@ -18,7 +18,6 @@
 #ifndef HF_CLIENT_ELECTION_H
 #define HF_CLIENT_ELECTION_H
 
-#include "client/election.h"
 #include "monitor/callback_queue.h"
 #include "operation/op_handle.h"
 #include <stdatomic.h>
