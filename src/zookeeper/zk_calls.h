@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that can be made to a server: each function writes one request,
- * whose answer goes to ${call}.  All need hf_zk_session_usable(), and
- * .answered, .user and .owner of ${call} must be set.  Strings are copied. */
+/* The requests of the lock engine.  All need hf_zk_session_usable(), and
+ * .answered, .user and .owner of ${call} must be set. */
 #ifndef HF_ZOOKEEPER_ZK_CALLS_H
 #define HF_ZOOKEEPER_ZK_CALLS_H
 
@@ -11,6 +10,9 @@
 
 #include "zookeeper/watch_modes.h"
 #include "zookeeper/zk_session.h"
+
+/* Each of these writes one request, whose answer goes to ${call}.  Strings are
+ * copied. */
 
 /* Requests whose record is a path and, for some, a watch flag or a version. */
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,

@@ -72,13 +72,4 @@ struct hf_zk_sasl_result {
                   none to send either, the rounds have ended */
 };
 
-/* The rounds begin: the first step is due. */
-void hf_zk_sasl_begin(struct hf_zk_sasl *sasl);
-
-/* Forget the rounds. */
-void hf_zk_sasl_end(struct hf_zk_sasl *sasl);
-
-/* Keep ${token}, which the server has sent.  False for lack of memory. */
-bool hf_zk_sasl_keep(struct hf_zk_sasl *sasl, const void *token, size_t count);
-
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session as such: how it begins and is freed, whether it can be used, and
- * which server the next connection is for.  Each of the files zk_session_*.c
- * has one more part of it.
+/* The life of a session: how it begins and is freed, which of its timeouts
+ * counts, how a connection ends, how the session is lost and how it is closed.
+ * The ends are one matter: a lost session ends the connection that carried it,
+ * the end of a connection ends a session that a read-only server alone knew,
+ * and a close that was asked for meanwhile follows them.
  *
  * Listeners may call back into the session from any notification, so each
  * function changes the session completely before it notifies. */
@@ -9,20 +11,15 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/time_math.h"
 #include "zookeeper/zk_session_private.h"
 
-bool hf_zk_session_usable(const struct hf_zk_session *session)
-{
-    return hf_connectivity_is_up(&session->connectivity);
-}
-
-bool hf_zk_session_read_only(const struct hf_zk_session *session)
-{
-    return hf_zk_session_usable(session) && session->read_only;
-}
+/* ------------------------------------------------- what others ask of it -- */
 
 void hf_zk_session_origin(const struct hf_zk_session *session,
                           char id[HF_ZK_ID_TEXT_BYTES],
@@ -61,11 +58,14 @@ void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms)
     session->now_ms = now_ms;
 }
 
+/* --------------------------------------------------------------- begin -- */
+
 void hf_zk_session_connect_next(struct hf_zk_session *session)
 {
     session->server = session->leaving ? session->next_server
                                        : (session->server + 1) %
                                              session->config->server_count;
+    assert(session->server < session->config->server_count);
     session->leaving = false;
     session->connection_number++;
     hf_connectivity_connecting(&session->connectivity, session->now_ms);
@@ -113,7 +113,100 @@ void hf_zk_session_begin(struct hf_zk_session *session,
     hf_zk_session_connect_next(session);
 }
 
-void hf_zk_session_fail_pending(struct hf_zk_session *session)
+void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
+{
+    session->now_ms = now_ms;
+    if (hf_connectivity_resume(&session->connectivity, now_ms))
+        hf_zk_session_connect_next(session);
+}
+
+/* ------------------------------------------------------------- timeouts -- */
+
+bool hf_zk_session_never_accepted(const struct hf_zk_session *session)
+{
+    return session->least_granted_ms == HF_FOREVER;
+}
+
+uint64_t hf_zk_session_least_timeout_ms(const struct hf_zk_session *session)
+{
+    if (session->config->timeout_floor_ms == 0)
+        return session->least_granted_ms;
+    return hf_min_ms(session->least_granted_ms,
+                     session->config->timeout_floor_ms);
+}
+
+/* The connection ends.  A resume that was not answered may be carried out all
+ * the same, with the least timeout. */
+static void note_resume_without_answer(struct hf_zk_session *session)
+{
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
+        session->id != 0)
+        session->timeout_ms = hf_min_ms(
+            session->timeout_ms, hf_zk_session_least_timeout_ms(session));
+}
+
+void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
+{
+    uint64_t until_ms = hf_after_ms(sent_at_ms, session->timeout_ms);
+
+    /* A read-only server does not know whether others keep the session. */
+    if (session->read_only && !session->local)
+        return;
+    /* With lazy proofs nothing else ends a grant in time, so the session is
+     * given up a margin earlier. */
+    if (session->config->lazy_proof)
+        until_ms =
+            hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms,
+                                                session->config->clock_drift));
+    session->alive_until_ms = hf_max_ms(session->alive_until_ms, until_ms);
+    hf_zk_proof_answered(&session->proof, sent_at_ms, session->now_ms);
+}
+
+/* ----------------------------------------------------- connection errors -- */
+
+/* Notify the listeners why there is no connection, and log the text if it is
+ * new for this server. */
+static void notify_connection_error(struct hf_zk_session *session,
+                                    const char *why)
+{
+    const struct hf_zk_server *server =
+        &session->config->servers[session->server];
+    struct hf_connectivity *connectivity = &session->connectivity;
+    struct hf_zk_connection_error connection_error = {
+        connectivity->error, hf_connectivity_status(connectivity),
+        hf_connectivity_is_final(connectivity)};
+    char text[sizeof connectivity->error];
+    const char *format =
+        strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
+
+    snprintf(text, sizeof text, format, server->host, (unsigned)server->port,
+             why);
+    if (hf_connectivity_set_error(connectivity, session->server, text))
+        session->log.line(session->log.user,
+                          hf_connectivity_error_level(connectivity), "%s",
+                          text);
+    HF_ZK_NOTIFY(&session->listeners, connection_error,
+                 (listener->user, &connection_error));
+}
+
+/* Notify the listeners that no further attempt is made.  disconnect() must do
+ * this last, because a listener may call hf_zk_session_reconnect(). */
+static void notify_gave_up(struct hf_zk_session *session)
+{
+    uint64_t elapsed_ms;
+    uint32_t retries;
+
+    hf_connectivity_gave_up_after(&session->connectivity, session->now_ms,
+                                  &retries, &elapsed_ms);
+    HF_ZK_NOTIFY(&session->listeners, gave_up,
+                 (listener->user, retries, elapsed_ms));
+}
+
+/* ----------------------------------------------------- an ended session -- */
+
+/* Answer all calls in flight with HF_ZK_DISCONNECTED, and refuse all work that
+ * waits for the window. */
+static void fail_pending(struct hf_zk_session *session)
 {
     const struct hf_zk_window_callbacks *callbacks;
     void *work;
@@ -123,43 +216,295 @@ void hf_zk_session_fail_pending(struct hf_zk_session *session)
         callbacks->refused(callbacks->user, work);
 }
 
+/* Clear everything that belongs to the session that has ended.  Behind a
+ * session of a read-only server the next one must not show anything older. */
+static void forget_session(struct hf_zk_session *session)
+{
+    session->id = 0;
+    if (!session->local)
+        session->zxid = 0;
+    session->lost_local = session->local;
+    session->local = session->handed_out = false;
+    session->timeout_ms = 0;
+    session->alive_until_ms = 0;
+    memset(session->password, 0, sizeof session->password);
+}
+
+/* No server has answered, and the session is about to be lost: keep what it
+ * takes to end it. */
+static void keep_lost(struct hf_zk_session *session)
+{
+    struct hf_zk_lost_session *lost = &session->lost;
+
+    if (session->local || session->handed_out)
+        return;
+    *lost = (struct hf_zk_lost_session){.state = HF_ZK_LOST_KEPT,
+                                        .id = session->id};
+    memcpy(lost->password, session->password, sizeof lost->password);
+}
+
+void hf_zk_session_forget_lost(struct hf_zk_session *session)
+{
+    explicit_bzero(&session->lost, sizeof session->lost);
+}
+
+/* The connection ends, or is left. */
+static void note_lost_unanswered(struct hf_zk_session *session)
+{
+    struct hf_zk_lost_session *lost = &session->lost;
+
+    if (lost->state == HF_ZK_LOST_CLOSING)
+        hf_zk_session_forget_lost(session);
+    if (lost->state == HF_ZK_LOST_RESUMING)
+        lost->state = HF_ZK_LOST_KEPT;
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING)
+        lost->unanswered++;
+}
+
+void hf_zk_session_end_sasl(struct hf_zk_session *session)
+{
+    hf_free(session->sasl.token);
+    session->sasl = (struct hf_zk_sasl){.state = HF_ZK_SASL_OFF};
+}
+
+/* The session is closed: answer everything, then notify .closed, which is the
+ * last notification. */
+static void closed(struct hf_zk_session *session)
+{
+    assert(session->connectivity.state != HF_CONNECTIVITY_CLOSED);
+    hf_connectivity_closed(&session->connectivity);
+    hf_zk_session_end_sasl(session);
+    fail_pending(session);
+    hf_zk_credentials_end(&session->credentials);
+    HF_ZK_NOTIFY(&session->listeners, closed, (listener->user));
+    hf_zk_notifications_end(&session->listeners);
+}
+
+/* Close where no close request can be sent.  The server will expire the
+ * session later. */
+static void close_without_request(struct hf_zk_session *session)
+{
+    if (session->id != 0)
+        session->log.line(
+            session->log.user, HF_LOG_WARNING,
+            "closed without a connection: what the session holds goes "
+            "when it ends, %" PRIu64
+            " ms after the server last received something",
+            session->timeout_ms);
+    closed(session);
+}
+
+/* End of a loss of connection or session.  A listener may have asked to close
+ * the session meanwhile; that had to wait until all listeners were notified
+ * and all calls answered. */
+static void close_if_requested(struct hf_zk_session *session)
+{
+    session->disconnecting = false;
+    if (session->close_requested)
+        close_without_request(session);
+}
+
+/* The connection ends.  Returns whether calls could be made on it. */
+static bool connection_ends(struct hf_zk_session *session)
+{
+    bool was_up = hf_zk_session_usable(session);
+
+    session->disconnecting = true;
+    note_resume_without_answer(session);
+    note_lost_unanswered(session);
+    hf_zk_session_end_sasl(session);
+    return was_up;
+}
+
+/* It has ended, and the next attempt is under way or scheduled: notify the
+ * listeners, if it ${was_up}, and fail all calls.  A session that its server
+ * alone knew ends with it. */
+static void connection_ended(struct hf_zk_session *session, bool was_up)
+{
+    if (was_up) {
+        HF_ZK_NOTIFY(&session->listeners, suspended, (listener->user));
+        fail_pending(session);
+    }
+    if (session->local && session->id != 0)
+        hf_zk_session_lose(session, "it was known to a read-only server only, "
+                                    "to which the connection has ended");
+    else
+        close_if_requested(session);
+}
+
+/* ----------------------------------------------- the end of a connection -- */
+
+/* Begin the next attempt without a tick of its own, if the server to try is due
+ * at once. */
+static void connect_if_due(struct hf_zk_session *session)
+{
+    if (hf_connectivity_due(&session->connectivity, session->now_ms) ==
+        HF_CONNECTIVITY_CONNECT)
+        hf_zk_session_connect_next(session);
+}
+
+/* The connection is of no use any more: report why, schedule the next attempt,
+ * notify .suspended and fail all calls.  While closing it completes the close
+ * instead.  ${refused}: the server does not accept the credentials. */
+static void disconnect(struct hf_zk_session *session, bool refused,
+                       hf_status status, const char *format, va_list args)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    bool was_up;
+
+    assert(hf_zk_session_wants_connection(session));
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
+        closed(session);
+        return;
+    }
+    (void)vsnprintf(why, sizeof why, format, args);
+    was_up = connection_ends(session);
+    if (refused)
+        hf_connectivity_refused(&session->connectivity, status, session->now_ms,
+                                &session->config->random);
+    else
+        hf_connectivity_disconnected(&session->connectivity, status,
+                                     session->now_ms, &session->config->random);
+    notify_connection_error(session, why);
+    connect_if_due(session);
+    connection_ended(session, was_up);
+    if (session->connectivity.state == HF_CONNECTIVITY_IDLE)
+        notify_gave_up(session);
+}
+
+void hf_zk_session_disconnect_as(struct hf_zk_session *session,
+                                 hf_status status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    disconnect(session, false, status, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_refused(struct hf_zk_session *session, const char *format,
+                           ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    disconnect(session, true, HF_EDENIED, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_disconnect(struct hf_zk_session *session, const char *format,
+                              ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    disconnect(session, false, HF_EUNREACHABLE, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_change_connection(struct hf_zk_session *session)
+{
+    bool was_up = connection_ends(session);
+
+    assert(session->wire.calls == 0);
+    hf_connectivity_restart(&session->connectivity, session->now_ms);
+    hf_zk_session_connect_next(session);
+    connection_ended(session, was_up);
+}
+
+/* ----------------------------------------------- the loss of the session -- */
+
+/* The session has ended: forget it, fail all calls and notify .lost.  A
+ * connection that carried it is replaced, and the next one begins a new
+ * session. */
+void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    assert(session->id != 0 &&
+           session->connectivity.state != HF_CONNECTIVITY_CLOSED);
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (session->connectivity.state == HF_CONNECTIVITY_CLOSING) {
+        closed(session);
+        return;
+    }
+    if (session->local && hf_zk_session_usable(session)) {
+        hf_zk_session_disconnect(session, "%s", why); /* which loses it */
+        return;
+    }
+    session->disconnecting = true;
+    forget_session(session);
+    hf_zk_session_end_sasl(session);
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING ||
+        session->connectivity.state == HF_CONNECTIVITY_UP) {
+        hf_connectivity_restart(&session->connectivity, session->now_ms);
+        hf_zk_session_connect_next(session);
+    }
+    fail_pending(session);
+    HF_ZK_NOTIFY(&session->listeners, lost, (listener->user, why));
+    close_if_requested(session);
+}
+
+/* Its time has passed without an answer that moved it. */
+void hf_zk_session_lose_for_silence(struct hf_zk_session *session)
+{
+    keep_lost(session);
+    hf_zk_session_lose(session,
+                       "%s for %" PRIu64 " ms, the timeout of the session",
+                       hf_zk_session_read_only(session)
+                           ? "no server with a quorum has answered"
+                           : "the server has not answered",
+                       session->timeout_ms);
+}
+
+/* --------------------------------------------------------------- closing -- */
+
+/* The answer to the close request. */
+static void close_answered(void *user, struct hf_zk_call *call,
+                           const struct hf_zk_reply *reply)
+{
+    struct hf_zk_session *session = call->owner;
+
+    (void)user;
+    /* HF_ZK_DISCONNECTED comes from a function that completes the close
+     * itself. */
+    if (reply->error != HF_ZK_DISCONNECTED &&
+        session->connectivity.state == HF_CONNECTIVITY_CLOSING)
+        closed(session);
+}
+
+/* With a connection the close request is sent, and .closed follows when it is
+ * answered or times out. */
+void hf_zk_session_close(struct hf_zk_session *session)
+{
+    assert(!session->close_requested);
+    session->close_requested = true;
+    if (session->disconnecting)
+        return;
+    if (!hf_zk_session_usable(session)) {
+        close_without_request(session);
+        return;
+    }
+    session->close_call.answered = close_answered;
+    session->close_call.owner = session;
+    hf_zk_call_end(session, hf_zk_call_begin(session, &session->close_call,
+                                             HF_ZK_CLOSE_SESSION));
+    hf_connectivity_closing(&session->connectivity, session->now_ms,
+                            HF_CLOSE_TIMEOUT_MS);
+}
+
 void hf_zk_session_free(struct hf_zk_session *session)
 {
     hf_connectivity_closed(&session->connectivity);
-    hf_zk_sasl_end(&session->sasl);
-    hf_zk_session_fail_pending(session);
+    hf_zk_session_end_sasl(session);
+    fail_pending(session);
     hf_zk_credentials_end(&session->credentials);
     hf_zk_credentials_free(&session->credentials);
     hf_zk_wire_free(&session->wire);
     explicit_bzero(session->password, sizeof session->password);
     explicit_bzero(&session->granted, sizeof session->granted);
     hf_zk_session_forget_lost(session);
-}
-
-void hf_zk_session_reconnect(struct hf_zk_session *session, uint64_t now_ms)
-{
-    session->now_ms = now_ms;
-    if (hf_connectivity_resume(&session->connectivity, now_ms))
-        hf_zk_session_connect_next(session);
-}
-
-hf_status hf_zk_session_add_credential(struct hf_zk_session *session,
-                                       const char *scheme, const void *bytes,
-                                       size_t count,
-                                       hf_zk_credential_answered *answered,
-                                       void *user)
-{
-    struct hf_zk_credential *credential;
-
-    assert(!session->close_requested);
-    credential =
-        hf_zk_credentials_add(&session->credentials, scheme, bytes, count);
-    if (credential == NULL)
-        return HF_ENOMEM;
-    credential->answered = answered;
-    credential->user = user;
-    if (hf_zk_session_usable(session))
-        hf_zk_credentials_send(&session->credentials, credential,
-                               &session->wire, session->now_ms);
-    return HF_OK;
 }

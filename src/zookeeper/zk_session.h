@@ -31,7 +31,7 @@
  *
  * A session that is lost because no server answers is ended before the next one
  * begins, so that what it held does not wait for the servers
- * (zk_session_lost.c).
+ * (enum hf_zk_lost_state).
  *
  * A server without a quorum may serve readers (readonlymode.enabled).  If
  * .read_only of the configuration is set, the session accepts such a server:
@@ -45,7 +45,7 @@
  *   the session is lost one timeout after a server with a quorum answered last.
  * - Nothing is proven there.
  * - Meanwhile the other servers are asked whether they have a quorum
- *   (zk_search.h).  When one has, the session moves to it.
+ *   (zk_rw_probe.h).  When one has, the session moves to it.
  */
 #ifndef HF_ZOOKEEPER_ZK_SESSION_H
 #define HF_ZOOKEEPER_ZK_SESSION_H
@@ -60,8 +60,8 @@
 #include "zookeeper/proof.h"
 #include "zookeeper/watch_set.h"
 #include "zookeeper/zk_credentials.h"
+#include "zookeeper/zk_rw_probe.h"
 #include "zookeeper/zk_sasl.h"
-#include "zookeeper/zk_search.h"
 #include "zookeeper/zk_wire.h"
 
 #define HF_ZK_SERVERS_MAX (HF_CONNECTIVITY_SERVERS_MAX - 1)
@@ -137,8 +137,20 @@ enum hf_zk_tls_probe {
     HF_ZK_TLS_PROBED,
 };
 
-/* The session that was lost last, as long as it is to be ended:
- * zk_session_lost.c. */
+/* The session that was lost last because no server answered, as long as it is
+ * to be ended.  Its servers may keep it, with its ephemeral nodes: after an
+ * outage a new leader gives each session that it finds another timeout.  Its
+ * tickets would stand in their queues for as long, and nobody behind them would
+ * be admitted.
+ *
+ * So the client ends it before it begins the next one.  It resumes it, and
+ * asks for its end instead of accepting it.  Nobody is notified of that: a
+ * session that was reported as lost stays lost.  The resume asks for the
+ * shortest timeout, so the servers end the session soon even if the request to
+ * close it is lost.
+ *
+ * A session whose password was handed out is left alone, because another client
+ * may have taken it over.  So is one that only its read-only server knew. */
 enum hf_zk_lost_state {
     HF_ZK_LOST_NONE,
     HF_ZK_LOST_KEPT,     /* for one of the next connections */
@@ -153,9 +165,9 @@ struct hf_zk_lost_session {
     unsigned unanswered; /* connections that ended in the handshake since */
 };
 
-/* A session.  Other files read the fields; unless noted otherwise only the
- * files zk_session*.c write them.  Times are of the driver's monotonic
- * clock. */
+/* A session.  Other files read the fields; unless noted otherwise only
+ * zk_session.c, zk_handshake.c, zk_connection.c and zk_servers.c write them.
+ * Times are of the driver's monotonic clock. */
 struct hf_zk_session {
     struct hf_zk_session_config *config;
     struct hf_zk_log log;
@@ -200,7 +212,7 @@ struct hf_zk_session {
      * Written by the client whose session it is. */
     bool handed_out;
     struct hf_zk_lost_session lost;
-    struct hf_zk_search search; /* for a server with a quorum */
+    struct hf_zk_rw_probe rw_probe; /* for a server with a quorum */
     enum hf_zk_tls_probe tls_probe[HF_ZK_SERVERS_MAX + 1];
     uint64_t connect_sent_at_ms;  /* when the ConnectRequest was sent */
     struct hf_zk_granted granted; /* not accepted before SASL has ended */
@@ -259,11 +271,17 @@ void hf_zk_session_set_servers(struct hf_zk_session *session,
                                uint64_t now_ms);
 
 /* True while calls can be made. */
-bool hf_zk_session_usable(const struct hf_zk_session *session);
+static inline bool hf_zk_session_usable(const struct hf_zk_session *session)
+{
+    return session->connectivity.state == HF_CONNECTIVITY_UP;
+}
 
 /* True while the session is connected to a server without a quorum, which
  * refuses writes and sync with HF_ZK_NOT_READ_ONLY. */
-bool hf_zk_session_read_only(const struct hf_zk_session *session);
+static inline bool hf_zk_session_read_only(const struct hf_zk_session *session)
+{
+    return hf_zk_session_usable(session) && session->read_only;
+}
 
 /* The longest answer that a call gets, in bytes. */
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session);
@@ -350,17 +368,17 @@ void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
 
 /* The server that the driver should ask, on a second connection, whether it has
  * a quorum; NULL for none.  ${number} is that connection's, as above.  The
- * driver sends HF_ZK_SEARCH_COMMAND when the connection is up, and reports what
- * arrives, or that the connection could not be made or has ended.  Only wanted
- * if .read_only of the configuration is set. */
+ * driver sends HF_ZK_RW_PROBE_COMMAND when the connection is up, and reports
+ * what arrives, or that the connection could not be made or has ended.  Only
+ * wanted if .read_only of the configuration is set. */
 const struct hf_zk_server *
-hf_zk_session_asked_server(const struct hf_zk_session *session,
-                           uint64_t *number);
-void hf_zk_session_asked_received(struct hf_zk_session *session,
-                                  uint64_t number, uint64_t now_ms,
-                                  const void *bytes, size_t count);
-void hf_zk_session_asked_down(struct hf_zk_session *session, uint64_t number,
-                              uint64_t now_ms);
+hf_zk_session_rw_probe_server(const struct hf_zk_session *session,
+                              uint64_t *number);
+void hf_zk_session_rw_probe_received(struct hf_zk_session *session,
+                                     uint64_t number, uint64_t now_ms,
+                                     const void *bytes, size_t count);
+void hf_zk_session_rw_probe_down(struct hf_zk_session *session, uint64_t number,
+                                 uint64_t now_ms);
 
 /* Give the current connection up and connect to another server.  The text says
  * why. */

@@ -72,7 +72,7 @@ begin_connection(struct hf_zk_io *io, const struct hf_zk_server *server,
 }
 
 static const struct hf_connection_callbacks connection_callbacks;
-static const struct hf_connection_callbacks asked_callbacks;
+static const struct hf_connection_callbacks rw_probe_callbacks;
 
 /* Open the connection that the session wants and close any other.  False if
  * opening failed; the session knows it then. */
@@ -98,25 +98,25 @@ static bool open_wanted_connection(struct hf_zk_io *io)
 }
 
 /* The same for the connection on which a server is asked. */
-static bool open_asked_connection(struct hf_zk_io *io)
+static bool open_rw_probe_connection(struct hf_zk_io *io)
 {
     char why[HF_CONNECTION_TEXT_BYTES];
     const struct hf_zk_server *server;
-    uint64_t number = io->asked.number;
+    uint64_t number = io->rw_probe.number;
     hf_status status;
 
-    server = hf_zk_session_asked_server(io->session, &number);
-    if (server != NULL && number == io->asked.number)
+    server = hf_zk_session_rw_probe_server(io->session, &number);
+    if (server != NULL && number == io->rw_probe.number)
         return true;
-    close_link(&io->asked, HF_CONNECTION_ABORT);
+    close_link(&io->rw_probe, HF_CONNECTION_ABORT);
     if (server == NULL)
         return true;
-    io->asked.number = number;
-    io->asked.connection =
-        begin_connection(io, server, &asked_callbacks, &status, why);
-    if (io->asked.connection == NULL)
-        hf_zk_session_asked_down(io->session, number, now_ms(io));
-    return io->asked.connection != NULL;
+    io->rw_probe.number = number;
+    io->rw_probe.connection =
+        begin_connection(io, server, &rw_probe_callbacks, &status, why);
+    if (io->rw_probe.connection == NULL)
+        hf_zk_session_rw_probe_down(io->session, number, now_ms(io));
+    return io->rw_probe.connection != NULL;
 }
 
 /* Send the session's output.  False if the connection failed; the session has
@@ -251,7 +251,7 @@ static uint64_t drive(void *arg)
     bool done = false;
 
     for (int i = 0; i < CONNECTIONS_PER_DRIVE && !done; i++)
-        done = open_wanted_connection(io) && open_asked_connection(io) &&
+        done = open_wanted_connection(io) && open_rw_probe_connection(io) &&
                step_sasl(io) && flush(io);
     return done ? hf_zk_session_wake_at_ms(io->session) : 0;
 }
@@ -317,53 +317,53 @@ static const struct hf_connection_callbacks connection_callbacks = {
 
 /* ------------------------------------------------- asking another server -- */
 
-static void asked_down(struct hf_zk_io *io)
+static void rw_probe_down(struct hf_zk_io *io)
 {
-    close_link(&io->asked, HF_CONNECTION_ABORT);
-    hf_zk_session_asked_down(io->session, io->asked.number, now_ms(io));
+    close_link(&io->rw_probe, HF_CONNECTION_ABORT);
+    hf_zk_session_rw_probe_down(io->session, io->rw_probe.number, now_ms(io));
 }
 
 /* A new connection has room for the whole command. */
-static void on_asked_up(void *arg)
+static void on_rw_probe_up(void *arg)
 {
     struct hf_zk_io *io = arg;
-    size_t count = strlen(HF_ZK_SEARCH_COMMAND);
+    size_t count = strlen(HF_ZK_RW_PROBE_COMMAND);
     size_t taken;
 
     hf_engine_loop_enter(&io->engine_loop);
-    if (!hf_connection_send(io->asked.connection, HF_ZK_SEARCH_COMMAND, count,
-                            &taken) ||
+    if (!hf_connection_send(io->rw_probe.connection, HF_ZK_RW_PROBE_COMMAND,
+                            count, &taken) ||
         taken < count)
-        asked_down(io);
+        rw_probe_down(io);
     hf_engine_loop_leave(&io->engine_loop);
 }
 
-static void on_asked_received(void *arg, const void *bytes, size_t count)
+static void on_rw_probe_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_zk_io *io = arg;
 
     hf_engine_loop_enter(&io->engine_loop);
-    hf_zk_session_asked_received(io->session, io->asked.number, now_ms(io),
-                                 bytes, count);
+    hf_zk_session_rw_probe_received(io->session, io->rw_probe.number,
+                                    now_ms(io), bytes, count);
     hf_engine_loop_leave(&io->engine_loop);
 }
 
-static void on_asked_down(void *arg, hf_status status, const char *why)
+static void on_rw_probe_down(void *arg, hf_status status, const char *why)
 {
     struct hf_zk_io *io = arg;
 
     (void)status;
     (void)why;
     hf_engine_loop_enter(&io->engine_loop);
-    asked_down(io);
+    rw_probe_down(io);
     hf_engine_loop_leave(&io->engine_loop);
 }
 
-static const struct hf_connection_callbacks asked_callbacks = {
-    .up = on_asked_up,
-    .received = on_asked_received,
+static const struct hf_connection_callbacks rw_probe_callbacks = {
+    .up = on_rw_probe_up,
+    .received = on_rw_probe_received,
     .writable = on_writable,
-    .down = on_asked_down,
+    .down = on_rw_probe_down,
 };
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -440,7 +440,7 @@ void hf_zk_io_run_now(struct hf_zk_io *io)
 void hf_zk_io_close(struct hf_zk_io *io)
 {
     close_connection(io);
-    close_link(&io->asked, HF_CONNECTION_ABORT);
+    close_link(&io->rw_probe, HF_CONNECTION_ABORT);
     io->session = NULL;
     if (io->sasl != NULL)
         hf_sasl_exchanges_free(io->sasl);
@@ -454,7 +454,7 @@ void hf_zk_io_after_fork(struct hf_zk_io *io)
 {
     if (io->link.connection != NULL)
         hf_connection_after_fork(io->link.connection);
-    if (io->asked.connection != NULL)
-        hf_connection_after_fork(io->asked.connection);
+    if (io->rw_probe.connection != NULL)
+        hf_connection_after_fork(io->rw_probe.connection);
     hf_engine_loop_after_fork(&io->engine_loop);
 }

@@ -7,7 +7,7 @@
  * So the calls of one loop iteration leave in one write.  A session that is
  * connected to a read-only server has a second connection now and then, on
  * which another server is asked whether it has a quorum
- * (zookeeper/zk_search.h).
+ * (zookeeper/zk_rw_probe.h).
  *
  *     hf_zk_io_init(io, &host, &user);
  *     hf_zk_io_open(io, config, error);        it has what a connection needs
@@ -62,7 +62,7 @@ struct hf_zk_io {
     struct hf_tls_context *context;
     struct hf_sasl_exchanges *sasl; /* NULL: no SASL */
     struct hf_zk_io_link link;      /* carries the session */
-    struct hf_zk_io_link asked;     /* asks a server whether it has a quorum */
+    struct hf_zk_io_link rw_probe;  /* asks a server whether it has a quorum */
 };
 
 /* Make ${io} ready for hf_zk_io_close().  Of ${host} the fields .now_ms,

@@ -225,13 +225,13 @@ static void answer_search(struct zk_op_program *p)
     uint8_t which = op_program_next(p) % 4;
     uint64_t number;
 
-    if (hf_zk_session_asked_server(&p->session, &number) == NULL)
+    if (hf_zk_session_rw_probe_server(&p->session, &number) == NULL)
         return;
     if (which == 3)
-        hf_zk_session_asked_down(&p->session, number, p->now_ms);
+        hf_zk_session_rw_probe_down(&p->session, number, p->now_ms);
     else
-        hf_zk_session_asked_received(&p->session, number, p->now_ms,
-                                     answers + 2 * (size_t)which, 2);
+        hf_zk_session_rw_probe_received(&p->session, number, p->now_ms,
+                                        answers + 2 * (size_t)which, 2);
 }
 
 /* ----------------------------------------------------------------- steps -- */

@@ -315,7 +315,7 @@ TEST(a_sync_waits_for_a_quorum)
 static const char *asked(struct zk_queue_fixture *f, uint64_t *number)
 {
     const struct hf_zk_server *server =
-        hf_zk_session_asked_server(&f->session, number);
+        hf_zk_session_rw_probe_server(&f->session, number);
 
     return server != NULL ? server->host : "";
 }
@@ -325,15 +325,15 @@ static void say_asked(struct zk_queue_fixture *f, const char *text)
     uint64_t number;
 
     (void)asked(f, &number);
-    hf_zk_session_asked_received(&f->session, number, f->now_ms, text,
-                                 strlen(text));
+    hf_zk_session_rw_probe_received(&f->session, number, f->now_ms, text,
+                                    strlen(text));
 }
 
 /* Keep the connection alive until the search has something to do, and do
  * that. */
 static void wait_for_search(struct zk_queue_fixture *f)
 {
-    f->now_ms = f->session.search.at_ms;
+    f->now_ms = f->session.rw_probe.at_ms;
     f->session.wire.received_at_ms = f->now_ms;
     f->session.wire.written_at_ms = f->now_ms;
     f->session.alive_until_ms = f->now_ms + ZK_QUEUE_TIMEOUT_MS;
@@ -351,7 +351,7 @@ TEST(the_others_are_asked_in_order_and_less_and_less_often)
     begin_local(&f, 3);
     for (size_t i = 0; i < sizeof pauses_ms / sizeof *pauses_ms; i++) {
         assert_string_equal(asked(&f, &before), "");
-        assert_int_equal(f.session.search.at_ms, f.now_ms + pauses_ms[i]);
+        assert_int_equal(f.session.rw_probe.at_ms, f.now_ms + pauses_ms[i]);
         wait_for_search(&f);
         assert_string_equal(asked(&f, &before), "b");
         say_asked(&f, "n"); /* of "null" */
@@ -359,10 +359,10 @@ TEST(the_others_are_asked_in_order_and_less_and_less_often)
         say_asked(&f, "ull");
         assert_string_equal(asked(&f, &number), "c");
         assert_true(number > before);
-        hf_zk_session_asked_down(&f.session, before, f.now_ms); /* late */
+        hf_zk_session_rw_probe_down(&f.session, before, f.now_ms); /* late */
         assert_string_equal(asked(&f, &number), "c");
         if (i % 2 == 0)
-            hf_zk_session_asked_down(&f.session, number, f.now_ms);
+            hf_zk_session_rw_probe_down(&f.session, number, f.now_ms);
         else
             say_asked(&f, "ro");
     }
@@ -377,11 +377,11 @@ TEST(a_server_that_does_not_answer_is_given_up)
 
     begin_local(&f, 2);
     wait_for_search(&f);
-    assert_int_equal(f.session.search.at_ms,
-                     f.now_ms + HF_ZK_SEARCH_ATTEMPT_MS);
+    assert_int_equal(f.session.rw_probe.at_ms,
+                     f.now_ms + HF_ZK_RW_PROBE_ATTEMPT_MS);
     wait_for_search(&f);
     assert_string_equal(asked(&f, &number), "");
-    hf_zk_session_asked_received(&f.session, number, f.now_ms, "rw", 2);
+    hf_zk_session_rw_probe_received(&f.session, number, f.now_ms, "rw", 2);
     assert_true(hf_zk_session_usable(&f.session));
     zk_queue_end(&f);
 }
@@ -464,6 +464,6 @@ TEST(one_server_is_never_asked)
     struct zk_queue_fixture f;
 
     begin_local(&f, 1);
-    assert_int_equal(f.session.search.state, HF_ZK_SEARCH_ENDED);
+    assert_int_equal(f.session.rw_probe.state, HF_ZK_RW_PROBE_ENDED);
     zk_queue_end(&f);
 }

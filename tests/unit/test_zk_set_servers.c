@@ -239,7 +239,7 @@ TEST(a_read_only_session_searches_the_new_servers)
     zk_queue_accept(&f, 1, true);
     set_servers(&f, "ba");
     zk_queue_wait(&f, 1000);
-    asked = hf_zk_session_asked_server(&f.session, &number);
+    asked = hf_zk_session_rw_probe_server(&f.session, &number);
     assert_non_null(asked);
     assert_string_equal(asked->host, "b");
     zk_queue_expect(&f, "UP");
@@ -263,8 +263,8 @@ TEST(a_server_that_was_found_is_still_moved_to)
         zk_queue_accept(&f, 1, true);
         zk_queue_start(&f, &op, HF_ZOOKEEPER_EXISTS, "exists");
         zk_queue_wait(&f, 1000);
-        (void)hf_zk_session_asked_server(&f.session, &number);
-        hf_zk_session_asked_received(&f.session, number, f.now_ms, "rw", 2);
+        (void)hf_zk_session_rw_probe_server(&f.session, &number);
+        hf_zk_session_rw_probe_received(&f.session, number, f.now_ms, "rw", 2);
         set_servers(&f, lists[i]);
         zk_queue_answer(&f, HF_ZK_OK);
         zk_queue_expect(&f, i == 0 ? "UP; exists HF_OK; SUSPENDED; LOST"

@@ -86,9 +86,9 @@ static void answer_question(void *arg)
     now_ms = zk_drive_now_ms(client);
     zk_drive_begin(client);
     if (question->server->role != ZK_DOWN)
-        hf_zk_session_asked_received(client->session, question->number, now_ms,
-                                     answer, strlen(answer));
-    hf_zk_session_asked_down(client->session, question->number, now_ms);
+        hf_zk_session_rw_probe_received(client->session, question->number,
+                                        now_ms, answer, strlen(answer));
+    hf_zk_session_rw_probe_down(client->session, question->number, now_ms);
     zk_drive_end(client);
 }
 
@@ -99,7 +99,7 @@ static void follow_search(struct zk_client *client)
     struct question *question;
     uint64_t number;
     const struct hf_zk_server *server =
-        hf_zk_session_asked_server(client->session, &number);
+        hf_zk_session_rw_probe_server(client->session, &number);
 
     if (server == NULL || number == client->asked)
         return;

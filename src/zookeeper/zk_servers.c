@@ -1,11 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another list of servers for a session that is under way.  What is known of a
- * server goes with it to its new index.  The current server keeps an index
- * behind the list, until its connection has ended. */
+/* Which of the servers a session uses: another list of them while it is under
+ * way, the probe for a server with a quorum while it is connected to one
+ * without, and the change to another server.
+ *
+ * What is known of a server goes with it to its new index.  The current server
+ * keeps an index behind the list, until its connection has ended. */
 #include <assert.h>
 #include <string.h>
 
 #include "zookeeper/zk_session_private.h"
+
+/* ------------------------------------------------------- another server -- */
+
+void hf_zk_session_change_server_if_idle(struct hf_zk_session *session)
+{
+    unsigned state = session->connectivity.state;
+
+    if (session->leaving && session->wire.calls == 0 &&
+        (state == HF_CONNECTIVITY_CONNECTING ||
+         state == HF_CONNECTIVITY_HANDSHAKING || state == HF_CONNECTIVITY_UP))
+        hf_zk_session_change_connection(session);
+}
+
+void hf_zk_session_change_server(struct hf_zk_session *session, size_t server,
+                                 const char *why)
+{
+    const struct hf_zk_server *left =
+        &session->config->servers[session->server];
+
+    if (hf_zk_session_usable(session))
+        session->log.line(session->log.user, HF_LOG_INFO,
+                          "%s:%u: left, because %s", left->host,
+                          (unsigned)left->port, why);
+    session->leaving = true;
+    session->next_server = server;
+    hf_zk_session_change_server_if_idle(session);
+}
+
+/* ----------------------------------------------- the probe for a quorum -- */
+
+/* Is ${number} the connection on which a server is probed now? */
+static bool is_probing(const struct hf_zk_session *session, uint64_t number)
+{
+    return hf_zk_session_read_only(session) &&
+           session->rw_probe.state == HF_ZK_RW_PROBE_ASKING &&
+           session->rw_probe.number == number;
+}
+
+const struct hf_zk_server *
+hf_zk_session_rw_probe_server(const struct hf_zk_session *session,
+                              uint64_t *number)
+{
+    *number = session->rw_probe.number;
+    return is_probing(session, *number)
+               ? &session->config->servers[session->rw_probe.server]
+               : NULL;
+}
+
+void hf_zk_session_rw_probe_received(struct hf_zk_session *session,
+                                     uint64_t number, uint64_t now_ms,
+                                     const void *bytes, size_t count)
+{
+    session->now_ms = now_ms;
+    if (is_probing(session, number) &&
+        hf_zk_rw_probe_received(&session->rw_probe, bytes, count, now_ms))
+        hf_zk_session_change_server(session, session->rw_probe.server,
+                                    "a server with a quorum was found");
+}
+
+void hf_zk_session_rw_probe_down(struct hf_zk_session *session, uint64_t number,
+                                 uint64_t now_ms)
+{
+    session->now_ms = now_ms;
+    if (is_probing(session, number))
+        hf_zk_rw_probe_failed(&session->rw_probe, now_ms);
+}
+
+/* --------------------------------------------------------- another list -- */
 
 /* The index of ${server} among the ${count} of ${servers}, or SIZE_MAX. */
 static size_t index_of(const struct hf_zk_server *servers, size_t count,
@@ -83,15 +154,15 @@ static void choose_next(struct hf_zk_session *session,
     size_t next = index_of(config->servers, config->server_count, chosen);
     bool read_only = hf_zk_session_read_only(session);
     bool found = read_only && session->leaving && next != SIZE_MAX &&
-                 session->search.state == HF_ZK_SEARCH_FOUND;
+                 session->rw_probe.state == HF_ZK_RW_PROBE_FOUND;
 
     session->next_server = next != SIZE_MAX ? next : 0;
     session->leaving = session->server == HF_ZK_SERVER_LEFT || found;
     if (read_only && !session->leaving)
-        hf_zk_search_begin(&session->search, config->server_count,
-                           session->server, session->now_ms);
+        hf_zk_rw_probe_begin(&session->rw_probe, config->server_count,
+                             session->server, session->now_ms);
     else if (!found)
-        hf_zk_search_end(&session->search);
+        hf_zk_rw_probe_end(&session->rw_probe);
 }
 
 void hf_zk_session_set_servers(struct hf_zk_session *session,
@@ -112,6 +183,7 @@ void hf_zk_session_set_servers(struct hf_zk_session *session,
     choose_next(session, &chosen);
     HF_ZK_NOTIFY(&session->listeners, servers_changed, (listener->user, was));
     if (session->leaving)
-        hf_zk_session_leave_for(session, session->next_server,
-                                "it is not in the list of servers any more");
+        hf_zk_session_change_server(
+            session, session->next_server,
+            "it is not in the list of servers any more");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking for a server with a quorum while the session is connected to one
+ * The probe for a server with a quorum while the session is connected to one
  * without.  The other servers of the list are asked one after the other, over a
  * second connection, so that reads go on meanwhile.  The question is the one
  * that the clients of ZooKeeper's own tree ask: the command "isro", which a
@@ -11,38 +11,38 @@
  * The server of the session's connection is not asked: when it gets a quorum it
  * closes its connections.
  *
- * Nothing here does I/O or has a clock; zk_session_search.c passes both on.
+ * Nothing here does I/O or has a clock; zk_servers.c passes both on.
  */
-#ifndef HF_ZOOKEEPER_ZK_SEARCH_H
-#define HF_ZOOKEEPER_ZK_SEARCH_H
+#ifndef HF_ZOOKEEPER_ZK_RW_PROBE_H
+#define HF_ZOOKEEPER_ZK_RW_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* What the driver sends on the second connection. */
-#define HF_ZK_SEARCH_COMMAND "isro"
+#define HF_ZK_RW_PROBE_COMMAND "isro"
 
 /* Before the first round, and the longest pause. */
-#define HF_ZK_SEARCH_PAUSE_MS 1000
-#define HF_ZK_SEARCH_PAUSE_MAX_MS 60000
+#define HF_ZK_RW_PROBE_PAUSE_MS 1000
+#define HF_ZK_RW_PROBE_PAUSE_MAX_MS 60000
 
 /* How long a server may take, from the connection to the answer. */
-#define HF_ZK_SEARCH_ATTEMPT_MS 2000
+#define HF_ZK_RW_PROBE_ATTEMPT_MS 2000
 
-#define HF_ZK_SEARCH_ANSWER_BYTES 2
+#define HF_ZK_RW_PROBE_ANSWER_BYTES 2
 
-enum hf_zk_search_state {
-    HF_ZK_SEARCH_ENDED,   /* or not begun */
-    HF_ZK_SEARCH_FOUND,   /* .server has a quorum */
-    HF_ZK_SEARCH_PAUSING, /* until the next round */
-    HF_ZK_SEARCH_ASKING,  /* .server */
+enum hf_zk_rw_probe_state {
+    HF_ZK_RW_PROBE_ENDED,   /* or not begun */
+    HF_ZK_RW_PROBE_FOUND,   /* .server has a quorum */
+    HF_ZK_RW_PROBE_PAUSING, /* until the next round */
+    HF_ZK_RW_PROBE_ASKING,  /* .server */
 };
 
-/* A search.  Others read the fields; only zk_search.c writes them.  Times are
- * of the driver's monotonic clock. */
-struct hf_zk_search {
-    enum hf_zk_search_state state;
+/* The probe.  Others read the fields; only zk_rw_probe.c writes them.  Times
+ * are of the driver's monotonic clock. */
+struct hf_zk_rw_probe {
+    enum hf_zk_rw_probe_state state;
     size_t server_count;
     size_t current;    /* the server that the session is connected to */
     size_t server;     /* the one that is asked, or was last */
@@ -50,26 +50,26 @@ struct hf_zk_search {
     uint64_t pause_ms; /* the next pause */
     uint64_t at_ms;    /* PAUSING: the next round; ASKING: the end of the
                           attempt */
-    char answer[HF_ZK_SEARCH_ANSWER_BYTES];
+    char answer[HF_ZK_RW_PROBE_ANSWER_BYTES];
     size_t answer_bytes;
 };
 
-/* Begin to search, with a pause; ${current} is the index of the server that the
+/* Begin to probe, with a pause; ${current} is the index of the server that the
  * session is connected to.  With one server nothing is asked. */
-void hf_zk_search_begin(struct hf_zk_search *search, size_t server_count,
-                        size_t current, uint64_t now_ms);
-void hf_zk_search_end(struct hf_zk_search *search);
+void hf_zk_rw_probe_begin(struct hf_zk_rw_probe *probe, size_t server_count,
+                          size_t current, uint64_t now_ms);
+void hf_zk_rw_probe_end(struct hf_zk_rw_probe *probe);
 
 /* ${count} bytes of the answer.  True: the server that was asked has a quorum.
  */
-bool hf_zk_search_received(struct hf_zk_search *search, const void *bytes,
-                           size_t count, uint64_t now_ms);
+bool hf_zk_rw_probe_received(struct hf_zk_rw_probe *probe, const void *bytes,
+                             size_t count, uint64_t now_ms);
 
 /* The server that is asked could not be reached, or has closed. */
-void hf_zk_search_failed(struct hf_zk_search *search, uint64_t now_ms);
+void hf_zk_rw_probe_failed(struct hf_zk_rw_probe *probe, uint64_t now_ms);
 
 /* Do what is due; when that is next, or HF_FOREVER. */
-void hf_zk_search_tick(struct hf_zk_search *search, uint64_t now_ms);
-uint64_t hf_zk_search_wake_at_ms(const struct hf_zk_search *search);
+void hf_zk_rw_probe_tick(struct hf_zk_rw_probe *probe, uint64_t now_ms);
+uint64_t hf_zk_rw_probe_wake_at_ms(const struct hf_zk_rw_probe *probe);
 
 #endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handshake on a new connection: the ConnectRequest, the server's answer,
+ * the rounds of SASL, and what the session does first when it is accepted.
+ *
+ * Until the rounds of SASL have ended the session counts as not accepted:
+ * nothing else is sent, because a server that requires SASL ends the connection
+ * for it, even for a ping.  If the connection ends first, a session that was to
+ * begin is forgotten, and one that was to be resumed counts as in any handshake
+ * without an answer. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/time_math.h"
+#include "zookeeper/watch_resume.h"
+#include "zookeeper/zk_session_private.h"
+
+/* The first four bytes of a TLS alert record (RFC 8446, 5.1): type 0x15, a
+ * version, and the first byte of the length.  Only the type is compared,
+ * because versions differ. */
+#define TLS_ALERT 0x15030100
+
+/* Error text for an answer that is no ConnectResponse. */
+#define NOT_ZOOKEEPER                                                          \
+    "an answer that is not ZooKeeper's; see whether the port is right"
+
+/* -------------------------------------------- the session that was lost -- */
+
+/* Of TRIES connections in a row that end in the handshake the last one begins a
+ * new session.  Servers without a quorum answer neither; if one answers nothing
+ * but a new session, that begins within a minute.  Where a read-only server is
+ * accepted, nobody waits for the others. */
+#define TRIES 64
+#define TRIES_READ_ONLY 2
+
+/* Does the current connection end it? */
+static bool is_for_lost(const struct hf_zk_session *session)
+{
+    return session->lost.state == HF_ZK_LOST_RESUMING ||
+           session->lost.state == HF_ZK_LOST_CLOSING;
+}
+
+/* A ConnectRequest is due.  Is it to resume .lost?  Then that is so now. */
+static bool resume_lost(struct hf_zk_session *session)
+{
+    struct hf_zk_lost_session *lost = &session->lost;
+    unsigned tries = session->config->read_only ? TRIES_READ_ONLY : TRIES;
+
+    if (lost->state != HF_ZK_LOST_KEPT || lost->unanswered % tries == tries - 1)
+        return false;
+    lost->state = HF_ZK_LOST_RESUMING;
+    return true;
+}
+
+/* The server has resumed it: send the request to close it. */
+static void close_lost(struct hf_zk_session *session)
+{
+    struct hf_jute_writer *out = &session->wire.out;
+    size_t begin = hf_jute_begin_frame(out);
+
+    session->log.line(session->log.user, HF_LOG_INFO,
+                      "the session 0x%" PRIx64 ", which was lost, is ended",
+                      (uint64_t)session->lost.id);
+    hf_jute_put_int(out, 1); /* xid */
+    hf_jute_put_int(out, HF_ZK_CLOSE_SESSION);
+    hf_jute_end_frame(out, begin);
+    session->lost.state = HF_ZK_LOST_CLOSING;
+}
+
+/* It is ended: begin the next session, on another connection to the same
+ * server, because this one ends with that. */
+static void begin_next(struct hf_zk_session *session)
+{
+    hf_zk_session_forget_lost(session);
+    hf_zk_session_change_server(session, session->server,
+                                "the lost session is ended");
+}
+
+/* ---------------------------------------------------------- the request -- */
+
+void hf_zk_session_handshake_closed(struct hf_zk_session *session)
+{
+    if (session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
+        !session->config->tls && hf_zk_session_never_accepted(session) &&
+        session->tls_probe[session->server] == HF_ZK_TLS_UNPROBED)
+        session->tls_probe[session->server] = HF_ZK_TLS_PROBE_NEXT;
+}
+
+/* Send the TLS alert close_notify (RFC 8446, 6.1) instead of a ConnectRequest.
+ * A server for TLS answers it; for ZooKeeper it begins a frame of an
+ * impossible length. */
+static void send_tls_probe(struct hf_zk_session *session)
+{
+    struct hf_jute_writer *out = &session->wire.out;
+
+    session->tls_probe[session->server] = HF_ZK_TLS_PROBED;
+    hf_zk_wire_begin(&session->wire, session->now_ms);
+    hf_jute_put_int(out, TLS_ALERT);
+    hf_jute_put_byte(out, 2);
+    hf_jute_put_byte(out, 1); /* a warning, */
+    hf_jute_put_byte(out, 0); /* close_notify */
+    hf_connectivity_handshaking(&session->connectivity);
+}
+
+/* Write the ConnectRequest for the session ${id} with ${password}, which is to
+ * have the timeout ${timeout_ms}. */
+static void put_connect_request(struct hf_zk_session *session,
+                                uint64_t timeout_ms, int64_t id,
+                                const uint8_t *password, bool read_only)
+{
+    struct hf_jute_writer *out = &session->wire.out;
+    size_t begin = hf_jute_begin_frame(out);
+
+    hf_jute_put_int(out, 0); /* protocol version */
+    hf_jute_put_long(out, session->zxid);
+    hf_jute_put_int(out, (int32_t)timeout_ms);
+    hf_jute_put_long(out, id);
+    hf_jute_put_buffer(out, password, HF_ZK_PASSWORD_BYTES);
+    hf_jute_put_bool(out, read_only);
+    hf_jute_end_frame(out, begin);
+}
+
+/* The timeout of a session is always the same value: another one would change
+ * how a resume affects it.  Of one that is to be ended it is the shortest that
+ * a server grants. */
+void hf_zk_session_begin_handshake(struct hf_zk_session *session)
+{
+    const struct hf_zk_session_config *config = session->config;
+
+    assert(session->connectivity.state == HF_CONNECTIVITY_CONNECTING);
+    if (session->tls_probe[session->server] == HF_ZK_TLS_PROBE_NEXT) {
+        send_tls_probe(session);
+        return;
+    }
+    hf_zk_wire_begin(&session->wire, session->now_ms);
+    if (resume_lost(session))
+        put_connect_request(session, 1, session->lost.id,
+                            session->lost.password, false);
+    else
+        put_connect_request(session, config->timeout_ms, session->id,
+                            session->password, config->read_only);
+    session->connect_sent_at_ms = session->now_ms;
+    hf_connectivity_handshaking(&session->connectivity);
+    if (session->id == 0 || hf_zk_session_never_accepted(session))
+        return;
+    HF_ZK_NOTIFY(&session->listeners, resuming,
+                 (listener->user, hf_zk_session_least_timeout_ms(session)));
+}
+
+/* -------------------------------------------------- an accepted session -- */
+
+/* What the accepted handshake proves.  Creating a session is a transaction and
+ * proves as much as any other.  Resuming is not, because a deposed leader that
+ * has not noticed accepts a resume on its own, and the next leader knows
+ * nothing of it.  So a resume proves nothing beyond what was proven before,
+ * until a transaction on this connection is committed; that one also proves
+ * the resume.  A session that a read-only server has begun is no transaction.
+ */
+static uint64_t accepted_anchor_ms(const struct hf_zk_session *session,
+                                   bool resumed)
+{
+    if (session->local)
+        return 0;
+    if (!resumed)
+        return session->connect_sent_at_ms;
+    return session->proven_anchor_ms;
+}
+
+/* Call .up of each listener.  A listener may end the connection or close the
+ * session; the listeners after it then get no .up. */
+static void notify_up(struct hf_zk_session *session, bool resumed)
+{
+    struct hf_zk_notification notification;
+    struct hf_zk_listener *listener;
+    uint64_t number = session->connection_number;
+
+    hf_zk_notification_begin(&notification, &session->listeners);
+    while ((listener = hf_zk_notification_next(&notification,
+                                               &session->listeners)) != NULL) {
+        if (listener->up != NULL && session->connection_number == number &&
+            hf_zk_session_usable(session))
+            listener->up(listener->user, resumed);
+    }
+}
+
+/* The server accepted the handshake: start the proof for this connection, send
+ * credentials and SetWatches, and notify the listeners. */
+static void session_accepted(struct hf_zk_session *session, bool resumed)
+{
+    hf_zk_proof_begin(&session->proof, session->timeout_ms,
+                      session->config->tick_ms, session->config->strict_proof,
+                      session->connect_sent_at_ms, session->now_ms);
+    session->proven_anchor_ms = accepted_anchor_ms(session, resumed);
+    session->wire.answer_max = hf_zk_session_answer_max(session);
+    hf_connectivity_up(&session->connectivity, session->now_ms);
+    hf_zk_session_answered(session, session->connect_sent_at_ms);
+    if (session->read_only)
+        hf_zk_rw_probe_begin(&session->rw_probe, session->config->server_count,
+                             session->server, session->now_ms);
+    hf_zk_credentials_send_all(&session->credentials, &session->wire,
+                               session->now_ms);
+    /* Before any other request, because its answer could already show what
+     * these watches would report. */
+    if (resumed)
+        hf_zk_watch_set_resume(&session->watches, &session->wire.out,
+                               session->zxid);
+    notify_up(session, resumed);
+}
+
+/* Take over the timeout ${granted_ms} that the server granted.  A resume never
+ * lengthens the timeout, because another server may still count the shorter
+ * one.  Warns if the server granted less than was assumed. */
+static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
+                         bool resumed)
+{
+    const struct hf_zk_server *server =
+        &session->config->servers[session->server];
+
+    if (resumed && !hf_zk_session_never_accepted(session) &&
+        granted_ms < hf_zk_session_least_timeout_ms(session))
+        session->log.line(
+            session->log.user, HF_LOG_WARNING,
+            "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64
+            " ms were expected; give all servers one "
+            "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
+            server->host, (unsigned)server->port, granted_ms,
+            hf_zk_session_least_timeout_ms(session), granted_ms);
+    session->least_granted_ms =
+        hf_min_ms(session->least_granted_ms, granted_ms);
+    if (!resumed || granted_ms < session->timeout_ms)
+        session->timeout_ms = granted_ms;
+    if (session->local || !session->read_only)
+        session->alive_until_ms = 0; /* what was computed with the old timeout
+                                        does not count */
+}
+
+/* The server has accepted: note whether it is read-only. */
+static void take_read_only(struct hf_zk_session *session, bool read_only,
+                           bool resumed)
+{
+    session->read_only = read_only;
+    if (!read_only || !resumed)
+        session->local = read_only;
+}
+
+/* The server has granted .granted, and nothing is left to be proven to it: the
+ * session is begun, or resumed. */
+static void accept_session(struct hf_zk_session *session)
+{
+    const struct hf_zk_granted *granted = &session->granted;
+    bool resumed = session->id != 0;
+
+    assert(session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING &&
+           session->sasl.state == HF_ZK_SASL_OFF && granted->id != 0);
+    if (is_for_lost(session)) {
+        close_lost(session);
+        return;
+    }
+    hf_zk_session_forget_lost(session);
+    session->id = granted->id;
+    memcpy(session->password, granted->password, sizeof session->password);
+    take_read_only(session, granted->read_only, resumed);
+    take_timeout(session, granted->timeout_ms, resumed);
+    session_accepted(session, resumed);
+}
+
+/* ----------------------------------------------------------------- SASL -- */
+
+bool hf_zk_session_sasl_step(struct hf_zk_session *session,
+                             struct hf_zk_sasl_step *step)
+{
+    struct hf_zk_sasl *sasl = &session->sasl;
+
+    if (sasl->state != HF_ZK_SASL_STEP_DUE)
+        return false;
+    sasl->state = HF_ZK_SASL_STEPPING;
+    *step =
+        (struct hf_zk_sasl_step){sasl->rounds == 0, sasl->token, sasl->count};
+    return true;
+}
+
+/* Send the token of ${result}, and wait for the server's. */
+static void send_token(struct hf_zk_session *session,
+                       const struct hf_zk_sasl_result *result)
+{
+    struct hf_zk_sasl *sasl = &session->sasl;
+
+    if (sasl->rounds == HF_ZK_SASL_TOKENS_MAX) {
+        hf_zk_session_disconnect_as(session, HF_EPROTOCOL,
+                                    "SASL has not ended after %d rounds",
+                                    HF_ZK_SASL_TOKENS_MAX);
+        return;
+    }
+    sasl->state = HF_ZK_SASL_SENT;
+    sasl->done = result->done;
+    sasl->rounds++;
+    sasl->xid = hf_zk_wire_sasl(&session->wire, result->token, result->count,
+                                session->now_ms);
+}
+
+static void end_rounds(struct hf_zk_session *session)
+{
+    hf_zk_session_end_sasl(session);
+    accept_session(session);
+}
+
+void hf_zk_session_sasl_stepped(struct hf_zk_session *session, uint64_t number,
+                                uint64_t now_ms,
+                                const struct hf_zk_sasl_result *result)
+{
+    session->now_ms = now_ms;
+    if (!hf_zk_session_is_current(session, number) ||
+        session->sasl.state != HF_ZK_SASL_STEPPING)
+        return;
+    if (result->status == HF_EDENIED)
+        hf_zk_session_refused(session, "SASL failed: %s", result->why);
+    else if (result->status != HF_OK)
+        hf_zk_session_disconnect_as(session, result->status, "SASL failed: %s",
+                                    result->why);
+    else if (result->done && result->count == 0)
+        end_rounds(session);
+    else
+        send_token(session, result);
+}
+
+/* A server has nothing to say where the mechanism expects a token.  It answers
+ * so if it knows no SASL, or lets clients stay that it refuses. */
+static void refused_in_silence(struct hf_zk_session *session)
+{
+    hf_zk_session_refused(
+        session, "the server has ended SASL without accepting it; expected "
+                 "authProvider.1=...SASLAuthenticationProvider and a section "
+                 "Server of its JAAS file that has this user");
+}
+
+/* Keep ${token} for the next step.  False for lack of memory. */
+static bool keep_token(struct hf_zk_sasl *sasl, struct hf_jute_piece token)
+{
+    uint8_t *copy = hf_alloc(token.count);
+
+    if (copy == NULL)
+        return false;
+    hf_free(sasl->token);
+    sasl->token = memcpy(copy, token.bytes, token.count);
+    sasl->count = token.count;
+    return true;
+}
+
+/* The server's token ends the rounds, or is for the next step. */
+static void take_token(struct hf_zk_session *session,
+                       struct hf_jute_piece token)
+{
+    struct hf_zk_sasl *sasl = &session->sasl;
+
+    if (token.count > HF_ZK_SASL_TOKEN_MAX || (sasl->done && token.count > 0))
+        hf_zk_session_disconnect_as(session, HF_EPROTOCOL,
+                                    "a token of SASL that makes no sense");
+    else if (sasl->done)
+        end_rounds(session);
+    else if (token.count == 0)
+        refused_in_silence(session);
+    else if (!keep_token(sasl, token))
+        hf_zk_session_disconnect(session, "out of memory");
+    else
+        sasl->state = HF_ZK_SASL_STEP_DUE;
+}
+
+/* The answer of the server during SASL.  accept_session() follows the last
+ * one. */
+static void sasl_answered(struct hf_zk_session *session,
+                          struct hf_jute_reader *frame)
+{
+    int32_t xid = hf_jute_get_int(frame);
+    int64_t zxid = hf_jute_get_long(frame);
+    int32_t error = hf_jute_get_int(frame);
+    struct hf_jute_piece token;
+
+    (void)zxid; /* servers send 0 */
+    if (frame->failed || xid != session->sasl.xid || error > 0 ||
+        session->sasl.state != HF_ZK_SASL_SENT) {
+        hf_zk_session_disconnect_as(
+            session, HF_EPROTOCOL, "an answer that makes no sense during SASL");
+        return;
+    }
+    if (error == HF_ZK_AUTH_FAILED || error == HF_ZK_SASL_REQUIRED) {
+        hf_zk_session_refused(
+            session,
+            "the server did not accept the client by SASL (%d); see the user, "
+            "the password, sasl_host= and section Server of its JAAS file",
+            (int)error);
+        return;
+    }
+    token = hf_jute_get_buffer(frame);
+    if (error != 0 || frame->failed)
+        hf_zk_session_disconnect(
+            session, "the server has answered SASL with the error %d",
+            (int)error);
+    else
+        take_token(session, token);
+}
+
+/* ----------------------------------------------------------- the answer -- */
+
+/* The server has granted no session, or does not know the one that was to be
+ * resumed any more. */
+static void refused(struct hf_zk_session *session)
+{
+    if (is_for_lost(session))
+        begin_next(session);
+    else if (session->id == 0)
+        hf_zk_session_disconnect(session, "no session was granted");
+    else
+        hf_zk_session_lose(session, "the server has ended the session");
+}
+
+/* Is ${frame} how a read-only server answers that is not configured for
+ * sessions of its own?  It refuses to create one as it does any write, with
+ * the header of an answer. */
+static bool refuses_sessions(struct hf_jute_reader frame)
+{
+    if (frame.left != HF_ZK_HEADER_BYTES)
+        return false;
+    (void)hf_jute_get_int(&frame);  /* xid */
+    (void)hf_jute_get_long(&frame); /* zxid */
+    return hf_jute_get_int(&frame) == HF_ZK_NOT_READ_ONLY;
+}
+
+/* The ConnectResponse.  A timeout or id of 0 means that it is refused. */
+static void connect_answered(struct hf_zk_session *session,
+                             struct hf_jute_reader *frame)
+{
+    bool for_lost = is_for_lost(session);
+    int64_t asked = for_lost ? session->lost.id : session->id;
+    struct hf_jute_piece password;
+    int32_t timeout_ms;
+    bool read_only;
+    int64_t id;
+
+    assert(session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING);
+    if (session->config->read_only && refuses_sessions(*frame)) {
+        hf_zk_session_disconnect(
+            session, "the server is read-only and begins no session; set "
+                     "localSessionsEnabled=true for it");
+        return;
+    }
+    (void)hf_jute_get_int(frame); /* protocol version */
+    timeout_ms = hf_jute_get_int(frame);
+    id = hf_jute_get_long(frame);
+    password = hf_jute_get_buffer(frame);
+    read_only = frame->left > 0 && hf_jute_get_bool(frame); /* from 3.4 on */
+    if (frame->failed) {
+        hf_zk_session_disconnect_as(session, HF_EPROTOCOL, NOT_ZOOKEEPER);
+        return;
+    }
+    if (read_only && (for_lost || !session->config->read_only)) {
+        hf_zk_session_disconnect(
+            session, "the server is read-only, which was not asked for");
+        return;
+    }
+    if (timeout_ms <= 0 || id == 0) {
+        refused(session);
+        return;
+    }
+    if (password.count != sizeof session->password ||
+        (asked != 0 && id != asked)) {
+        hf_zk_session_disconnect(
+            session, "an answer to a connect request that was not ours");
+        return;
+    }
+    session->granted = (struct hf_zk_granted){
+        .id = id, .timeout_ms = (uint64_t)timeout_ms, .read_only = read_only};
+    memcpy(session->granted.password, password.bytes,
+           sizeof session->granted.password);
+    if (session->config->sasl.mechanism != HF_ZK_SASL_NONE)
+        session->sasl.state = HF_ZK_SASL_STEP_DUE;
+    else
+        accept_session(session);
+}
+
+/* The answer is no frame of ZooKeeper's.  The text names the likely cause. */
+static void reject_answer(struct hf_zk_session *session, int32_t length)
+{
+    if (length >> 24 == TLS_ALERT >> 24)
+        hf_zk_session_disconnect_as(
+            session, HF_EURL,
+            "the server speaks TLS; expected zks: for this "
+            "port, or the port for zk:");
+    else
+        hf_zk_session_disconnect_as(session, HF_EPROTOCOL, NOT_ZOOKEEPER);
+}
+
+void hf_zk_session_handshake_received(struct hf_zk_session *session,
+                                      struct hf_zk_frame *frame)
+{
+    assert(session->connectivity.state == HF_CONNECTIVITY_HANDSHAKING);
+    if (frame->kind == HF_ZK_FRAME_INVALID)
+        reject_answer(session, frame->length);
+    else if (session->sasl.state != HF_ZK_SASL_OFF)
+        sasl_answered(session, &frame->bytes);
+    else if (session->lost.state == HF_ZK_LOST_CLOSING)
+        begin_next(session);
+    else
+        connect_answered(session, &frame->bytes);
+}
