@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/ticket.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/uuid.h"
 
-/* Is there a hyphen before this byte of an id, as text? */
-static bool hyphen_before(size_t byte)
-{
-    return byte == 4 || byte == 6 || byte == 8 || byte == 10;
-}
+static_assert(HF_TICKET_ID_BYTES == HF_UUID_BYTES &&
+                  HF_TICKET_ID_TEXT_BYTES == HF_UUID_TEXT_BYTES,
+              "the id of a ticket is a UUID");
 
 bool hf_ticket_id_equal(const struct hf_ticket_id *a,
                         const struct hf_ticket_id *b)
@@ -21,60 +21,19 @@ struct hf_ticket_id hf_ticket_id_random(struct hf_random *random)
 {
     struct hf_ticket_id id;
 
-    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i += sizeof(uint64_t)) {
-        uint64_t bits = hf_random_next(random);
-
-        memcpy(id.bytes + i, &bits, sizeof bits);
-    }
-    id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0f) | 0x40); /* version 4 */
-    id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3f) | 0x80); /* RFC 4122 */
+    hf_uuid_random(id.bytes, random);
     return id;
 }
 
 void hf_ticket_id_format(const struct hf_ticket_id *id,
                          char text[HF_TICKET_ID_TEXT_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    char *out = text;
-
-    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
-        if (hyphen_before(i))
-            *out++ = '-';
-        *out++ = digits[id->bytes[i] >> 4];
-        *out++ = digits[id->bytes[i] & 15];
-    }
-    *out = '\0';
-}
-
-/* One more than a digit's value; 0: no digit.  Lists have thousands of ids, and
- * which of two ranges a digit is in cannot be guessed. */
-static const uint8_t digit_values[256] = {
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
-    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
-    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-};
-
-static int digit_value(char c)
-{
-    return digit_values[(unsigned char)c] - 1;
+    hf_uuid_format(id->bytes, text);
 }
 
 bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
 {
-    if (bytes != HF_TICKET_ID_TEXT_BYTES - 1)
-        return false;
-    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
-        int high, low;
-
-        if (hyphen_before(i) && *text++ != '-')
-            return false;
-        high = digit_value(*text++);
-        low = digit_value(*text++);
-        if (high < 0 || low < 0)
-            return false;
-        id->bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
+    return hf_uuid_parse(id->bytes, text, bytes);
 }
 
 /* ---------------------------------------------------------------- roles -- */

@@ -25,7 +25,7 @@
 #include <holdfast/holdfast.h>
 #include <uv.h>
 
-#include "core/engine.h"
+#include "base/engine_host.h"
 
 /* The functions of an engine. */
 struct hf_engine_loop_ops {

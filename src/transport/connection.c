@@ -36,7 +36,7 @@ enum hf_connection_phase {
 /* A connection. */
 struct hf_connection {
     struct hf_connection_config config; /* .host points to .host below */
-    char host[HF_RESOLVER_HOST_BYTES];
+    char host[HF_HOST_BYTES];
     struct hf_connection_callbacks callbacks;
     enum hf_connection_phase phase;
     struct hf_resolver_request resolver_request; /* active while RESOLVING */

@@ -79,7 +79,7 @@ struct hf_lookup *hf_lookup_collect(struct hf_lookup_completions *completions)
 static void copy_addresses(struct hf_lookup *lookup,
                            const struct addrinfo *found)
 {
-    for (; found != NULL && lookup->address_count < HF_RESOLVER_ADDRESSES_MAX;
+    for (; found != NULL && lookup->address_count < HF_LOOKUP_ADDRESSES_MAX;
          found = found->ai_next) {
         if ((found->ai_family != AF_INET && found->ai_family != AF_INET6) ||
             found->ai_addrlen > sizeof(lookup->addresses[0]))

@@ -4,9 +4,13 @@
 #ifndef HF_TRANSPORT_LOOKUP_THREAD_H
 #define HF_TRANSPORT_LOOKUP_THREAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <uv.h>
 
-#include "transport/resolver.h"
+#include "transport/socket.h"
+
+#define HF_LOOKUP_ADDRESSES_MAX 16
 
 /* Length of a text that says why a lookup has no result. */
 #define HF_LOOKUP_TEXT_BYTES 128
@@ -16,8 +20,8 @@ struct hf_lookup_completions;
 
 /* One lookup and its result. */
 struct hf_lookup {
-    char host[HF_RESOLVER_HOST_BYTES];
-    union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
+    char host[HF_HOST_BYTES];
+    union hf_address addresses[HF_LOOKUP_ADDRESSES_MAX];
     size_t address_count; /* 0: none, .why says why */
     char why[HF_LOOKUP_TEXT_BYTES];
     struct hf_lookup_completions *completions;

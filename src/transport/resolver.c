@@ -15,14 +15,14 @@
 
 /* One name, what is known of it, and who waits for it. */
 struct hf_resolver_name {
-    char host[HF_RESOLVER_HOST_BYTES];
+    char host[HF_HOST_BYTES];
     bool under_way;             /* a thread is looking it up */
     bool uses_old_addresses;    /* the known addresses are used although they
                                    may be out of date */
     uint64_t next_lookup_at_ms; /* no lookup is started before that instant of
                                    CLOCK_BOOTTIME */
     char why[HF_LOOKUP_TEXT_BYTES]; /* why the last lookup has no result */
-    union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
+    union hf_address addresses[HF_LOOKUP_ADDRESSES_MAX];
     size_t address_count; /* 0: nothing is known */
     size_t next_address;  /* which address is used next, modulo the count */
     struct hf_resolver_request *requests;  /* requests that wait for the

@@ -14,31 +14,22 @@
 #ifndef HF_TRANSPORT_RESOLVER_H
 #define HF_TRANSPORT_RESOLVER_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <uv.h>
 
 #include <holdfast/holdfast.h>
 
-#define HF_RESOLVER_HOST_BYTES 256
+#include "transport/socket.h"
+
 #define HF_RESOLVER_NAMES_MAX 64
-#define HF_RESOLVER_ADDRESSES_MAX 16
 /* Lookups in progress at a time, at most one for each name. */
 #define HF_RESOLVER_THREADS_MAX 8
 /* The least time from the start of a lookup to the next one of that name. */
 #define HF_RESOLVER_INTERVAL_MS 1000
 /* Length of a text that says why a name has no address. */
 #define HF_RESOLVER_TEXT_BYTES 160
-
-/* An address without a port, because ports do not belong to names. */
-union hf_address {
-    struct sockaddr any;
-    struct sockaddr_in in;
-    struct sockaddr_in6 in6;
-};
 
 struct hf_resolver;
 

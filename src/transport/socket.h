@@ -4,11 +4,20 @@
 #ifndef HF_TRANSPORT_SOCKET_H
 #define HF_TRANSPORT_SOCKET_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
-#include "transport/resolver.h"
+#define HF_HOST_BYTES 256 /* a host name or an address as text, with a NUL */
+
+/* An address without a port, because ports do not belong to names. */
+union hf_address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+};
 
 /* A new socket that has begun to connect, or -1. */
 int hf_socket_connect(const union hf_address *address, uint16_t port);

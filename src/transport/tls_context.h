@@ -3,8 +3,8 @@
 #ifndef HF_TRANSPORT_TLS_CONTEXT_H
 #define HF_TRANSPORT_TLS_CONTEXT_H
 
+#include "base/engine_host.h"
 #include "base/pem_files.h"
-#include "core/engine.h"
 #include "transport/tls.h"
 
 /* Make a ${context} for the certificates and keys of ${files}; free it with

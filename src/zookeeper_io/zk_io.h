@@ -26,7 +26,7 @@
 
 #include <uv.h>
 
-#include "core/engine.h"
+#include "base/engine_host.h"
 #include "engine_loop/engine_loop.h"
 #include "transport/connection.h"
 #include "transport/sasl_exchange.h"

@@ -3,7 +3,7 @@
 #ifndef HF_ZOOKEEPER_IO_ZK_PREPARE_H
 #define HF_ZOOKEEPER_IO_ZK_PREPARE_H
 
-#include "core/engine.h"
+#include "base/engine_host.h"
 #include "zookeeper/zk_url.h"
 
 /* Complete ${config}, which was read from ${url}: the policy of reconnecting,

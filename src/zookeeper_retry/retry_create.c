@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "core/ticket.h"
+#include "base/uuid.h"
 #include "zookeeper/op_codec.h"
 #include "zookeeper_retry/retry_parents.h"
 #include "zookeeper_retry/retry_removal.h"
 
 /* "_c_", a UUID, "-". */
-#define PROTECTION_BYTES (3 + HF_TICKET_ID_TEXT_BYTES - 1 + 1)
+#define PROTECTION_BYTES (3 + HF_UUID_TEXT_BYTES - 1 + 1)
 
 /* How often a node of an earlier session is looked at until it goes. */
 #define LEFT_NODE_PAUSE_MS 200
@@ -208,8 +208,8 @@ static void send(struct hf_zk_retry_create *create,
                  const struct hf_zk_retry_event *event,
                  struct hf_zk_retry_step *step)
 {
-    char uuid[HF_TICKET_ID_TEXT_BYTES];
-    struct hf_ticket_id id;
+    char text[HF_UUID_TEXT_BYTES];
+    uint8_t uuid[HF_UUID_BYTES];
 
     create->state = CREATE_CREATING;
     if (!create->was_unsure)
@@ -219,10 +219,10 @@ static void send(struct hf_zk_retry_create *create,
     step->op.path = create->path;
     if (!is_sequential(create))
         return;
-    id = hf_ticket_id_random(&create->attempts.random);
-    hf_ticket_id_format(&id, uuid);
+    hf_uuid_random(uuid, &create->attempts.random);
+    hf_uuid_format(uuid, text);
     (void)sprintf(create->path, "%.*s/_c_%s-%s", (int)create->parent_bytes,
-                  create->op.path, uuid,
+                  create->op.path, text,
                   create->op.path + create->parent_bytes + 1);
     step->reserve_bytes = strlen(create->path);
 }

@@ -4,7 +4,8 @@
 
 What everything builds on (src/base) includes nothing else.  The monitor
 (src/monitor) knows nothing of what it guards, a session with ZooKeeper
-(src/zookeeper) and the numbers (src/metrics) nothing of locks.  What commands
+(src/zookeeper, _io, _retry), the connections (src/transport, src/engine_loop)
+and the numbers (src/metrics) nothing of locks.  What commands
 share (src/command) knows none of them, and those in programs of their own
 (src/torture, src/zookeeper_tool) nothing of the tool (src/cli).  That is followed
 through all headers of src, so that a header on the way brings nothing in
@@ -31,7 +32,11 @@ LAYERS = {
     "monitor": ("thread",),
     "metrics": ("thread",),
     "operation": ("monitor", "thread"),
+    "engine_loop": ("thread",),
+    "transport": ("thread",),
     "zookeeper": (),
+    "zookeeper_io": ("engine_loop", "thread", "transport", "zookeeper"),
+    "zookeeper_retry": ("zookeeper",),
     "command": ("client", "core", "monitor", "transport"),
     "torture": ("command", "core"),
     "zookeeper_tool": ("command", "client", "core", "zookeeper"),

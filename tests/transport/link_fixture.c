@@ -301,7 +301,7 @@ bool link_fixture_open(struct link_fixture *fixture, const char *host,
         .arg = fixture,
     };
     struct hf_connection_config way = fixture->way;
-    char copy[HF_RESOLVER_HOST_BYTES];
+    char copy[HF_HOST_BYTES];
 
     /* These are valid only during the call. */
     (void)snprintf(copy, sizeof(copy), "%s", host);

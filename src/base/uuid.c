@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RFC 4122: 16 bytes, as text five groups of hexadecimal digits. */
+#include "base/uuid.h"
+
+#include <string.h>
+
+/* Is there a hyphen before this byte of a UUID, as text? */
+static bool hyphen_before(size_t byte)
+{
+    return byte == 4 || byte == 6 || byte == 8 || byte == 10;
+}
+
+void hf_uuid_random(uint8_t uuid[HF_UUID_BYTES], struct hf_random *random)
+{
+    for (size_t i = 0; i < HF_UUID_BYTES; i += sizeof(uint64_t)) {
+        uint64_t bits = hf_random_next(random);
+
+        memcpy(uuid + i, &bits, sizeof bits);
+    }
+    uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* version 4 */
+    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80); /* RFC 4122 */
+}
+
+void hf_uuid_format(const uint8_t uuid[HF_UUID_BYTES],
+                    char text[HF_UUID_TEXT_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    char *out = text;
+
+    for (size_t i = 0; i < HF_UUID_BYTES; i++) {
+        if (hyphen_before(i))
+            *out++ = '-';
+        *out++ = digits[uuid[i] >> 4];
+        *out++ = digits[uuid[i] & 15];
+    }
+    *out = '\0';
+}
+
+/* One more than a digit's value; 0: no digit.  Lists have thousands of ids, and
+ * which of two ranges a digit is in cannot be guessed. */
+static const uint8_t digit_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
+
+static int digit_value(char c)
+{
+    return digit_values[(unsigned char)c] - 1;
+}
+
+bool hf_uuid_parse(uint8_t uuid[HF_UUID_BYTES], const char *text, size_t bytes)
+{
+    if (bytes != HF_UUID_TEXT_BYTES - 1)
+        return false;
+    for (size_t i = 0; i < HF_UUID_BYTES; i++) {
+        int high, low;
+
+        if (hyphen_before(i) && *text++ != '-')
+            return false;
+        high = digit_value(*text++);
+        low = digit_value(*text++);
+        if (high < 0 || low < 0)
+            return false;
+        uuid[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
