@@ -13,14 +13,17 @@
 
 /* ---------------------------------------------------------------- writer -- */
 
-/* Extend the writer by ${count} bytes and return where they begin.  NULL, with
- * .failed set, if there is no memory. */
+/* Extend the writer by ${count} bytes and return where they begin.  NULL if it
+ * only counts, and, with .failed set, if there is no memory. */
 static uint8_t *room(struct hf_jute_writer *writer, size_t count)
 {
     size_t size = writer->size < MIN_SIZE ? MIN_SIZE : writer->size;
     uint8_t *bytes;
 
-    if (writer->failed)
+    if (writer->counts)
+        writer->used =
+            count > SIZE_MAX - writer->used ? SIZE_MAX : writer->used + count;
+    if (writer->failed || writer->counts)
         return NULL;
     while (size - writer->used < count)
         size *= 2;
@@ -90,7 +93,7 @@ void hf_jute_put_bytes(struct hf_jute_writer *writer, const void *bytes,
 void hf_jute_put_buffer(struct hf_jute_writer *writer, const void *bytes,
                         size_t count)
 {
-    assert(count <= INT32_MAX);
+    assert(writer->counts || count <= INT32_MAX);
     hf_jute_put_int(writer, (int32_t)count);
     hf_jute_put_bytes(writer, bytes, count);
 }

@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 /* A buffer of encoded bytes that grows as needed.  A struct of zeros is an
- * empty writer.  Free it with hf_jute_free(). */
+ * empty writer.  Free it with hf_jute_free().  One that counts keeps no bytes:
+ * it shows how many a record needs before memory is taken for it. */
 struct hf_jute_writer {
     uint8_t *bytes;
-    size_t used; /* bytes written */
+    size_t used; /* bytes written; SIZE_MAX: more than can be counted */
     size_t size; /* bytes allocated */
     bool failed; /* an allocation failed; the bytes written so far must not
                     be used */
+    bool counts; /* set by its owner, before the first byte */
 };
 
 /* Append one value.  With no memory each of these sets .failed and does

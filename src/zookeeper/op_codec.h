@@ -60,6 +60,25 @@ hf_status hf_zk_op_encode(const struct hf_zookeeper_op *op,
                           struct hf_jute_writer *record,
                           struct hf_error *error);
 
+/* The same, with no more memory as .failed of ${to}; and as one of the
+ * operations of a multi, with its header. */
+void hf_zk_op_put(struct hf_jute_writer *to, const struct hf_zookeeper_op *op,
+                  const struct hf_zk_op_context *context);
+void hf_zk_op_put_in_multi(struct hf_jute_writer *to,
+                           const struct hf_zookeeper_op *op,
+                           const struct hf_zk_op_context *context);
+
+/* What was asked of one node, as the record of the request says. */
+struct hf_zk_op_record {
+    enum hf_zk_opcode opcode;
+    struct hf_jute_piece path; /* with the chroot; null if there is none */
+    int64_t version;           /* the one that was expected, if any */
+};
+
+/* Read the next operation of a record that hf_zk_op_encode() wrote. */
+struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
+                                     enum hf_zk_opcode opcode);
+
 /* ---------------------------------------------------------------- result -- */
 
 /* A result without content, made before the operation is sent, so that there
@@ -92,5 +111,11 @@ struct hf_zookeeper_result *
 hf_zk_op_result(enum hf_zk_opcode opcode, const struct hf_jute_writer *record,
                 const char *chroot, const struct hf_zk_reply *reply,
                 struct hf_zookeeper_result *reserved);
+
+/* Set ${error} to what ${code}, an error of the server or of the session,
+ * means for ${record}.  Returns the status. */
+hf_status hf_zk_op_failure(const struct hf_zk_op_record *record,
+                           const char *chroot, enum hf_zk_error code,
+                           struct hf_error *error);
 
 #endif

@@ -1,95 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables from a server's errors to statuses and texts.  The errors are
  * those that the request processors of ZooKeeper answer with. */
-#include "zookeeper/op_failure.h"
-
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/error.h"
+#include "zookeeper/op_codec.h"
 #include "zookeeper/zk_path.h"
 
 /* The bytes of a path that a text shows, so that the reason is not cut off. */
 #define SHOWN_BYTES 200
-
-/* --------------------------------------------------------------- request -- */
-
-/* Read over an access list. */
-static void pass_acls(struct hf_jute_reader *record)
-{
-    for (size_t left = hf_jute_get_count(record, 12); left > 0; left--) {
-        (void)hf_jute_get_int(record);
-        (void)hf_jute_get_buffer(record);
-        (void)hf_jute_get_buffer(record);
-    }
-}
-
-/* Read over what follows the path of a create. */
-static void pass_create(struct hf_jute_reader *record, bool has_ttl)
-{
-    (void)hf_jute_get_buffer(record);
-    pass_acls(record);
-    (void)hf_jute_get_int(record);
-    if (has_ttl)
-        (void)hf_jute_get_long(record);
-}
-
-/* A RECONFIG is about the node of the configuration, which it does not name. */
-static struct hf_zk_op_record read_reconfig(struct hf_jute_reader *record)
-{
-    struct hf_zk_op_record read = {
-        HF_ZK_RECONFIG, hf_zk_path_piece(HF_ZK_CONFIG_PATH), HF_ZK_ANY_VERSION};
-
-    (void)hf_jute_get_buffer(record);
-    (void)hf_jute_get_buffer(record);
-    (void)hf_jute_get_buffer(record);
-    read.version = hf_jute_get_long(record);
-    assert(!record->failed);
-    return read;
-}
-
-struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
-                                     enum hf_zk_opcode opcode)
-{
-    struct hf_zk_op_record read = {opcode, {NULL, 0}, HF_ZK_ANY_VERSION};
-
-    if (opcode == HF_ZK_RECONFIG)
-        return read_reconfig(record);
-    if (opcode == HF_ZK_WHO_AM_I || opcode == HF_ZK_AUTH ||
-        opcode == HF_ZK_MULTI || opcode == HF_ZK_MULTI_READ)
-        return read;
-    read.path = hf_jute_get_buffer(record);
-    switch (opcode) {
-    case HF_ZK_CREATE:
-    case HF_ZK_CREATE2:
-    case HF_ZK_CREATE_CONTAINER:
-    case HF_ZK_CREATE_TTL:
-        pass_create(record, opcode == HF_ZK_CREATE_TTL);
-        break;
-    case HF_ZK_EXISTS:
-    case HF_ZK_GET_DATA:
-    case HF_ZK_GET_CHILDREN:
-    case HF_ZK_GET_CHILDREN2:
-        (void)hf_jute_get_bool(record);
-        break;
-    case HF_ZK_SET_DATA:
-        (void)hf_jute_get_buffer(record);
-        read.version = hf_jute_get_int(record);
-        break;
-    case HF_ZK_SET_ACL:
-        pass_acls(record);
-        read.version = hf_jute_get_int(record);
-        break;
-    case HF_ZK_DELETE:
-    case HF_ZK_CHECK:
-        read.version = hf_jute_get_int(record);
-        break;
-    default: /* a path and no more that matters */
-        break;
-    }
-    assert(!record->failed);
-    return read;
-}
 
 /* ---------------------------------------------------------------- status -- */
 

@@ -13,8 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "zookeeper/op_codec.h"
-#include "zookeeper/op_failure.h"
-#include "zookeeper/zk_calls.h"
+#include "zookeeper/zk_multi.h"
 #include "zookeeper/zk_path.h"
 
 /* The result that is made before the answer comes.  It gets a text, or else the
@@ -417,26 +416,16 @@ struct multi {
     size_t nth;    /* the one that is read */
 };
 
-/* MultiHeader: the type, or 0 if there is none. */
-static int32_t get_multi_header(struct hf_jute_reader *reader, bool *done)
-{
-    int32_t type = hf_jute_get_int(reader);
-
-    *done = hf_jute_get_bool(reader);
-    (void)hf_jute_get_int(reader);
-    return type;
-}
-
 /* How many operations the record has. */
 static size_t count_operations(struct hf_jute_reader record)
 {
     size_t operations = 0;
     bool done;
-    int32_t type = get_multi_header(&record, &done);
+    int32_t type = hf_zk_multi_get_header(&record, &done);
 
     for (; !done; operations++) {
         (void)hf_zk_op_read(&record, (enum hf_zk_opcode)type);
-        type = get_multi_header(&record, &done);
+        type = hf_zk_multi_get_header(&record, &done);
     }
     return operations;
 }
@@ -502,10 +491,10 @@ static struct hf_zookeeper_result *read_next(struct op_answer *answer,
                                              struct multi *multi)
 {
     bool done;
-    int32_t asked = get_multi_header(&multi->record, &done);
+    int32_t asked = hf_zk_multi_get_header(&multi->record, &done);
     struct hf_zk_op_record record =
         hf_zk_op_read(&multi->record, (enum hf_zk_opcode)asked);
-    int32_t type = get_multi_header(&answer->body, &done);
+    int32_t type = hf_zk_multi_get_header(&answer->body, &done);
 
     if (done)
         return malformed(answer);
@@ -523,7 +512,7 @@ static bool multi_failed(const struct op_answer *answer)
     struct hf_jute_reader body = answer->body;
     bool done;
 
-    return get_multi_header(&body, &done) == HF_ZK_ERROR_RESULT && !done;
+    return hf_zk_multi_get_header(&body, &done) == HF_ZK_ERROR_RESULT && !done;
 }
 
 /* Read all results into ${results}.  False if there are not as many as there
@@ -540,7 +529,7 @@ static bool read_results(struct op_answer *answer, struct multi *multi,
             return false;
         parent->result_count++;
     }
-    (void)get_multi_header(&answer->body, &done);
+    (void)hf_zk_multi_get_header(&answer->body, &done);
     if (answer->body.failed || !done) {
         answer->error = HF_ZK_MALFORMED;
         return false;

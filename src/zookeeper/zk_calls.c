@@ -5,6 +5,9 @@
 #include "zookeeper/zk_calls.h"
 
 #include <assert.h>
+#include <string.h>
+
+#include "zookeeper/op_codec.h"
 
 /* True if a successful request of this type is a transaction.  A multi is not
  * listed, because its body says whether it succeeded. */
@@ -64,55 +67,93 @@ void hf_zk_call_committed(struct hf_zk_session *session,
 
 /* ------------------------------------------------------------- requests -- */
 
+/* Append the record of ${op}, whose path is entire. */
+static void put(struct hf_zk_session *session, const struct hf_zookeeper_op *op)
+{
+    const struct hf_zk_op_context context = {
+        .chroot = "", .private_nodes = session->config->private_nodes};
+
+    hf_zk_op_put(&session->wire.out, op, &context);
+}
+
+/* The same within a multi. */
+static void put_in_multi(struct hf_zk_session *session,
+                         const struct hf_zookeeper_op *op)
+{
+    const struct hf_zk_op_context context = {
+        .chroot = "", .private_nodes = session->config->private_nodes};
+
+    hf_zk_op_put_in_multi(&session->wire.out, op, &context);
+}
+
+/* Send ${op}, as a request of ${opcode}. */
+static void send(struct hf_zk_session *session, struct hf_zk_call *call,
+                 enum hf_zk_opcode opcode, const struct hf_zookeeper_op *op)
+{
+    size_t begin = hf_zk_call_begin(session, call, opcode);
+
+    put(session, op);
+    hf_zk_call_end(session, begin);
+}
+
+/* Send a read of ${path}, whose record ends with its watch flag. */
+static void send_read(struct hf_zk_session *session, struct hf_zk_call *call,
+                      enum hf_zk_opcode opcode, enum hf_zookeeper_op_kind kind,
+                      const char *path, bool watch)
+{
+    size_t begin = hf_zk_call_begin(session, call, opcode);
+    struct hf_jute_writer *out = &session->wire.out;
+
+    put(session, &(struct hf_zookeeper_op){.kind = kind, .path = path});
+    if (!out->failed)
+        out->bytes[out->used - 1] = watch;
+    hf_zk_call_end(session, begin);
+}
+
 void hf_zk_send_exists(struct hf_zk_session *session, struct hf_zk_call *call,
                        const char *path)
 {
-    size_t begin = hf_zk_call_begin(session, call, HF_ZK_EXISTS);
-
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_bool(&session->wire.out, false);
-    hf_zk_call_end(session, begin);
+    send_read(session, call, HF_ZK_EXISTS, HF_ZOOKEEPER_EXISTS, path, false);
 }
 
 void hf_zk_send_get_data(struct hf_zk_session *session, struct hf_zk_call *call,
                          const char *path, bool watch)
 {
-    size_t begin = hf_zk_call_begin(session, call, HF_ZK_GET_DATA);
-
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_bool(&session->wire.out, watch);
-    hf_zk_call_end(session, begin);
-}
-
-void hf_zk_send_set_data(struct hf_zk_session *session, struct hf_zk_call *call,
-                         const char *path, const char *data, int32_t version)
-{
-    size_t begin = hf_zk_call_begin(session, call, HF_ZK_SET_DATA);
-
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_string(&session->wire.out, data);
-    hf_jute_put_int(&session->wire.out, version);
-    hf_zk_call_end(session, begin);
+    send_read(session, call, HF_ZK_GET_DATA, HF_ZOOKEEPER_GET, path, watch);
 }
 
 void hf_zk_send_get_children(struct hf_zk_session *session,
                              struct hf_zk_call *call, const char *path,
                              bool watch)
 {
-    size_t begin = hf_zk_call_begin(session, call, HF_ZK_GET_CHILDREN);
+    send_read(session, call, HF_ZK_GET_CHILDREN, HF_ZOOKEEPER_CHILDREN, path,
+              watch);
+}
 
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_bool(&session->wire.out, watch);
-    hf_zk_call_end(session, begin);
+static struct hf_zookeeper_op set_data(const char *path, const char *data,
+                                       int32_t version)
+{
+    return (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_SET,
+                                    .path = path,
+                                    .data = data,
+                                    .bytes = strlen(data),
+                                    .version = version};
+}
+
+void hf_zk_send_set_data(struct hf_zk_session *session, struct hf_zk_call *call,
+                         const char *path, const char *data, int32_t version)
+{
+    const struct hf_zookeeper_op op = set_data(path, data, version);
+
+    send(session, call, HF_ZK_SET_DATA, &op);
 }
 
 void hf_zk_send_sync(struct hf_zk_session *session, struct hf_zk_call *call,
                      const char *path)
 {
-    size_t begin = hf_zk_call_begin(session, call, HF_ZK_SYNC);
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_SYNC, .path = path};
 
-    hf_jute_put_string(&session->wire.out, path);
-    hf_zk_call_end(session, begin);
+    send(session, call, HF_ZK_SYNC, &op);
 }
 
 void hf_zk_send_unwatch(struct hf_zk_session *session, struct hf_zk_call *call,
@@ -127,182 +168,81 @@ void hf_zk_send_unwatch(struct hf_zk_session *session, struct hf_zk_call *call,
     hf_zk_call_end(session, begin);
 }
 
-/* The record that DELETE and CHECK share: a path and a version. */
-static void put_versioned(struct hf_zk_session *session, const char *path,
-                          int32_t version)
-{
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_int(&session->wire.out, version);
-}
-
 void hf_zk_send_delete(struct hf_zk_session *session, struct hf_zk_call *call,
                        const char *path)
 {
-    size_t begin = hf_zk_call_begin(session, call, HF_ZK_DELETE);
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_DELETE,
+                                       .path = path,
+                                       .version = HF_ZK_ANY_VERSION};
 
-    put_versioned(session, path, HF_ZK_ANY_VERSION);
-    hf_zk_call_end(session, begin);
+    send(session, call, HF_ZK_DELETE, &op);
 }
 
-/* The access list of a created node: everybody, or only clients with our
- * credentials. */
-static void put_acl(struct hf_jute_writer *out, bool private_nodes)
+/* The flags are those of the mode with the same number. */
+static struct hf_zookeeper_op create(const char *path, const char *data,
+                                     enum hf_zk_create_flags flags)
 {
-    hf_jute_put_int(out, 1);
-    hf_jute_put_int(out, HF_ZK_PERMISSIONS_ALL);
-    hf_jute_put_string(out, private_nodes ? "auth" : "world");
-    hf_jute_put_string(out, private_nodes ? "" : "anyone");
-}
-
-/* The record of a CREATE in all its variants. */
-static void put_create(struct hf_zk_session *session, const char *path,
-                       const char *data, enum hf_zk_create_flags flags)
-{
-    struct hf_jute_writer *out = &session->wire.out;
-
-    hf_jute_put_string(out, path);
-    hf_jute_put_string(out, data);
-    put_acl(out, session->config->private_nodes);
-    hf_jute_put_int(out, (int32_t)flags);
+    return (struct hf_zookeeper_op){.kind = HF_ZOOKEEPER_CREATE,
+                                    .path = path,
+                                    .data = data,
+                                    .bytes = strlen(data),
+                                    .mode = (enum hf_zookeeper_mode)flags};
 }
 
 void hf_zk_send_create(struct hf_zk_session *session, struct hf_zk_call *call,
                        enum hf_zk_opcode opcode, const char *path,
                        const char *data, enum hf_zk_create_flags flags)
 {
-    size_t begin = hf_zk_call_begin(session, call, opcode);
+    const struct hf_zookeeper_op op = create(path, data, flags);
 
-    put_create(session, path, data, flags);
-    hf_zk_call_end(session, begin);
+    send(session, call, opcode, &op);
 }
 
 /* ----------------------------------------------------------------- multi -- */
 
-/* The header in front of each operation of a multi, and after the last. */
-static void put_header(struct hf_zk_session *session, int32_t type, bool done)
-{
-    hf_jute_put_int(&session->wire.out, type);
-    hf_jute_put_bool(&session->wire.out, done);
-    hf_jute_put_int(&session->wire.out, -1);
-}
-
 void hf_zk_multi_create(struct hf_zk_session *session, const char *path,
                         const char *data, enum hf_zk_create_flags flags)
 {
-    put_header(session, HF_ZK_CREATE, false);
-    put_create(session, path, data, flags);
+    const struct hf_zookeeper_op op = create(path, data, flags);
+
+    assert(flags != HF_ZK_CONTAINER);
+    put_in_multi(session, &op);
 }
 
 void hf_zk_multi_delete(struct hf_zk_session *session, const char *path,
                         int32_t version)
 {
-    put_header(session, HF_ZK_DELETE, false);
-    put_versioned(session, path, version);
+    const struct hf_zookeeper_op op = {
+        .kind = HF_ZOOKEEPER_DELETE, .path = path, .version = version};
+
+    put_in_multi(session, &op);
 }
 
 void hf_zk_multi_check(struct hf_zk_session *session, const char *path)
 {
-    put_header(session, HF_ZK_CHECK, false);
-    put_versioned(session, path, HF_ZK_ANY_VERSION);
+    const struct hf_zookeeper_op op = {
+        .kind = HF_ZOOKEEPER_CHECK, .path = path, .version = HF_ZK_ANY_VERSION};
+
+    put_in_multi(session, &op);
 }
 
 void hf_zk_multi_set_data(struct hf_zk_session *session, const char *path,
                           const char *data, int32_t version)
 {
-    put_header(session, HF_ZK_SET_DATA, false);
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_string(&session->wire.out, data);
-    hf_jute_put_int(&session->wire.out, version);
+    const struct hf_zookeeper_op op = set_data(path, data, version);
+
+    put_in_multi(session, &op);
 }
 
 void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path)
 {
-    put_header(session, HF_ZK_GET_DATA, false);
-    hf_jute_put_string(&session->wire.out, path);
-    hf_jute_put_bool(&session->wire.out, false);
+    const struct hf_zookeeper_op op = {.kind = HF_ZOOKEEPER_GET, .path = path};
+
+    put_in_multi(session, &op);
 }
 
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin)
 {
-    put_header(session, -1, true);
+    hf_zk_multi_put_end(&session->wire.out);
     hf_zk_call_end(session, begin);
-}
-
-/* Read the error of one failed operation in a multi's answer.  Operations
- * before the failed one, which were rolled back, have the error 0.
- * ${rolled_back} is set in either case. */
-static enum hf_zk_error get_error(struct hf_jute_reader *body,
-                                  bool *rolled_back)
-{
-    int32_t error = hf_jute_get_int(body);
-
-    *rolled_back = true;
-    if (body->failed || error > 0)
-        return HF_ZK_MALFORMED;
-    return (enum hf_zk_error)error;
-}
-
-enum hf_zk_error hf_zk_multi_read_next(struct hf_jute_reader *body)
-{
-    int32_t type = hf_jute_get_int(body);
-    bool done = hf_jute_get_bool(body);
-    bool rolled_back;
-
-    (void)hf_jute_get_int(body);
-    if (body->failed || done)
-        return HF_ZK_MALFORMED;
-    if (type == HF_ZK_ERROR_RESULT)
-        return get_error(body, &rolled_back);
-    return type == HF_ZK_GET_DATA ? HF_ZK_OK : HF_ZK_MALFORMED;
-}
-
-/* The answer has one result for each operation; the failed one is the first
- * with an error. */
-size_t hf_zk_multi_failed_index(const struct hf_jute_reader *body)
-{
-    struct hf_jute_reader rest = *body;
-    size_t nth = 0;
-    bool rolled_back;
-
-    for (;; nth++) {
-        (void)hf_jute_get_int(&rest);
-        (void)hf_jute_get_bool(&rest);
-        (void)hf_jute_get_int(&rest);
-        if (rest.failed || get_error(&rest, &rolled_back) != HF_ZK_OK)
-            return nth;
-    }
-}
-
-/* The answer is a sequence of headers and results that ends with a header
- * whose done flag is set. */
-enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
-                                    struct hf_jute_piece *paths, size_t count)
-{
-    struct hf_jute_reader rest = *body;
-    enum hf_zk_error error = HF_ZK_OK;
-    bool done = false, rolled_back = false;
-    size_t made = 0;
-
-    while (!done && error == HF_ZK_OK) {
-        int32_t type = hf_jute_get_int(&rest);
-
-        done = hf_jute_get_bool(&rest);
-        (void)hf_jute_get_int(&rest);
-        if (rest.failed)
-            return HF_ZK_MALFORMED;
-        if (done || type == HF_ZK_DELETE || type == HF_ZK_CHECK)
-            continue;
-        if (type == HF_ZK_ERROR_RESULT) {
-            error = get_error(&rest, &rolled_back);
-        } else if (type == HF_ZK_SET_DATA) {
-            (void)hf_zk_get_stat(&rest);
-        } else if (type == HF_ZK_CREATE && made < count) {
-            paths[made++] = hf_jute_get_buffer(&rest);
-        } else {
-            return HF_ZK_MALFORMED;
-        }
-    }
-    if (error == HF_ZK_OK && (rolled_back || made != count))
-        return HF_ZK_MALFORMED;
-    return error;
 }

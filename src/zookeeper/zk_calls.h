@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "zookeeper/watch_modes.h"
+#include "zookeeper/zk_multi.h"
 #include "zookeeper/zk_session.h"
 
 /* Each of these writes one request, whose answer goes to ${call}.  Strings are
@@ -53,22 +54,5 @@ void hf_zk_multi_set_data(struct hf_zk_session *session, const char *path,
 /* Only in a HF_ZK_MULTI_READ, whose operations fail each by itself. */
 void hf_zk_multi_get_data(struct hf_zk_session *session, const char *path);
 void hf_zk_multi_end(struct hf_zk_session *session, size_t begin);
-
-/* The result of a multi from the body of its answer: HF_ZK_OK, the error of
- * the operation that failed, or HF_ZK_MALFORMED.  With HF_ZK_OK exactly
- * ${count} of its operations were creates, and ${paths} has the paths that
- * they made.  Servers answer a create2 within a multi like a create, without a
- * Stat. */
-enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
-                                    struct hf_jute_piece *paths, size_t count);
-
-/* Read the header of the next operation's answer from ${body}, the answer to a
- * HF_ZK_MULTI_READ.  HF_ZK_OK: what it answers follows.  Else the error of that
- * operation, or HF_ZK_MALFORMED. */
-enum hf_zk_error hf_zk_multi_read_next(struct hf_jute_reader *body);
-
-/* The index, from 0, of the operation that failed; only for a multi that
- * failed. */
-size_t hf_zk_multi_failed_index(const struct hf_jute_reader *body);
 
 #endif

@@ -1,66 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation as a request.  One function writes each record.  It is run
- * twice: first without an output, to count the bytes, so that a request that
- * is too long is refused before memory is taken for it.  The records are those
- * of zookeeper.jute. */
+/* The records of requests, those of zookeeper.jute: one function writes each,
+ * and one reads it.  A writer that counts shows first how long a request
+ * becomes, so that one that is too long is refused before memory is taken for
+ * it. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "zookeeper/op_codec.h"
+#include "zookeeper/zk_multi.h"
+#include "zookeeper/zk_path.h"
 
 /* The length and the header in front of a record. */
 #define FRAME_BYTES 12
 
-/* ---------------------------------------------------------------- output -- */
-
-/* Counts bytes, and writes them if .out is not NULL. */
-struct op_output {
-    struct hf_jute_writer *out;
-    size_t bytes; /* SIZE_MAX: more than can be counted */
-};
-
-static void count(struct op_output *to, size_t bytes)
-{
-    to->bytes = bytes > SIZE_MAX - to->bytes ? SIZE_MAX : to->bytes + bytes;
-}
-
-static void put_int(struct op_output *to, int32_t value)
-{
-    count(to, 4);
-    if (to->out != NULL)
-        hf_jute_put_int(to->out, value);
-}
-
-static void put_long(struct op_output *to, int64_t value)
-{
-    count(to, 8);
-    if (to->out != NULL)
-        hf_jute_put_long(to->out, value);
-}
-
-static void put_bool(struct op_output *to, bool value)
-{
-    count(to, 1);
-    if (to->out != NULL)
-        hf_jute_put_bool(to->out, value);
-}
-
-/* A buffer; ${bytes} NULL is null. */
-static void put_buffer(struct op_output *to, const void *bytes, size_t size)
-{
-    count(to, 4);
-    count(to, size);
-    if (to->out != NULL && bytes != NULL)
-        hf_jute_put_buffer(to->out, bytes, size);
-    else if (to->out != NULL)
-        hf_jute_put_null(to->out);
-}
-
-static void put_string(struct op_output *to, const char *text)
-{
-    put_buffer(to, text, strlen(text));
-}
+/* ----------------------------------------------------------------- paths -- */
 
 bool hf_zk_op_is_sequential(const struct hf_zookeeper_op *op)
 {
@@ -72,7 +26,8 @@ bool hf_zk_op_is_sequential(const struct hf_zookeeper_op *op)
 
 /* The path of ${op} below the chroot.  "/" is the chroot itself, except where
  * the server appends digits: they must not become part of its name. */
-static void put_path(struct op_output *to, const struct hf_zookeeper_op *op,
+static void put_path(struct hf_jute_writer *to,
+                     const struct hf_zookeeper_op *op,
                      const struct hf_zk_op_context *context)
 {
     size_t above = strlen(context->chroot);
@@ -80,14 +35,9 @@ static void put_path(struct op_output *to, const struct hf_zookeeper_op *op,
         above > 0 && strcmp(op->path, "/") == 0 && !hf_zk_op_is_sequential(op);
     size_t below = is_chroot ? 0 : strlen(op->path);
 
-    count(to, 4);
-    count(to, above);
-    count(to, below);
-    if (to->out == NULL)
-        return;
-    hf_jute_put_int(to->out, (int32_t)(above + below));
-    hf_jute_put_bytes(to->out, context->chroot, above);
-    hf_jute_put_bytes(to->out, op->path, below);
+    hf_jute_put_int(to, (int32_t)(above + below));
+    hf_jute_put_bytes(to, context->chroot, above);
+    hf_jute_put_bytes(to, op->path, below);
 }
 
 /* ----------------------------------------------------------------- types -- */
@@ -150,7 +100,8 @@ static enum hf_zk_opcode opcode_in_multi(const struct hf_zookeeper_op *op)
 /* --------------------------------------------------------------- records -- */
 
 /* The access list of ${op}, or the one that the handle gives to new nodes. */
-static void put_acls(struct op_output *to, const struct hf_zookeeper_op *op,
+static void put_acls(struct hf_jute_writer *to,
+                     const struct hf_zookeeper_op *op,
                      const struct hf_zk_op_context *context)
 {
     static const struct hf_zookeeper_acl everybody = {HF_ZOOKEEPER_PERM_ALL,
@@ -164,46 +115,63 @@ static void put_acls(struct op_output *to, const struct hf_zookeeper_op *op,
         acls = context->private_nodes ? &creator : &everybody;
         acl_count = 1;
     }
-    put_int(to, (int32_t)acl_count);
+    hf_jute_put_int(to, (int32_t)acl_count);
     for (size_t i = 0; i < acl_count; i++) {
-        put_int(to, acls[i].permissions);
-        put_string(to, acls[i].scheme);
-        put_string(to, acls[i].id);
+        hf_jute_put_int(to, acls[i].permissions);
+        hf_jute_put_string(to, acls[i].scheme);
+        hf_jute_put_string(to, acls[i].id);
     }
 }
 
+/* The data of ${op}; NULL is null, which is something else than no bytes. */
+static void put_data(struct hf_jute_writer *to,
+                     const struct hf_zookeeper_op *op)
+{
+    if (op->data != NULL)
+        hf_jute_put_buffer(to, op->data, op->bytes);
+    else
+        hf_jute_put_null(to);
+}
+
 /* CreateRequest, or CreateTTLRequest. */
-static void put_create(struct op_output *to, const struct hf_zookeeper_op *op,
+static void put_create(struct hf_jute_writer *to,
+                       const struct hf_zookeeper_op *op,
                        const struct hf_zk_op_context *context)
 {
     put_path(to, op, context);
-    put_buffer(to, op->data, op->bytes);
+    put_data(to, op);
     put_acls(to, op, context);
-    put_int(to, (int32_t)op->mode); /* the numbers are those of CreateMode */
+    hf_jute_put_int(
+        to, (int32_t)op->mode); /* the numbers are those of CreateMode */
     if (create_opcode(op->mode) == HF_ZK_CREATE_TTL)
-        put_long(to, (int64_t)op->ttl_ms);
+        hf_jute_put_long(to, (int64_t)op->ttl_ms);
 }
 
 /* A list of servers, which is null if there is none. */
-static void put_servers(struct op_output *to, const char *servers)
+static void put_servers(struct hf_jute_writer *to, const char *servers)
 {
-    put_buffer(to, servers, servers != NULL ? strlen(servers) : 0);
+    if (servers != NULL)
+        hf_jute_put_string(to, servers);
+    else
+        hf_jute_put_null(to);
 }
 
 /* ReconfigRequest.  A list of all servers that is not null counts instead of
  * the changes, even "". */
-static void put_reconfig(struct op_output *to, const struct hf_zookeeper_op *op)
+static void put_reconfig(struct hf_jute_writer *to,
+                         const struct hf_zookeeper_op *op)
 {
     bool has_servers = op->servers != NULL && op->servers[0] != '\0';
 
     put_servers(to, op->joining);
     put_servers(to, op->leaving);
     put_servers(to, has_servers ? op->servers : NULL);
-    put_long(to, op->config_version);
+    hf_jute_put_long(to, op->config_version);
 }
 
 /* The record of an operation that is no multi. */
-static void put_single(struct op_output *to, const struct hf_zookeeper_op *op,
+static void put_single(struct hf_jute_writer *to,
+                       const struct hf_zookeeper_op *op,
                        const struct hf_zk_op_context *context)
 {
     switch (op->kind) {
@@ -213,23 +181,23 @@ static void put_single(struct op_output *to, const struct hf_zookeeper_op *op,
     case HF_ZOOKEEPER_DELETE:
     case HF_ZOOKEEPER_CHECK:
         put_path(to, op, context);
-        put_int(to, op->version);
+        hf_jute_put_int(to, op->version);
         break;
     case HF_ZOOKEEPER_EXISTS:
     case HF_ZOOKEEPER_GET:
     case HF_ZOOKEEPER_CHILDREN:
         put_path(to, op, context);
-        put_bool(to, false);
+        hf_jute_put_bool(to, false);
         break;
     case HF_ZOOKEEPER_SET:
         put_path(to, op, context);
-        put_buffer(to, op->data, op->bytes);
-        put_int(to, op->version);
+        put_data(to, op);
+        hf_jute_put_int(to, op->version);
         break;
     case HF_ZOOKEEPER_SET_ACL:
         put_path(to, op, context);
         put_acls(to, op, context);
-        put_int(to, op->version);
+        hf_jute_put_int(to, op->version);
         break;
     case HF_ZOOKEEPER_SYNC:
     case HF_ZOOKEEPER_GET_ACL:
@@ -239,11 +207,11 @@ static void put_single(struct op_output *to, const struct hf_zookeeper_op *op,
         break;
     case HF_ZOOKEEPER_ADD_WATCH:
         put_path(to, op, context);
-        put_int(to, 0);
+        hf_jute_put_int(to, 0);
         break;
     case HF_ZOOKEEPER_GET_CONFIG:
-        put_string(to, HF_ZK_CONFIG_PATH);
-        put_bool(to, false);
+        hf_jute_put_string(to, HF_ZK_CONFIG_PATH);
+        hf_jute_put_bool(to, false);
         break;
     case HF_ZOOKEEPER_RECONFIG:
         put_reconfig(to, op);
@@ -253,50 +221,124 @@ static void put_single(struct op_output *to, const struct hf_zookeeper_op *op,
     }
 }
 
-/* MultiHeader. */
-static void put_multi_header(struct op_output *to, int32_t type, bool done)
+void hf_zk_op_put_in_multi(struct hf_jute_writer *to,
+                           const struct hf_zookeeper_op *op,
+                           const struct hf_zk_op_context *context)
 {
-    put_int(to, type);
-    put_bool(to, done);
-    put_int(to, -1);
+    hf_zk_multi_put_header(to, (int32_t)opcode_in_multi(op));
+    put_single(to, op, context);
 }
 
-/* The record of any operation. */
-static void put_record(struct op_output *to, const struct hf_zookeeper_op *op,
-                       const struct hf_zk_op_context *context)
+void hf_zk_op_put(struct hf_jute_writer *to, const struct hf_zookeeper_op *op,
+                  const struct hf_zk_op_context *context)
 {
     if (op->kind != HF_ZOOKEEPER_MULTI && op->kind != HF_ZOOKEEPER_MULTI_READ) {
         put_single(to, op, context);
         return;
     }
-    for (size_t i = 0; i < op->op_count; i++) {
-        put_multi_header(to, opcode_in_multi(&op->ops[i]), false);
-        put_single(to, &op->ops[i], context);
-    }
-    put_multi_header(to, -1, true);
+    for (size_t i = 0; i < op->op_count; i++)
+        hf_zk_op_put_in_multi(to, &op->ops[i], context);
+    hf_zk_multi_put_end(to);
 }
 
 size_t hf_zk_op_bytes(const struct hf_zookeeper_op *op,
                       const struct hf_zk_op_context *context)
 {
-    struct op_output to = {NULL, FRAME_BYTES};
+    struct hf_jute_writer to = {.used = FRAME_BYTES, .counts = true};
 
-    put_record(&to, op, context);
+    hf_zk_op_put(&to, op, context);
     if (op->kind == HF_ZOOKEEPER_ADD_AUTH) { /* AuthPacket */
-        put_int(&to, 0);
-        put_string(&to, op->scheme);
-        put_buffer(&to, op->data, op->bytes);
+        hf_jute_put_int(&to, 0);
+        hf_jute_put_string(&to, op->scheme);
+        put_data(&to, op);
     }
-    return to.bytes;
+    return to.used;
 }
 
 hf_status hf_zk_op_encode(const struct hf_zookeeper_op *op,
                           const struct hf_zk_op_context *context,
                           struct hf_jute_writer *record, struct hf_error *error)
 {
-    struct op_output to = {record, 0};
-
-    put_record(&to, op, context);
+    hf_zk_op_put(record, op, context);
     return record->failed ? hf_error_set(error, HF_ENOMEM, "out of memory")
                           : HF_OK;
+}
+
+/* --------------------------------------------------------------- reader -- */
+
+/* Read over an access list. */
+static void pass_acls(struct hf_jute_reader *record)
+{
+    for (size_t left = hf_jute_get_count(record, 12); left > 0; left--) {
+        (void)hf_jute_get_int(record);
+        (void)hf_jute_get_buffer(record);
+        (void)hf_jute_get_buffer(record);
+    }
+}
+
+/* Read over what follows the path of a create. */
+static void pass_create(struct hf_jute_reader *record, bool has_ttl)
+{
+    (void)hf_jute_get_buffer(record);
+    pass_acls(record);
+    (void)hf_jute_get_int(record);
+    if (has_ttl)
+        (void)hf_jute_get_long(record);
+}
+
+/* A RECONFIG is about the node of the configuration, which it does not name. */
+static struct hf_zk_op_record read_reconfig(struct hf_jute_reader *record)
+{
+    struct hf_zk_op_record read = {
+        HF_ZK_RECONFIG, hf_zk_path_piece(HF_ZK_CONFIG_PATH), HF_ZK_ANY_VERSION};
+
+    (void)hf_jute_get_buffer(record);
+    (void)hf_jute_get_buffer(record);
+    (void)hf_jute_get_buffer(record);
+    read.version = hf_jute_get_long(record);
+    assert(!record->failed);
+    return read;
+}
+
+struct hf_zk_op_record hf_zk_op_read(struct hf_jute_reader *record,
+                                     enum hf_zk_opcode opcode)
+{
+    struct hf_zk_op_record read = {opcode, {NULL, 0}, HF_ZK_ANY_VERSION};
+
+    if (opcode == HF_ZK_RECONFIG)
+        return read_reconfig(record);
+    if (opcode == HF_ZK_WHO_AM_I || opcode == HF_ZK_AUTH ||
+        opcode == HF_ZK_MULTI || opcode == HF_ZK_MULTI_READ)
+        return read;
+    read.path = hf_jute_get_buffer(record);
+    switch (opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+    case HF_ZK_CREATE_TTL:
+        pass_create(record, opcode == HF_ZK_CREATE_TTL);
+        break;
+    case HF_ZK_EXISTS:
+    case HF_ZK_GET_DATA:
+    case HF_ZK_GET_CHILDREN:
+    case HF_ZK_GET_CHILDREN2:
+        (void)hf_jute_get_bool(record);
+        break;
+    case HF_ZK_SET_DATA:
+        (void)hf_jute_get_buffer(record);
+        read.version = hf_jute_get_int(record);
+        break;
+    case HF_ZK_SET_ACL:
+        pass_acls(record);
+        read.version = hf_jute_get_int(record);
+        break;
+    case HF_ZK_DELETE:
+    case HF_ZK_CHECK:
+        read.version = hf_jute_get_int(record);
+        break;
+    default: /* a path and no more that matters */
+        break;
+    }
+    assert(!record->failed);
+    return read;
 }
