@@ -4,8 +4,11 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIRST_ROOM 16 /* elements of an array that grows */
 
 static void *default_allocate(size_t bytes, void *arg)
 {
@@ -83,6 +86,24 @@ void *hf_realloc(void *memory, size_t bytes)
 
     assert(bytes > 0);
     return from->resize(memory, bytes, from->arg);
+}
+
+bool hf_array_room(void *array, size_t *room, size_t count, size_t bytes)
+{
+    size_t wanted = *room > 0 ? *room : FIRST_ROOM;
+    void *memory;
+
+    if (count <= *room)
+        return true;
+    while (wanted < count)
+        wanted *= 2;
+    assert(wanted <= SIZE_MAX / bytes);
+    memcpy(&memory, array, sizeof memory);
+    if ((memory = hf_realloc(memory, wanted * bytes)) == NULL)
+        return false;
+    memcpy(array, &memory, sizeof memory);
+    *room = wanted;
+    return true;
 }
 
 void hf_free(void *memory)

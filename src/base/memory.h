@@ -5,6 +5,7 @@
 #ifndef HF_BASE_MEMORY_H
 #define HF_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/holdfast.h>
@@ -19,6 +20,16 @@ void *hf_alloc(size_t bytes) __attribute__((malloc, warn_unused_result));
 /* As realloc() with ${bytes} > 0: new bytes are not zeroed; on failure NULL,
  * and ${memory} stays as it was. */
 void *hf_realloc(void *memory, size_t bytes)
+    __attribute__((warn_unused_result));
+
+/* Have the array at ${array} (a T **) hold ${count} elements or more: ${room}
+ * is the number that it has room for.  It is doubled, so that an array that
+ * grows one by one is seldom moved; new elements are not zeroed.  False: there
+ * is no memory, and nothing has changed. */
+#define HF_ARRAY_ROOM(array, room, count)                                      \
+    hf_array_room(array, room, count, sizeof **(array))
+
+bool hf_array_room(void *array, size_t *room, size_t count, size_t bytes)
     __attribute__((warn_unused_result));
 
 /* Free ${memory}; NULL is allowed. */

@@ -112,7 +112,7 @@ static void add_ticket(struct builder *builder, size_t index,
 static const struct hf_acquisition *
 current_waiter(const struct hf_cohort *cohort)
 {
-    return cohort->holder != NULL ? cohort->holder : cohort->first;
+    return cohort->holder != NULL ? cohort->holder : cohort->waiters.first;
 }
 
 /* Add a view of each waiter of ${cohort}, except ${listed}.  It has no ticket,
@@ -120,7 +120,7 @@ current_waiter(const struct hf_cohort *cohort)
 static void add_waiters(struct builder *builder, const struct hf_cohort *cohort,
                         const struct hf_acquisition *listed)
 {
-    for (const struct hf_acquisition *a = cohort->first; a != NULL;
+    for (const struct hf_acquisition *a = cohort->waiters.first; a != NULL;
          a = a->next) {
         if (a == listed)
             continue;

@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
 #include "core/deadlock_detection.h"
@@ -38,37 +40,13 @@ static const struct hf_state_machine table = {"acquisition", states,
  * the ticket of its cohort. */
 static void add_held(struct hf_core *core, struct hf_acquisition *a)
 {
-    a->previous_held = core->last_held;
-    a->next_held = NULL;
-    if (core->last_held != NULL)
-        core->last_held->next_held = a;
-    else
-        core->first_held = a;
-    core->last_held = a;
-    core->held++;
-}
-
-/* Take ${a} out of that list. */
-static void remove_held(struct hf_core *core, struct hf_acquisition *a)
-{
-    if (a->previous_held != NULL)
-        a->previous_held->next_held = a->next_held;
-    else
-        core->first_held = a->next_held;
-    if (a->next_held != NULL)
-        a->next_held->previous_held = a->previous_held;
-    else
-        core->last_held = a->previous_held;
-    core->held--;
+    HF_LIST_APPEND_BY(&core->held, a, next_held, previous_held);
 }
 
 struct hf_acquisition *
 hf_acquisition_of_turn(const struct hf_enqueue_turn *turn)
 {
-    char *at =
-        (char *)(uintptr_t)turn - offsetof(struct hf_acquisition, tickets.turn);
-
-    return (struct hf_acquisition *)(void *)at;
+    return container_of(turn, struct hf_acquisition, tickets.turn);
 }
 
 bool hf_acquisition_is_asking(const struct hf_enqueue_turn *turn)
@@ -124,7 +102,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
 {
     if (a->state == STATE(HELD)) {
         set_valid(a, false);
-        remove_held(core, a);
+        HF_LIST_REMOVE_BY(&core->held, a, next_held, previous_held);
     }
     hf_state_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD)) {
@@ -139,25 +117,12 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
 
 void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a)
 {
-    a->previous = core->last;
-    a->next = NULL;
-    if (core->last != NULL)
-        core->last->next = a;
-    else
-        core->first = a;
-    core->last = a;
+    HF_LIST_APPEND(&core->acquisitions, a);
 }
 
 void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->previous != NULL)
-        a->previous->next = a->next;
-    else
-        core->first = a->next;
-    if (a->next != NULL)
-        a->next->previous = a->previous;
-    else
-        core->last = a->previous;
+    HF_LIST_REMOVE(&core->acquisitions, a);
 }
 
 /* GIVING_UP: has the report of the end waited long enough for the removal?

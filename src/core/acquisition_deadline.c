@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/time_math.h"
 #include "base/url.h"
@@ -124,19 +125,11 @@ static void end_late_wait(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
-/* The acquisition that ${entry} is part of. */
-static struct hf_acquisition *of_entry(const struct hf_schedule_entry *entry)
-{
-    char *at =
-        (char *)(uintptr_t)entry - offsetof(struct hf_acquisition, entry);
-
-    return (struct hf_acquisition *)(void *)at;
-}
-
 /* Something of an acquisition is due: end its wait, or make the request. */
 static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
 {
-    struct hf_acquisition *a = of_entry(entry);
+    struct hf_acquisition *a =
+        container_of(entry, struct hf_acquisition, entry);
 
     if (hf_acquisition_is_waiting(a) &&
         core->now_ms >= wait_ends_at_ms(core, a)) {
@@ -209,7 +202,8 @@ static bool waits_for_proof(const struct hf_acquisition *a)
 static struct hf_schedule_keys keys_of(const struct hf_core *core,
                                        const struct hf_schedule_entry *entry)
 {
-    const struct hf_acquisition *a = of_entry(entry);
+    const struct hf_acquisition *a =
+        container_of(entry, const struct hf_acquisition, entry);
 
     return (struct hf_schedule_keys){
         .deadline_ms = deadline_ms(core, a),
@@ -223,7 +217,8 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
 /* Safe-until has moved, and waits_for_proof() was true. */
 static void proven(struct hf_core *core, struct hf_schedule_entry *entry)
 {
-    struct hf_acquisition *a = of_entry(entry);
+    struct hf_acquisition *a =
+        container_of(entry, struct hf_acquisition, entry);
 
     if (a->state == STATE(HELD))
         a->listener->proven(core, a);

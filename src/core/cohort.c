@@ -10,7 +10,9 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
@@ -20,10 +22,10 @@
 /* The order of the tree of waiters: ${number} is that of an ACQUIRE. */
 static int compare(const void *number, const struct hf_tree_node *node)
 {
-    const char *a =
-        (const char *)node - offsetof(struct hf_acquisition, waiter.waiting);
+    const struct hf_acquisition *a =
+        container_of(node, const struct hf_acquisition, waiter.waiting);
     uint64_t x = *(const uint64_t *)number;
-    uint64_t y = ((const struct hf_acquisition *)(const void *)a)->entry.number;
+    uint64_t y = a->entry.number;
 
     return (x > y) - (x < y);
 }
@@ -71,59 +73,21 @@ bool hf_cohort_is_idle(const struct hf_cohort *cohort)
 /* Does any waiter hold the ticket or wait for it? */
 static bool is_needed(const struct hf_cohort *cohort)
 {
-    return cohort->holder != NULL || cohort->first != NULL;
+    return cohort->holder != NULL || cohort->waiters.first != NULL;
 }
 
 /* -------------------------------------------------------------- waiters -- */
 
-/* Put the cohort into the core's list of those that have waiters. */
-static void link_cohort(struct hf_core *core, struct hf_cohort *cohort)
-{
-    cohort->previous = NULL;
-    cohort->next = core->first_cohort;
-    if (cohort->next != NULL)
-        cohort->next->previous = cohort;
-    core->first_cohort = cohort;
-}
-
-static void unlink_cohort(struct hf_core *core, struct hf_cohort *cohort)
-{
-    if (cohort->previous != NULL)
-        cohort->previous->next = cohort->next;
-    else
-        core->first_cohort = cohort->next;
-    if (cohort->next != NULL)
-        cohort->next->previous = cohort->previous;
-}
-
-/* Put ${a} at the end of the list ${first}, ${last}. */
-static void list_append(struct hf_acquisition **first,
-                        struct hf_acquisition **last, struct hf_acquisition *a)
-{
-    a->previous = *last;
-    a->next = NULL;
-    *(*last != NULL ? &(*last)->next : first) = a;
-    *last = a;
-}
-
-/* Take ${a} out of the list ${first}, ${last}. */
-static void list_remove(struct hf_acquisition **first,
-                        struct hf_acquisition **last, struct hf_acquisition *a)
-{
-    *(a->previous != NULL ? &a->previous->next : first) = a->next;
-    *(a->next != NULL ? &a->next->previous : last) = a->previous;
-}
-
 /* ${a} waits: the list has the order, the tree the rank. */
 static void begin_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
-    list_append(&cohort->first, &cohort->last, a);
+    HF_LIST_APPEND(&cohort->waiters, a);
     hf_tree_add(&cohort->waiting, &a->waiter.waiting, &a->entry.number);
 }
 
 static void end_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
-    list_remove(&cohort->first, &cohort->last, a);
+    HF_LIST_REMOVE(&cohort->waiters, a);
     hf_tree_remove(&cohort->waiting, &a->waiter.waiting, &a->entry.number);
 }
 
@@ -163,7 +127,7 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
     assert(a->kind == HF_TICKET_MUTEX && hf_acquisition_is_of_user(a));
     hf_acquisition_schedule(core, a);
     if (cohort->count++ == 0)
-        link_cohort(core, cohort);
+        HF_LIST_APPEND(&core->cohorts, cohort);
     cohort->deferred.run = run_deferred;
     if (cohort->tickets[0] == NULL)
         cohort->tickets[0] = hf_alloc(sizeof *cohort->tickets[0]);
@@ -188,7 +152,7 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
         cohort->holder = NULL;
     else if (hf_acquisition_is_waiting(a))
         end_wait(cohort, a);
-    list_append(&cohort->first_leaving, &cohort->last_leaving, a);
+    HF_LIST_APPEND(&cohort->leaving, a);
     a->waiter.awaited_ticket = NULL;
     hf_cohort_touch(core, cohort);
 }
@@ -198,10 +162,10 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->waiter.cohort;
 
-    list_remove(&cohort->first_leaving, &cohort->last_leaving, a);
+    HF_LIST_REMOVE(&cohort->leaving, a);
     if (--cohort->count > 0)
         return;
-    unlink_cohort(core, cohort);
+    HF_LIST_REMOVE(&core->cohorts, cohort);
     assert(cohort->ticket == NULL && tickets_can_be_freed(cohort));
     hf_cohort_free(core, cohort);
 }
@@ -275,7 +239,8 @@ static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
 
 void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort)
 {
-    for (struct hf_acquisition *a = cohort->first; a != NULL; a = a->next) {
+    for (struct hf_acquisition *a = cohort->waiters.first; a != NULL;
+         a = a->next) {
         hf_core_count_visit(core);
         hf_schedule_touch(core, &a->entry);
     }
@@ -286,7 +251,8 @@ void hf_cohort_touch_waiters(struct hf_core *core, struct hf_cohort *cohort)
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why)
 {
-    for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
+    for (struct hf_acquisition *a = cohort->waiters.first, *next; a != NULL;
+         a = next) {
         next = a->next;
         hf_core_count_visit(core);
         hf_acquisition_give_up(core, a, why);
@@ -297,7 +263,7 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
  * reported yet, end when it is gone. */
 static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
 {
-    for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
+    for (struct hf_acquisition *a = cohort->leaving.first; a != NULL;
          a = a->next) {
         hf_core_count_visit(core);
         if (!a->notified && a->waiter.awaited_ticket == NULL)
@@ -330,7 +296,7 @@ static void check_ticket(struct hf_core *core, struct hf_cohort *cohort)
  * later one has ended in begin(). */
 static void end_try(struct hf_core *core, struct hf_cohort *cohort)
 {
-    struct hf_acquisition *a = cohort->first;
+    struct hf_acquisition *a = cohort->waiters.first;
 
     if (!cohort->was_behind || a == NULL || !a->only_try ||
         cohort->holder != NULL)
@@ -362,7 +328,7 @@ static bool must_remove_ticket(const struct hf_cohort *cohort)
 {
     if (cohort->ticket == NULL || cohort->holder != NULL)
         return false;
-    if (cohort->first == NULL)
+    if (cohort->waiters.first == NULL)
         return true;
     if (cohort->ticket->state != STATE(HELD) || cohort->grants == 0)
         return false;
@@ -374,7 +340,7 @@ static bool must_remove_ticket(const struct hf_cohort *cohort)
 static void grant(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
-    struct hf_acquisition *a = cohort->first;
+    struct hf_acquisition *a = cohort->waiters.first;
 
     if (a == NULL || ticket == NULL || ticket->state != STATE(HELD) ||
         cohort->holder != NULL ||
@@ -393,7 +359,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
 /* Report the ends that are due. */
 static void finish_leaving(struct hf_core *core, struct hf_cohort *cohort)
 {
-    for (struct hf_acquisition *a = cohort->first_leaving, *next; a != NULL;
+    for (struct hf_acquisition *a = cohort->leaving.first, *next; a != NULL;
          a = next) {
         next = a->next;
         hf_core_count_visit(core);
@@ -453,11 +419,11 @@ static void enqueue_ticket(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_cohort_ticket *ticket;
 
-    if (cohort->ticket != NULL || cohort->first == NULL ||
+    if (cohort->ticket != NULL || cohort->waiters.first == NULL ||
         (ticket = unused_ticket(cohort)) == NULL)
         return;
     (void)hf_shared_text_set(&core->holders, &ticket->payload,
-                             cohort->first->payload);
+                             cohort->waiters.first->payload);
     cohort->ticket = &ticket->acquisition;
     hf_acquisition_free(core, cohort->ticket);
     *cohort->ticket = (struct hf_acquisition){
@@ -494,9 +460,7 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
 static void run_deferred(struct hf_core *core,
                          struct hf_deferred_call *deferred)
 {
-    char *at = (char *)deferred - offsetof(struct hf_cohort, deferred);
-
-    pump(core, (struct hf_cohort *)(void *)at);
+    pump(core, container_of(deferred, struct hf_cohort, deferred));
 }
 
 /* ------------------------------------------- a waiter as an acquisition -- */
@@ -552,7 +516,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
         assert(cohort->ticket->state == STATE(HELD));
         assert(holder->token == cohort->ticket->token);
     }
-    for (const struct hf_acquisition *a = cohort->first; a != NULL;
+    for (const struct hf_acquisition *a = cohort->waiters.first; a != NULL;
          a = a->next) {
         assert(a->previous == previous && a->state == STATE(WAITING));
         assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting);
@@ -561,11 +525,11 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
         previous = a;
         count++;
     }
-    assert(cohort->last == previous);
-    for (const struct hf_acquisition *a = cohort->first_leaving; a != NULL;
+    assert(cohort->waiters.last == previous);
+    for (const struct hf_acquisition *a = cohort->leaving.first; a != NULL;
          a = a->next) {
         assert(a->state == STATE(RELEASING) || a->state == STATE(GIVING_UP));
-        assert(a->next != NULL || cohort->last_leaving == a);
+        assert(a->next != NULL || cohort->leaving.last == a);
         hf_schedule_check_entry(core, &a->entry);
         count++;
     }

@@ -77,13 +77,15 @@ struct hf_cohort {
     bool revoked;    /* somebody asked for the release of .ticket */
     bool was_behind; /* .ticket was seen behind tickets that block it */
     struct hf_acquisition *holder; /* the waiter that is HELD; NULL: none */
-    struct hf_acquisition *first;  /* the waiters that are WAITING, in the order
-                                      of their ACQUIRE */
-    struct hf_acquisition *last;
+    struct {
+        struct hf_acquisition *first;
+        struct hf_acquisition *last;
+    } waiters; /* that are WAITING, in the order of their ACQUIRE */
     struct hf_tree waiting; /* the same waiters, to find their rank */
-    struct hf_acquisition *first_leaving; /* the waiters that are RELEASING or
-                                             GIVING_UP, in that order */
-    struct hf_acquisition *last_leaving;
+    struct {
+        struct hf_acquisition *first;
+        struct hf_acquisition *last;
+    } leaving; /* the waiters that are RELEASING or GIVING_UP, in that order */
     size_t count;                     /* of the waiters that are not DONE */
     struct hf_deferred_call deferred; /* a waiter or the ticket has notified the
                                          cohort */

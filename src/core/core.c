@@ -14,18 +14,18 @@
 
 /* Run through the acquisitions; each may leave the list in its turn. */
 #define FOR_EACH(core, a, next)                                                \
-    for (struct hf_acquisition *a = (core)->first, *next;                      \
+    for (struct hf_acquisition *a = (core)->acquisitions.first, *next;         \
          a != NULL && (hf_core_count_visit(core), next = a->next, true);       \
          a = next)
 
 #define FOR_EACH_OPERATION(core, operation, next)                              \
-    for (struct hf_operation *operation = (core)->first_operation, *next;      \
+    for (struct hf_operation *operation = (core)->operations.first, *next;     \
          operation != NULL &&                                                  \
          (hf_core_count_visit(core), next = operation->next, true);            \
          operation = next)
 
 #define FOR_EACH_COHORT(core, cohort)                                          \
-    for (struct hf_cohort *cohort = (core)->first_cohort;                      \
+    for (struct hf_cohort *cohort = (core)->cohorts.first;                     \
          cohort != NULL && (hf_core_count_visit(core), true);                  \
          cohort = cohort->next)
 
@@ -71,7 +71,7 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
     struct hf_acquisition *lost = NULL, **end = &lost;
     struct hf_acquisition *kept = NULL, *a;
 
-    while ((a = kept != NULL ? kept->next_held : core->first_held) != NULL) {
+    while ((a = kept != NULL ? kept->next_held : core->held.first) != NULL) {
         hf_core_count_visit(core);
         if (a->ops == &hf_acquisition_cohort_ops || /* with its ticket */
             (relied_on_only && !hf_acquisition_is_relied_on(a))) {
@@ -93,7 +93,7 @@ static struct hf_acquisition *lose_all(struct hf_core *core, bool tickets_live,
 {
     struct hf_acquisition *lost = lose(core, false, tickets_live, why);
 
-    assert(core->held == 0);
+    assert(core->held.first == NULL);
     return lost;
 }
 
@@ -114,7 +114,7 @@ static void expire(struct hf_core *core)
 {
     struct hf_error why;
 
-    if (core->held == 0 ||
+    if (core->held.first == NULL ||
         core->now_ms < hf_session_grants_end_at_ms(&core->session))
         return;
     hf_session_explain_not_renewed(&core->session, &why);
@@ -131,7 +131,7 @@ static void publish_safe_until(struct hf_core *core)
 {
     struct hf_session *session = &core->session;
 
-    assert(core->held == 0 ||
+    assert(core->held.first == NULL ||
            (session->published_number == session->number &&
             (hf_session_is_lazy(session) ||
              core->now_ms < atomic_load(&session->published.ms))));
@@ -157,7 +157,7 @@ static bool needs_proof(const struct hf_core *core)
     if (!hf_session_is_lazy(session))
         return core->schedule.needs_proof > 0;
     return session->check_pending || core->schedule.proofs.first != NULL ||
-           (core->held > 0 && session->resume_cap_ms != HF_FOREVER);
+           (core->held.first != NULL && session->resume_cap_ms != HF_FOREVER);
 }
 
 /* Request the next proof, or plan it, as long as somebody needs one. */
@@ -531,7 +531,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         hf_operation_cancel(core, event->as.operation);
         break;
     case HF_EVENT_CHECK:
-        if (core->held > 0)
+        if (core->held.first != NULL)
             hf_session_begin_check(&core->session, core->now_ms);
         break;
     case HF_EVENT_CLOSE:
@@ -622,7 +622,7 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
     uint64_t at_ms =
         hf_min_ms(core->session.prove_at_ms, hf_schedule_wake_at_ms(core));
 
-    if (core->held > 0)
+    if (core->held.first != NULL)
         at_ms = hf_min_ms(
             at_ms, hf_wake_before_ms(core->now_ms, hf_session_grants_end_at_ms(
                                                        &core->session)));
@@ -640,11 +640,11 @@ static void check_held(const struct hf_core *core,
            !hf_acquisition_is_relied_on(a));
 }
 
-/* The counts of the core and of its schedule are those of its objects. */
+/* The counts of the schedule are those of the objects. */
 static void check_schedule(const struct hf_core *core)
 {
     const struct hf_schedule *schedule = &core->schedule;
-    size_t needs_proof = 0, held = 0;
+    size_t needs_proof = 0;
 
     FOR_EACH (core, a, next)
         needs_proof += a->entry.needs_proof;
@@ -652,10 +652,21 @@ static void check_schedule(const struct hf_core *core)
         needs_proof += cohort->holder != NULL;
     assert(schedule->due.first == NULL && schedule->needs_proof == needs_proof);
     assert(schedule->touched == NULL);
-    for (const struct hf_acquisition *a = core->first_held; a != NULL;
-         a = a->next_held)
-        held++;
-    assert(core->held == held);
+}
+
+/* ${count} acquisitions are HELD, and these are in the list. */
+static void check_held_list(const struct hf_core *core, size_t count)
+{
+    const struct hf_acquisition *previous = NULL;
+
+    for (const struct hf_acquisition *a = core->held.first; a != NULL;
+         a = a->next_held) {
+        assert(a->state == HF_ACQUISITION_HELD);
+        assert(a->previous_held == previous && count > 0);
+        previous = a;
+        count--;
+    }
+    assert(core->held.last == previous && count == 0);
 }
 
 /* The links of the list of effects are consistent. */
@@ -673,21 +684,22 @@ void hf_core_check(const struct hf_core *core)
     const struct hf_acquisition *previous = NULL;
     size_t held = 0;
 
-    for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next) {
+    for (const struct hf_acquisition *a = core->acquisitions.first; a != NULL;
+         a = a->next) {
         assert(a->previous == previous);
         hf_acquisition_check(core, a);
         check_held(core, a);
         held += a->state == HF_ACQUISITION_HELD;
         previous = a;
     }
-    assert(core->last == previous);
+    assert(core->acquisitions.last == previous);
     FOR_EACH_COHORT (core, cohort) {
         hf_cohort_check(core, cohort);
         held += cohort->holder != NULL;
     }
-    assert(core->held == held);
+    check_held_list(core, held);
     check_schedule(core);
-    for (const struct hf_operation *i = core->first_operation; i != NULL;
+    for (const struct hf_operation *i = core->operations.first; i != NULL;
          i = i->next)
         hf_operation_check(core, i);
     assert(held == 0 ||

@@ -47,22 +47,30 @@ struct hf_core {
     struct hf_effect_queue effects; /* not carried out yet */
     /* Every acquisition from its ACQUIRE until it is DONE, except the waiters
      * of cohorts: each cohort has its own; its tickets are here. */
-    struct hf_acquisition *first;
-    struct hf_acquisition *last;
+    struct {
+        struct hf_acquisition *first;
+        struct hf_acquisition *last;
+    } acquisitions;
     struct hf_ticket_table tickets;    /* of these acquisitions */
     uint64_t ticket_number;            /* of the last ticket */
     struct hf_removals removals;       /* that wait for a ticket to appear */
     struct hf_deferred_calls deferred; /* until the end of the step */
-    struct hf_cohort *first_cohort;    /* those that have waiters */
+    struct {
+        struct hf_cohort *first;
+        struct hf_cohort *last;
+    } cohorts; /* those that have waiters */
     struct hf_enqueue_order order;
     /* Every operation from its START_OPERATION until it is DONE. */
-    struct hf_operation *first_operation;
-    struct hf_operation *last_operation;
+    struct {
+        struct hf_operation *first;
+        struct hf_operation *last;
+    } operations;
     /* The acquisitions that are HELD, waiters too, in the order of the grants:
      * a grant that depends on another one is behind it. */
-    struct hf_acquisition *first_held;
-    struct hf_acquisition *last_held;
-    size_t held; /* their number */
+    struct {
+        struct hf_acquisition *first;
+        struct hf_acquisition *last;
+    } held;
     struct hf_schedule schedule;
     struct hf_shared_texts messages; /* of acquisitions */
     uint64_t deadlocks_cut; /* looks for deadlocks that found more than they may

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
@@ -124,19 +125,11 @@ static void look(struct hf_core *core, struct hf_deadlock_detection *detection)
 
 /* ------------------------------------------------------------- the lists -- */
 
-static struct hf_deadlock_detection *
-of_operation(struct hf_operation *operation)
-{
-    return (
-        struct hf_deadlock_detection *)((char *)operation -
-                                        offsetof(struct hf_deadlock_detection,
-                                                 operation));
-}
-
 static void listed(struct hf_operation *operation,
                    const struct hf_snapshot *snapshot)
 {
-    struct hf_deadlock_detection *detection = of_operation(operation);
+    struct hf_deadlock_detection *detection =
+        container_of(operation, struct hf_deadlock_detection, operation);
 
     if (detection->search != NULL)
         hf_deadlock_search_listed(detection->search, snapshot);
@@ -144,7 +137,10 @@ static void listed(struct hf_operation *operation,
 
 static void done(struct hf_core *core, struct hf_operation *operation)
 {
-    hf_deferred_call_add(&core->deferred, &of_operation(operation)->deferred);
+    hf_deferred_call_add(
+        &core->deferred,
+        &container_of(operation, struct hf_deadlock_detection, operation)
+             ->deferred);
 }
 
 static const struct hf_operation_listener listener = {listed, done};
@@ -154,9 +150,7 @@ static const struct hf_operation_listener listener = {listed, done};
 static void list_done(struct hf_core *core, struct hf_deferred_call *deferred)
 {
     struct hf_deadlock_detection *detection =
-        (struct hf_deadlock_detection *)((char *)deferred -
-                                         offsetof(struct hf_deadlock_detection,
-                                                  deferred));
+        container_of(deferred, struct hf_deadlock_detection, deferred);
 
     detection->is_listing = false;
     if (detection->ended) {

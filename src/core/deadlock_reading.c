@@ -58,8 +58,6 @@ static size_t *bucket_of(struct hf_deadlock_reading *reading, const char *name)
 static bool grow_locks(struct hf_deadlock_reading *reading)
 {
     struct hf_deadlock_locks *locks = &reading->locks;
-    size_t room = reading->room == 0 ? 16 : 2 * reading->room;
-    struct hf_deadlock_lock *larger;
 
     if (locks->count < reading->room)
         return true;
@@ -67,12 +65,10 @@ static bool grow_locks(struct hf_deadlock_reading *reading)
         reading->status = HF_EFULL;
         return false;
     }
-    if ((larger = hf_realloc(locks->locks, room * sizeof *larger)) == NULL) {
+    if (!HF_ARRAY_ROOM(&locks->locks, &reading->room, locks->count + 1)) {
         reading->status = HF_ENOMEM;
         return false;
     }
-    locks->locks = larger;
-    reading->room = room;
     return true;
 }
 
@@ -117,21 +113,14 @@ static bool add_lock(struct hf_deadlock_reading *reading, const char *name,
 static void request(struct hf_deadlock_reading *reading, size_t lock,
                     enum hf_deadlock_role role, struct hf_text_range texts)
 {
-    struct hf_deadlock_request *larger;
-    size_t room = reading->request_room == 0 ? 16 : 2 * reading->request_room;
-
     if (reading->request_count == HF_DEADLOCK_QUEUES_MAX) {
         reading->status = HF_EFULL;
         return;
     }
-    if (reading->request_count == reading->request_room) {
-        larger = hf_realloc(reading->requests, room * sizeof *larger);
-        if (larger == NULL) {
-            reading->status = HF_ENOMEM;
-            return;
-        }
-        reading->requests = larger;
-        reading->request_room = room;
+    if (!HF_ARRAY_ROOM(&reading->requests, &reading->request_room,
+                       reading->request_count + 1)) {
+        reading->status = HF_ENOMEM;
+        return;
     }
     reading->requests[reading->request_count++] =
         (struct hf_deadlock_request){lock, role, texts};

@@ -8,21 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "core/core_state.h"
-
-/* The turn that ${node} is part of; NULL for NULL. */
-static struct hf_enqueue_turn *of_node(struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_enqueue_turn, node);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_enqueue_turn *)(void *)((char *)node - offset);
-}
 
 static int compare(const void *queue, const struct hf_tree_node *node)
 {
-    return strcmp(queue, of_node((struct hf_tree_node *)node)->queue);
+    return strcmp(
+        queue, container_of(node, const struct hf_enqueue_turn, node)->queue);
 }
 
 void hf_enqueue_order_init(struct hf_enqueue_order *order,
@@ -36,7 +28,8 @@ void hf_enqueue_order_init(struct hf_enqueue_order *order,
 static struct hf_enqueue_turn *first_in_line(const struct hf_core *core,
                                              const char *queue)
 {
-    return of_node(hf_tree_find(&core->order.lines, queue));
+    return container_of_or_null(hf_tree_find(&core->order.lines, queue),
+                                struct hf_enqueue_turn, node);
 }
 
 /* ---------------------------------------------------------------- turns -- */

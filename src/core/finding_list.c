@@ -10,8 +10,6 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
-#define FIRST_ROOM 16
-
 const char *hf_severity_name(enum hf_severity severity)
 {
     static const char *const names[] = {
@@ -22,22 +20,6 @@ const char *hf_severity_name(enum hf_severity severity)
 
     return (unsigned)severity < sizeof names / sizeof *names ? names[severity]
                                                              : "?";
-}
-
-/* Make room for one more. */
-static bool make_room(struct hf_finding_list *list)
-{
-    size_t room = list->room == 0 ? FIRST_ROOM : 2 * list->room;
-    void *memory;
-
-    if (list->count < list->room)
-        return true;
-    memory = hf_realloc(list->items, room * sizeof *list->items);
-    if (memory == NULL)
-        return false;
-    list->items = memory;
-    list->room = room;
-    return true;
 }
 
 /* The bytes of ${text}, cut to what a finding may have. */
@@ -66,7 +48,8 @@ static void add(struct hf_finding_list *list, const struct hf_finding *finding)
     struct hf_finding *item;
     char *at;
 
-    if (!make_room(list) || (at = hf_alloc(bytes)) == NULL) {
+    if (!HF_ARRAY_ROOM(&list->items, &list->room, list->count + 1) ||
+        (at = hf_alloc(bytes)) == NULL) {
         list->failed = true;
         return;
     }

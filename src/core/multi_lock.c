@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
@@ -333,9 +334,7 @@ static void pump(struct hf_core *core, struct hf_acquisition *parent)
 static void run_deferred(struct hf_core *core,
                          struct hf_deferred_call *deferred)
 {
-    char *at = (char *)deferred - offsetof(struct hf_multi_lock, deferred);
-
-    pump(core, ((struct hf_multi_lock *)(void *)at)->parent);
+    pump(core, container_of(deferred, struct hf_multi_lock, deferred)->parent);
 }
 
 /* ----------------------------------------- the parent as an acquisition -- */

@@ -7,51 +7,14 @@
 
 #include "base/memory.h"
 
-#define FIRST_ROOM 64
-#define FIRST_BYTES 4096
-
-/* Make room for one more queue. */
-static bool make_room(struct hf_name_list *list)
-{
-    size_t room = list->room == 0 ? FIRST_ROOM : 2 * list->room;
-    void *memory;
-
-    if (list->count < list->room)
-        return true;
-    memory = hf_realloc(list->queues, room * sizeof *list->queues);
-    if (memory == NULL)
-        return false;
-    list->queues = memory;
-    memory = hf_realloc(list->offsets, room * sizeof *list->offsets);
-    if (memory == NULL)
-        return false;
-    list->offsets = memory;
-    list->room = room;
-    return true;
-}
-
-/* Make room for a name of ${bytes} and its NUL. */
-static bool make_text_room(struct hf_name_list *list, size_t bytes)
-{
-    size_t size = list->size == 0 ? FIRST_BYTES : list->size;
-    char *text;
-
-    while (size - list->used <= bytes)
-        size *= 2;
-    if (size == list->size)
-        return true;
-    text = hf_realloc(list->text, size);
-    if (text == NULL)
-        return false;
-    list->text = text;
-    list->size = size;
-    return true;
-}
-
 void hf_name_list_add(struct hf_name_list *list, const char *queue,
                       size_t bytes, bool participants)
 {
-    if (!make_room(list) || !make_text_room(list, bytes)) {
+    size_t count = list->count + 1;
+
+    if (!HF_ARRAY_ROOM(&list->queues, &list->room, count) ||
+        !HF_ARRAY_ROOM(&list->offsets, &list->offsets_room, count) ||
+        !HF_ARRAY_ROOM(&list->text, &list->size, list->used + bytes + 1)) {
         list->failed = true;
         return;
     }

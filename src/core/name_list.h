@@ -16,7 +16,8 @@ struct hf_name_list {
     struct hf_queue_name *queues; /* .queue is set by hf_name_list_answer() */
     size_t *offsets;              /* of the names in .text */
     size_t count;
-    size_t room;
+    size_t room; /* of .queues; .offsets_room and .size: of the other two */
+    size_t offsets_room;
     char *text;
     size_t used;
     size_t size;

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/time_math.h"
 #include "base/url.h"
 #include "core/core_state.h"
@@ -74,19 +76,12 @@ static void end_late_wait(struct hf_core *core, struct hf_operation *operation)
     hf_operation_give_up(core, operation, &why);
 }
 
-/* The operation that ${entry} is part of. */
-static struct hf_operation *of_entry(const struct hf_schedule_entry *entry)
-{
-    char *at = (char *)(uintptr_t)entry - offsetof(struct hf_operation, entry);
-
-    return (struct hf_operation *)(void *)at;
-}
-
 /* The keys of the schedule. */
 static struct hf_schedule_keys keys_of(const struct hf_core *core,
                                        const struct hf_schedule_entry *entry)
 {
-    const struct hf_operation *operation = of_entry(entry);
+    const struct hf_operation *operation =
+        container_of(entry, const struct hf_operation, entry);
     struct hf_schedule_keys keys = {HF_FOREVER, HF_FOREVER, false, false};
 
     if (operation->state == STATE(PENDING))
@@ -99,7 +94,8 @@ static struct hf_schedule_keys keys_of(const struct hf_core *core,
 /* Its time is over, or its request is due. */
 static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
 {
-    struct hf_operation *operation = of_entry(entry);
+    struct hf_operation *operation =
+        container_of(entry, struct hf_operation, entry);
 
     if (operation->state != STATE(DRAINING) &&
         core->now_ms >= ends_at_ms(core, operation))
@@ -112,36 +108,12 @@ static const struct hf_schedule_ops schedule_ops = {keys_of, tick, NULL};
 
 /* ---------------------------------------------------- beginning and end -- */
 
-/* Put the operation at the end of the core's list. */
-static void link_last(struct hf_core *core, struct hf_operation *operation)
-{
-    operation->previous = core->last_operation;
-    operation->next = NULL;
-    if (core->last_operation != NULL)
-        core->last_operation->next = operation;
-    else
-        core->first_operation = operation;
-    core->last_operation = operation;
-}
-
-static void unlink(struct hf_core *core, struct hf_operation *operation)
-{
-    if (operation->previous != NULL)
-        operation->previous->next = operation->next;
-    else
-        core->first_operation = operation->next;
-    if (operation->next != NULL)
-        operation->next->previous = operation->previous;
-    else
-        core->last_operation = operation->previous;
-}
-
 /* Nothing is left of it: take it out of the core. */
 static void finish(struct hf_core *core, struct hf_operation *operation)
 {
     move(core, operation, STATE(DONE));
     hf_schedule_leave(core, &operation->entry);
-    unlink(core, operation);
+    HF_LIST_REMOVE(&core->operations, operation);
     if (operation->listener != NULL)
         operation->listener->done(core, operation);
     else
@@ -262,7 +234,7 @@ void hf_operation_start(struct hf_core *core, struct hf_operation *operation)
            operation->kind == HF_REQUEST_REVOKE || is_of_flag(operation));
     init(core, operation);
     hf_schedule_enter(core, &operation->entry, &schedule_ops);
-    link_last(core, operation);
+    HF_LIST_APPEND(&core->operations, operation);
     move(core, operation, STATE(PENDING));
     if (core->session.closing) {
         hf_error_set(&why, HF_ECLOSED, "the client is closed");

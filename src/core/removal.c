@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
 #include "core/own_ticket.h"
@@ -19,16 +20,6 @@ struct removal_key {
     uint64_t acquisition;
     uint64_t number;
 };
-
-/* The ticket that ${node} is part of; NULL for NULL. */
-static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_own_ticket, removal.waiting);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_own_ticket *)(void *)((char *)node - offset);
-}
 
 static struct removal_key key_of(const struct hf_own_ticket *ticket)
 {
@@ -45,7 +36,8 @@ static int compare_numbers(uint64_t a, uint64_t b)
 static int compare(const void *key, const struct hf_tree_node *node)
 {
     const struct removal_key *a = key;
-    struct removal_key b = key_of(of_node(node));
+    struct removal_key b =
+        key_of(container_of(node, const struct hf_own_ticket, removal.waiting));
     int order = strcmp(a->queue, b.queue);
 
     if (order == 0)
@@ -168,8 +160,9 @@ struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
         after != NULL ? key_of(after) : (struct removal_key){queue, 0, 0};
     struct hf_own_ticket *ticket;
 
-    while ((ticket = of_node(hf_tree_after(&core->removals.waiting, &key))) !=
-               NULL &&
+    while ((ticket = container_of_or_null(
+                hf_tree_after(&core->removals.waiting, &key),
+                struct hf_own_ticket, removal.waiting)) != NULL &&
            strcmp(ticket->spec.queue, queue) == 0) {
         hf_core_count_visit(core);
         if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/time_math.h"
 #include "core/core_state.h"
 
@@ -122,27 +123,6 @@ uint64_t hf_schedule_wake_at_ms(const struct hf_core *core)
     return at_ms;
 }
 
-static struct hf_schedule_entry *of_deadline(struct hf_heap_node *node)
-{
-    char *at = (char *)node - offsetof(struct hf_schedule_entry, deadline);
-
-    return (struct hf_schedule_entry *)(void *)at;
-}
-
-static struct hf_schedule_entry *of_request(struct hf_heap_node *node)
-{
-    char *at = (char *)node - offsetof(struct hf_schedule_entry, request);
-
-    return (struct hf_schedule_entry *)(void *)at;
-}
-
-static struct hf_schedule_entry *of_proof(struct hf_heap_node *node)
-{
-    char *at = (char *)node - offsetof(struct hf_schedule_entry, proof);
-
-    return (struct hf_schedule_entry *)(void *)at;
-}
-
 /* Move ${entry} to the heap of what is due in this tick.  Its node for the
  * deadline stands for it there. */
 static void collect_due(struct hf_core *core, struct hf_schedule_entry *entry)
@@ -165,15 +145,18 @@ void hf_schedule_tick(struct hf_core *core)
     struct hf_schedule_entry *entry;
 
     while (first_key(&schedule->deadlines) <= core->now_ms)
-        collect_due(core, of_deadline(schedule->deadlines.first));
+        collect_due(core, container_of(schedule->deadlines.first,
+                                       struct hf_schedule_entry, deadline));
     while (hf_session_usable(&core->session) &&
            first_key(&schedule->requests) <= core->now_ms) {
-        entry = of_request(schedule->requests.first);
+        entry = container_of(schedule->requests.first, struct hf_schedule_entry,
+                             request);
         hf_heap_remove(&entry->request);
         collect_due(core, entry);
     }
     while (schedule->due.first != NULL) {
-        entry = of_deadline(schedule->due.first);
+        entry = container_of(schedule->due.first, struct hf_schedule_entry,
+                             deadline);
         hf_heap_remove(&entry->deadline);
         hf_core_count_visit(core);
         entry->ops->tick(core, entry);
@@ -185,7 +168,8 @@ void hf_schedule_proven(struct hf_core *core)
     struct hf_schedule_entry *entry;
 
     while (core->schedule.proofs.first != NULL) {
-        entry = of_proof(core->schedule.proofs.first);
+        entry = container_of(core->schedule.proofs.first,
+                             struct hf_schedule_entry, proof);
         hf_heap_remove(&entry->proof);
         hf_schedule_touch(core, entry);
         hf_core_count_visit(core);

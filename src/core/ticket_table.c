@@ -6,21 +6,15 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "core/own_ticket.h"
-
-/* The ticket that ${node} is part of; NULL for NULL. */
-static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
-{
-    size_t offset = offsetof(struct hf_own_ticket, by_id);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_own_ticket *)(void *)((char *)node - offset);
-}
 
 static int compare(const void *id, const struct hf_tree_node *node)
 {
-    return memcmp(id, &of_node(node)->id, sizeof(struct hf_ticket_id));
+    const struct hf_own_ticket *ticket =
+        container_of(node, const struct hf_own_ticket, by_id);
+
+    return memcmp(id, &ticket->id, sizeof ticket->id);
 }
 
 void hf_ticket_table_init(struct hf_ticket_table *table)
@@ -44,5 +38,6 @@ void hf_ticket_table_remove(struct hf_ticket_table *table,
 struct hf_own_ticket *hf_ticket_table_find(const struct hf_ticket_table *table,
                                            const struct hf_ticket_id *id)
 {
-    return of_node(hf_tree_find(&table->ids, id));
+    return container_of_or_null(hf_tree_find(&table->ids, id),
+                                struct hf_own_ticket, by_id);
 }

@@ -111,5 +111,5 @@ void operation_fixture_expect_end(const struct operation_fixture *f,
     assert_int_equal(f->finished, 1);
     assert_int_equal(f->operation.status, status);
     assert_true((status == HF_OK) == (f->operation.text[0] == '\0'));
-    assert_null(f->core.first_operation);
+    assert_null(f->core.operations.first);
 }

@@ -24,7 +24,7 @@ TEST(one_answer_is_enough_for_an_empty_queue)
     expect(f, "a REMOVE a1");
     removed(f, "a REMOVE a1", true);
     expect(f, "a RELEASED HF_OK; a DONE");
-    assert_null(f->core.first);
+    assert_null(f->core.acquisitions.first);
 }
 
 TEST(a_want_waits_for_the_connection)

@@ -22,7 +22,7 @@ TEST(one_alone_is_as_any_other)
     cohort_removed(f, "REMOVE t1");
     expect(f, "w1 RELEASED HF_OK; w1 DONE");
     assert_true(hf_cohort_is_idle(&f->cohort));
-    assert_null(f->core.first_cohort);
+    assert_null(f->core.cohorts.first);
 }
 
 TEST(a_release_hands_on_without_a_request)

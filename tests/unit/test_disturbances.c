@@ -528,7 +528,7 @@ static void play(const struct outcome_part *beginning,
     play_to_the_end(e);
     if (e->core_fixture.forgotten[0] != 1 || e->core_fixture.answers[0] != 1 ||
         e->count != 0 || e->late_at_ms != 0 ||
-        e->core_fixture.core.first != NULL)
+        e->core_fixture.core.acquisitions.first != NULL)
         fail_msg("%s, %s, %s: answers %u, forgotten %u, tickets %zu",
                  beginning->name, first->name, second->name,
                  e->core_fixture.answers[0], e->core_fixture.forgotten[0],
