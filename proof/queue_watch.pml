@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch of the queue of leases (src/core/queue_watch.c).
+ * The watch of the queue of leases (src/core/ticket_watch.c).
  *
  * The idea: the answer shows whether there is room now.  If a lease goes
  * after that, one event CHANGED says so, and the waiter watches again.

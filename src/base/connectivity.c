@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a connection, the instants at which something is due, and the
- * error that says why there is none.  reconnect_backoff.c has the arithmetic of
+ * error that says why there is none.  reconnect.c has the arithmetic of
  * the policy: when the next attempt is, and whether there is one. */
 #include "base/connectivity.h"
 

@@ -29,7 +29,7 @@
 #include <holdfast/holdfast.h>
 
 #include "base/random.h"
-#include "base/reconnect_backoff.h"
+#include "base/reconnect.h"
 
 /* Servers whose errors are logged apart: those of a list, and one that was
  * taken out of it while the session was connected to it. */

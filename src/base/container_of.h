@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From an embedded object to the object that it is embedded in, as in the Linux
- * kernel.  ${type} may be const.  That ${pointer} points to a ${member} is
+ * kernel.  ${type} may be const.  That ${pointer} points to a ${field} of it is
  * checked when it is compiled.
  */
 #ifndef HF_BASE_CONTAINER_OF_H
@@ -10,19 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The ${type} whose ${member} is at ${pointer}, which is not NULL. */
-#define container_of(pointer, type, member)                                    \
-    ((type *)((uintptr_t)(1 ? (pointer) : &((type *)0)->member) -              \
-              offsetof(type, member)))
+/* The ${type} whose ${field} is at ${pointer}, which is not NULL. */
+#define container_of(pointer, type, field)                                     \
+    ((type *)((uintptr_t)(1 ? (pointer) : &((type *)0)->field) -               \
+              offsetof(type, field)))
 
 /* The same; NULL for NULL. */
-#define container_of_or_null(pointer, type, member)                            \
-    ((type *)hf_container_or_null(1 ? (pointer) : &((type *)0)->member,        \
-                                  offsetof(type, member)))
+#define container_of_or_null(pointer, type, field)                             \
+    ((type *)hf_container_or_null(1 ? (pointer) : &((type *)0)->field,         \
+                                  offsetof(type, field)))
 
-static inline void *hf_container_or_null(const void *member, size_t offset)
+static inline void *hf_container_or_null(const void *field, size_t offset)
 {
-    return member != NULL ? (void *)((uintptr_t)member - offset) : NULL;
+    return field != NULL ? (void *)((uintptr_t)field - offset) : NULL;
 }
 
 #endif

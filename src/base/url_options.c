@@ -175,3 +175,13 @@ hf_status hf_url_read_path(const struct hf_url_option_row *row,
                         row->key, hf_quote(text, strlen(text)).text, row->max,
                         row->help);
 }
+
+hf_status hf_pem_files_check(const struct hf_pem_files *files,
+                             struct hf_error *error)
+{
+    if ((files->cert[0] == '\0') == (files->key[0] == '\0'))
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the URL has only one of cert= and key=; expected "
+                        "both, or neither");
+}

@@ -36,4 +36,8 @@ bool hf_utf8_unprintable(uint32_t code);
  * instead. */
 void hf_utf8_make_printable(char *text, bool was_cut);
 
+/* Why ZooKeeper's PathUtils refuses the character ${code}, as a text such as "a
+ * control character"; NULL: it does not. */
+const char *hf_path_character_why_refused(uint32_t code);
+
 #endif

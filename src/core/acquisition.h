@@ -100,7 +100,7 @@ struct hf_acquisition_ops {
 /* The reports of an acquisition, from within a step, to the user, the
  * multi-lock or the cohort that wants it.  .lost may only take note and report
  * the loss to the next listener, because LOST precedes every other effect. What
- * the other functions note is worked off when the step ends (deferred_call.h).
+ * the other functions note is worked off when the step ends (schedule.h).
  */
 struct hf_acquisition_listener {
     /* It waits: .ahead and .holder are set. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission: given a queue and a ticket in it, may the ticket enter, and if
- * not, which ticket does it wait for?  What blocks what is a table in
- * admission.c, with a row for each kind of ticket; nothing else in the core
- * compares kinds.
+ * not, which ticket does it wait for?  Each kind of ticket has a rule, a row of
+ * the table of hf_admission_rule_of(); nothing else in the core compares kinds.
  *
  *     mutex  no ticket ahead
  *     write  no ticket ahead, of either kind; waits for the nearest one
@@ -20,13 +19,36 @@
  * the one n positions ahead", loses wake-ups: see
  * tests/simulator/test_semaphore.c.) No single ticket blocks a lease: it waits
  * for the queue to change.
+ *
+ *     participant  a generation that is newer than it
+ *
+ * Each participant of a double barrier is a ticket.  A participant that counts
+ * enough tickets begins a *generation* (as in a CyclicBarrier): the engine sets
+ * the flag READY at an instant at which that many participants are there.
+ * Tokens of tickets and of generations are of one numbering, so a generation
+ * that is newer than a ticket began while the owner of the ticket was a
+ * participant.  Such a generation admits that participant, and nothing else
+ * does: no older generation, and no event.
+ *
+ * The round of a participant is all tickets older than the generation that
+ * admitted it.  It may leave when no other ticket of its round is there;
+ * tickets that have come since belong to another round.  All participants
+ * remove their tickets first, except the one with the lowest id, which keeps
+ * its ticket until it is alone, because participants of Curator take a single
+ * ticket that is left for the end.  Two participants of one round never wait
+ * for each other's ticket, because one of the two has the lower id.
  */
 #ifndef HF_CORE_ADMISSION_H
 #define HF_CORE_ADMISSION_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
 
 #include "core/ticket.h"
+
+/* ----------------------------------------------------- locks and leases -- */
 
 /* The meaning of a queue for a ticket in it. */
 enum hf_admission_answer {
@@ -99,5 +121,86 @@ void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
  * each. */
 void hf_admission_mark_admitted(const struct hf_snapshot *snapshot,
                                 bool *admitted);
+
+/* ------------------------------------------------------ double barriers -- */
+
+/* The answers to an enter. */
+enum hf_enter_answer {
+    HF_ENTER_MISSING,        /* its ticket is not there */
+    HF_ENTER_WAIT,           /* too few participants are there */
+    HF_ENTER_NEW_GENERATION, /* enough are there, and no generation has begun
+                                since it came */
+    HF_ENTER_PASS,           /* .generation admits it */
+};
+
+struct hf_enter_decision {
+    enum hf_enter_answer answer;
+    size_t participants;
+    uint64_t generation; /* the token of the flag READY; 0: it is not set */
+};
+
+/* The answers to a leave. */
+enum hf_leave_answer {
+    HF_LEAVE_WAIT,  /* with its ticket or without it, as it is */
+    HF_LEAVE_YIELD, /* remove the ticket, then wait */
+    HF_LEAVE_PASS,  /* no other participant of the round is left */
+};
+
+/* May the owner of ${mine} enter a double barrier of ${parties} participants?
+ */
+struct hf_enter_decision
+hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine,
+                               uint32_t parties);
+
+/* May the owner of ${mine}, which ${generation} has admitted, leave?
+ * ${keeps_ticket}: its ticket was not removed yet. */
+enum hf_leave_answer
+hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine,
+                               uint64_t generation, bool keeps_ticket);
+
+/* ---------------------------------------------------- the rules by kind -- */
+
+/* The properties of our ticket that rules read. */
+struct hf_admission_ticket {
+    struct hf_ticket_id id;
+    enum hf_ticket_kind kind;
+    uint32_t weight; /* LEASE: its permits */
+    uint32_t limit;  /* LEASE: the permits of the semaphore; PARTICIPANT: the
+                        number of participants that are waited for */
+    uint64_t token;  /* once it is in the queue */
+};
+
+/* The meaning of a queue for the ticket. */
+struct hf_admission_decision {
+    struct hf_admission admission; /* of a PARTICIPANT .blocking is the number
+                                      that is missing, plus one until a
+                                      generation admits it */
+    uint64_t generation; /* HF_ADMITTED of a PARTICIPANT: the one that admits it
+                          */
+    bool starts_generation; /* HF_WAIT_FOR of a PARTICIPANT: it is to request
+                               NEW_GENERATION */
+    const char *holder;     /* payload of the first ticket; "": that is this
+                               ticket; NULL: the queue has no order */
+};
+
+/* A rule: functions of the ticket and the queue, and two properties. */
+struct hf_admission_rule {
+    /* Before the enqueue: is there room in the queue?  NULL: always. */
+    bool (*has_room)(const struct hf_admission_ticket *own,
+                     const struct hf_snapshot *snapshot);
+    /* In the queue: decide by the queue ${snapshot}. */
+    struct hf_admission_decision (*decide)(
+        const struct hf_admission_ticket *own,
+        const struct hf_snapshot *snapshot);
+    /* It waits for any change of the queue, and not for single tickets. */
+    bool watches_queue;
+    /* Once nothing blocks the ticket, nothing will block it again. */
+    bool admission_is_final;
+};
+
+/* The rule for ${kind}, which must be a kind that can be enqueued. */
+const struct hf_admission_rule *hf_admission_rule_of(enum hf_ticket_kind kind);
 
 #endif

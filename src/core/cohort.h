@@ -47,7 +47,6 @@
 #ifndef HF_CORE_COHORT_H
 #define HF_CORE_COHORT_H
 
-#include "base/deferred_call.h"
 #include "core/acquisition.h"
 
 /* One in use, and one that is still being removed. */

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/deferred_call.h"
 #include "base/random.h"
 #include "base/retry.h"
 #include "base/shared_text.h"
@@ -18,10 +17,9 @@
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
-#include "core/removal.h"
+#include "core/own_ticket.h"
 #include "core/schedule.h"
 #include "core/session.h"
-#include "core/ticket_table.h"
 
 struct hf_acquisition;
 struct hf_cohort;

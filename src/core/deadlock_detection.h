@@ -13,7 +13,6 @@
 #ifndef HF_CORE_DEADLOCK_DETECTION_H
 #define HF_CORE_DEADLOCK_DETECTION_H
 
-#include "base/deferred_call.h"
 #include "core/deadlock_search.h"
 #include "core/operation.h"
 

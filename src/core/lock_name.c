@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/path_character.h"
 #include "base/quote.h"
 #include "base/secret.h"
 #include "base/utf8.h"

@@ -27,7 +27,6 @@
 
 #include <holdfast/holdfast.h>
 
-#include "base/deferred_call.h"
 #include "core/acquisition.h"
 
 /* Set by the user of the parent before its ACQUIRE, except the last fields. */

@@ -12,8 +12,8 @@
 #include "base/list.h"
 #include "base/time_math.h"
 #include "base/url.h"
+#include "core/admission.h"
 #include "core/core_state.h"
-#include "core/double_barrier_rule.h"
 
 #define STATE(name) HF_OPERATION_##name
 #define TO(name) (1u << HF_OPERATION_##name)
@@ -297,6 +297,32 @@ static void round_listed(struct hf_core *core, struct hf_operation *operation,
         move(core, operation, STATE(WATCHING));
 }
 
+/* The flag of the barrier in ${snapshot}; NULL: the barrier is clear. */
+static const struct hf_ticket *find_flag(const struct hf_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (snapshot->tickets[i].kind == HF_TICKET_BARRIER)
+            return &snapshot->tickets[i];
+    return NULL;
+}
+
+/* Take in ${snapshot}, the answer to a WATCH_QUEUE of the flag: is the wait
+ * over?
+ */
+static bool barrier_wait_is_over(struct hf_barrier_wait_state *state,
+                                 const struct hf_snapshot *snapshot)
+{
+    const struct hf_ticket *flag = find_flag(snapshot);
+
+    if (flag == NULL)
+        return true;
+    if (state->was_set && (state->token != flag->token ||
+                           !hf_ticket_id_equal(&state->id, &flag->id)))
+        return true;
+    *state = (struct hf_barrier_wait_state){true, flag->id, flag->token};
+    return false;
+}
+
 /* The answer to a WATCH_QUEUE: may the wait end? */
 static void queue_listed(struct hf_core *core, struct hf_operation *operation,
                          const struct hf_event *event)
@@ -305,8 +331,8 @@ static void queue_listed(struct hf_core *core, struct hf_operation *operation,
     operation->retry = (struct hf_retry_state){0};
     if (operation->generation != 0)
         round_listed(core, operation, &event->as.answer.snapshot);
-    else if (hf_barrier_wait_is_over(&operation->barrier_wait,
-                                     &event->as.answer.snapshot))
+    else if (barrier_wait_is_over(&operation->barrier_wait,
+                                  &event->as.answer.snapshot))
         end_passed(core, operation);
     else if (operation->only_try)
         end_busy(core, operation);

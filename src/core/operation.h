@@ -26,7 +26,6 @@
 #include <stdint.h>
 
 #include "base/retry.h"
-#include "core/barrier_wait.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/schedule.h"
@@ -35,13 +34,24 @@ struct hf_core;
 struct hf_operation;
 
 /* The reports of an operation that an object of the core has begun, from within
- * a step.  They may only take notes (deferred_call.h). */
+ * a step.  They may only take notes (schedule.h). */
 struct hf_operation_listener {
     /* The answer to a LIST. */
     void (*listed)(struct hf_operation *operation,
                    const struct hf_snapshot *snapshot);
     /* It is DONE; .status says how it has ended. */
     void (*done)(struct hf_core *core, struct hf_operation *operation);
+};
+
+/* The wait for a barrier to be cleared: it is over once the barrier was clear
+ * at some moment since the wait began.  An event only says that something may
+ * have changed; each new list decides.  A list that shows another flag than the
+ * one before it proves that the barrier was clear in between, however soon it
+ * was set again.  All zero at the start. */
+struct hf_barrier_wait_state {
+    bool was_set;           /* the last list showed the flag */
+    struct hf_ticket_id id; /* of that flag */
+    uint64_t token;         /* of that flag */
 };
 
 /* Zeroed by its user, who then sets the first fields, before START_OPERATION.

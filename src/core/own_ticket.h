@@ -21,9 +21,8 @@
  * A ticket knows nothing of its acquisition.  It goes by its hf_ticket_spec,
  * and reports what happens to it through its hf_ticket_listener.
  *
- * own_ticket.c has the states and the end, own_ticket_decide.c decides what a
- * queue means for the ticket, own_ticket_requests.c makes the requests and
- * takes in their answers.
+ * own_ticket.c has the states, the end, and what a queue means for the ticket;
+ * own_ticket_requests.c makes the requests and takes in their answers.
  *
  * All functions are called within a step of the core (core.h), with the
  * client's lock held.
@@ -39,7 +38,6 @@
 #include "base/tree.h"
 #include "core/effect.h"
 #include "core/engine.h"
-#include "core/queue_watch.h"
 #include "core/removal.h"
 #include "core/ticket.h"
 #include "core/ticket_description.h"
@@ -187,6 +185,14 @@ struct hf_ticket_listener {
     void (*changed)(struct hf_core *core, struct hf_acquisition *a);
 };
 
+/* The tickets of one client, by their ids.  It shows which tickets of a list
+ * are the client's own without a walk over tickets of other queues.  A ticket
+ * is in it from its ENQUEUE until it is freed, or until its acquisition is
+ * DONE. */
+struct hf_ticket_table {
+    struct hf_tree ids;
+};
+
 struct hf_own_ticket {
     /* The acquisition: only handed on to the listener. */
     struct hf_acquisition *acquisition;
@@ -208,7 +214,7 @@ struct hf_own_ticket {
     uint64_t session;          /* the number of its session */
     uint64_t token;            /* the fencing token, once it was in the queue */
     uint64_t generation;       /* PARTICIPANT: the one that admits it */
-    struct hf_tree_node by_id; /* see ticket_table.h */
+    struct hf_tree_node by_id; /* in the table */
     /* ENQUEUE, LIST, DOWNGRADE or NEW_GENERATION, one at a time. */
     struct hf_request request;
     struct hf_effect request_effect;
@@ -228,6 +234,24 @@ struct hf_own_ticket {
     struct hf_ticket_description *description; /* NULL: never needed */
     struct hf_removal removal; /* REMOVING, once the ENQUEUE was answered */
 };
+
+/* -------------------------------- the tickets of a client: own_ticket.c -- */
+
+/* Make ${tickets} empty. */
+void hf_ticket_table_init(struct hf_ticket_table *tickets);
+
+/* Add ${ticket}, which has its id. */
+void hf_ticket_table_add(struct hf_ticket_table *tickets,
+                         struct hf_own_ticket *ticket);
+
+/* Remove ${ticket}; nothing if it is not in. */
+void hf_ticket_table_remove(struct hf_ticket_table *tickets,
+                            struct hf_own_ticket *ticket);
+
+/* The ticket with the id ${id}, or NULL. */
+struct hf_own_ticket *
+hf_ticket_table_find(const struct hf_ticket_table *tickets,
+                     const struct hf_ticket_id *id);
 
 /* ----------------------------------------- states and end: own_ticket.c -- */
 
@@ -304,7 +328,7 @@ bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket);
 void hf_own_ticket_check(const struct hf_core *core,
                          const struct hf_own_ticket *ticket);
 
-/* --------------------------------------- decisions: own_ticket_decide.c -- */
+/* ---------------------------------------------- decisions: own_ticket.c -- */
 
 /* The ticket is in the queue ${snapshot}: QUEUED, then decide. */
 void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/time_math.h"
-#include "core/admission_rule.h"
+#include "core/admission.h"
 #include "core/core_state.h"
 
 #define STATE(name) HF_OWN_TICKET_##name

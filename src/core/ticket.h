@@ -42,7 +42,7 @@ enum hf_ticket_kind {
     /* A participant of a double barrier; nobody is ahead of anybody. */
     HF_TICKET_PARTICIPANT = 8,
     /* A flag: enough participants were there when it was set.  See
-     * double_barrier_rule.h. */
+     * admission.h. */
     HF_TICKET_READY = 9
 };
 

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watches of one ticket of ours: which tickets it wants to see the end of,
- * and the requests for that. */
+/*
+ * The watches of one ticket of ours: which tickets it wants to see the end of,
+ * and the requests for that; and the watch of its queue, which is the list of
+ * the queue and the event that it has changed since.  Only leases and
+ * participants of a double barrier need the latter, because no single ticket
+ * blocks them.
+ */
 #ifndef HF_CORE_TICKET_WATCH_H
 #define HF_CORE_TICKET_WATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/retry.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/ticket.h"
+
+/* ----------------------------------------------------------- of tickets -- */
 
 /* At most three tickets are watched at once: the two nearest that block, and
  * the ticket itself.  A watch that is being taken back keeps its slot until the
@@ -84,5 +93,49 @@ bool hf_ticket_watches_is_set(const struct hf_ticket_watches *watches,
 
 /* Is any watch requested and not taken back? */
 bool hf_ticket_watches_any(const struct hf_ticket_watches *watches);
+
+/* --------------------------------------------------------- of the queue -- */
+
+enum hf_queue_watch_state {
+    HF_QUEUE_WATCH_NONE,
+    HF_QUEUE_WATCH_ASKED,    /* the list is under way */
+    HF_QUEUE_WATCH_WATCHING, /* listed, and not changed since */
+    HF_QUEUE_WATCH_ENDING,   /* an UNWATCH is on its way to the engine */
+};
+
+struct hf_queue_watch {
+    enum hf_queue_watch_state state;
+    uint64_t at_ms; /* CLOCK_BOOTTIME; not requested before */
+    struct hf_retry_state retry;
+    struct hf_request request;
+    struct hf_effect effect;
+};
+
+/* Allocate the watch of ${ticket}, which frees it with hf_free().  NULL if
+ * there is no memory. */
+struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket);
+
+/* Request the WATCH_QUEUE, if ${may_ask} and there is none. */
+void hf_queue_watch_start(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects, bool may_ask);
+
+/* It is not needed any more: take it back. */
+void hf_queue_watch_stop(struct hf_queue_watch *watch,
+                         struct hf_effect_queue *effects);
+
+/* LISTED.  False if the watch was taken back meanwhile: the list crossed the
+ * UNWATCH. */
+bool hf_queue_watch_listed(struct hf_queue_watch *watch);
+
+/* QUEUE_CHANGED or FAILED: there is no watch any more. */
+void hf_queue_watch_ended(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects);
+
+/* The engine has returned from the UNWATCH. */
+void hf_queue_watch_unwatched(struct hf_queue_watch *watch);
+
+/* The session is over, and with it every watch, without an event. */
+void hf_queue_watch_clear(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects);
 
 #endif

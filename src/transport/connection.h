@@ -59,7 +59,7 @@ struct hf_connection_config {
 };
 
 /* What an error of the system means for a socket file.  The status decides
- * whether waiting may mend it (base/reconnect_backoff.h). */
+ * whether waiting may mend it (base/reconnect.h). */
 struct hf_connection_cause {
     const char *name; /* of .failure, for docs/engines.md */
     int failure;      /* errno */

@@ -4,7 +4,7 @@
 #define HF_TRANSPORT_TLS_CONTEXT_H
 
 #include "base/engine_host.h"
-#include "base/pem_files.h"
+#include "base/url_options.h"
 #include "transport/tls.h"
 
 /* Make a ${context} for the certificates and keys of ${files}; free it with

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/path_character.h"
 #include "base/utf8.h"
 
 /* How many of the first characters of ${component} need no closer look:

@@ -54,7 +54,7 @@
 
 #include "base/connectivity.h"
 #include "base/random.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "zookeeper/call_window.h"
 #include "zookeeper/listeners.h"
 #include "zookeeper/proof.h"

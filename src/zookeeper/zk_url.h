@@ -16,8 +16,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "base/pem_files.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "base/url.h"
 #include "base/url_options.h"
 #include "zookeeper/zk_session.h"

@@ -43,9 +43,9 @@ LAYERS = {
 }
 
 # Files of the core that see nothing of an acquisition, and its headers.
-BENEATH = ("own_ticket", "own_ticket_decide", "own_ticket_requests",
-           "enqueue_order", "removal", "admission_rule", "schedule", "session",
-           "ticket_table", "ticket_watch", "queue_watch", "ticket_description")
+BENEATH = ("own_ticket", "own_ticket_requests", "enqueue_order", "removal",
+           "admission", "schedule", "session", "ticket_watch",
+           "ticket_description")
 ABOVE = ("core/acquisition.h", "core/cohort.h", "core/core.h",
          "core/multi_lock.h")
 

@@ -31,8 +31,8 @@ SECTIONS = {
     "postgresql": "engine-postgres.md",
 }
 # What stands for rows or for a key in a table, and the file that defines it.
-MACROS = {"HF_RECONNECT_OPTION": "src/base/reconnect_policy.h",
-          "HF_PEM_OPTIONS": "src/base/pem_files.h",
+MACROS = {"HF_RECONNECT_OPTION": "src/base/reconnect.h",
+          "HF_PEM_OPTIONS": "src/base/url_options.h",
           "HF_CLOCK_DRIFT_OPTION": "src/base/url_options.h",
           "HF_ZK_URL_OPTIONS": "src/zookeeper/zk_url.h"}
 

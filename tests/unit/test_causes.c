@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/reconnect_backoff.h"
+#include "base/reconnect.h"
 #include "cmocka/runner.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/redis/reply.h"

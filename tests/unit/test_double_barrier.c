@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule of a double barrier (core/double_barrier_rule.h): which participants
+/* The rule of a double barrier (core/admission.h): which participants
  * may enter, and which may leave. */
 #include <stdint.h>
 
 #include "cmocka/runner.h"
-#include "core/double_barrier_rule.h"
+#include "core/admission.h"
 
 #define ROOM 8
 

@@ -8,8 +8,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "base/reconnect_backoff.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 
 #define START_MS 5000
 

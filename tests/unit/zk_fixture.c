@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "base/time_math.h"
 #include "engines/zookeeper/delete_right.h"
 #include "engines/zookeeper/permit.h"

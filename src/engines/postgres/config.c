@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "base/url_options.h"
 #include "engines/leased/leased.h"
 #include "transport/set_user_id.h"

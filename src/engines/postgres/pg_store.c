@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "engines/postgres/pg_private.h"
 #include "engines/postgres/postgres.h"
 

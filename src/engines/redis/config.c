@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "base/url_options.h"
 #include "engines/leased/leased.h"
 #include "transport/auth_file.h"

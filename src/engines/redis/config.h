@@ -16,8 +16,8 @@
 
 #include <holdfast/holdfast.h>
 
-#include "base/pem_files.h"
 #include "base/url.h"
+#include "base/url_options.h"
 #include "core/engine.h"
 
 #define HF_REDIS_PORT 6379

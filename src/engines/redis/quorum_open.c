@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/quote.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "base/url_options.h"
 #include "engines/redis/config.h"
 #include "engines/redis/redis_quorum.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/redis_private.h"
 #include "engines/redis/redis_quorum.h"

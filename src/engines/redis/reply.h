@@ -89,7 +89,7 @@ struct hf_redis_error hf_redis_error_classify(const char *error);
 const char *hf_redis_error_pattern(size_t index);
 
 /* The status of a connection that cannot be used because of ${error}, which
- * decides whether waiting may mend it (base/reconnect_backoff.h).  An unknown
+ * decides whether waiting may mend it (base/reconnect.h).  An unknown
  * error may pass.  So it becomes HF_EUNREACHABLE and not HF_EPROTOCOL, which
  * ends waits. */
 hf_status hf_redis_connection_status(const char *error);

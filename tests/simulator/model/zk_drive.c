@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "base/time_math.h"
 
 uint64_t zk_drive_now_ms(const struct zk_client *client)

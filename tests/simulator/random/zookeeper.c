@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/reconnect_policy.h"
+#include "base/reconnect.h"
 #include "simulator/model/sim_internal.h"
 #include "simulator/model/zk_faults.h"
 #include "simulator/random/decision.h"

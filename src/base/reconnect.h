@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When to try to connect again, for engines whose sessions outlive connections:
- * the arithmetic of connectivity.h.
+ * the policy of the user (struct hf_reconnect), as URLs give it, and the
+ * arithmetic of connectivity.h.
+ *
+ *     retry=forever          the default
+ *     retry=never            one attempt
+ *     retry=once             one retry, after a second
+ *     retry=[Nx]PAUSE[..PAUSE][/TOTAL]
+ *
+ * At most N retries, each after PAUSE, or after pauses that double from the
+ * first PAUSE to the second, and none later than TOTAL after the first attempt
+ * failed.
  *
  * The attempts that have failed in a row make up *rounds*: a round is one
  * attempt at each server.  Within a round the next server is tried at once.
- * After a round the user's policy (struct hf_reconnect) says whether there is
- * another round, and after which pause.
+ * After a round the policy says whether there is another round, and after which
+ * pause.
  *
  * Nothing here reads a clock or keeps a timer: the caller passes the time
  * (CLOCK_BOOTTIME in ms) and waits until the returned instant.
  */
-#ifndef HF_BASE_RECONNECT_BACKOFF_H
-#define HF_BASE_RECONNECT_BACKOFF_H
+#ifndef HF_BASE_RECONNECT_H
+#define HF_BASE_RECONNECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +31,24 @@
 #include <holdfast/holdfast.h>
 
 #include "base/random.h"
-#include "base/reconnect_policy.h"
+#include "base/url.h"
+
+/* ----------------------------------------------- the policy of the user -- */
+
+#define HF_RECONNECT_OPTION "retry"
+
+/* No pause is longer than a second, because a client that waits for a restart
+ * of its server should not wait much longer than the restart takes. */
+extern const struct hf_reconnect hf_reconnect_default;
+
+/* Set ${policy} to what ${url} says, else to ${given}, else (NULL) to the
+ * default.  HF_EURL, with a text that says what is expected. */
+hf_status hf_reconnect_choose(const struct hf_url *url,
+                              const struct hf_reconnect *given,
+                              struct hf_reconnect *policy,
+                              struct hf_error *error);
+
+/* -------------------------------------------------------------- backoff -- */
 
 /* The state of the backoff of one engine. */
 struct hf_reconnect_backoff {
