@@ -112,7 +112,6 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
     if (a->state != STATE(WAITING))
         hf_deadlock_detection_end(core, a->detection);
     hf_schedule_touch(core, &a->entry);
-    hf_acquisition_update_order(core, a);
 }
 
 void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a)
@@ -284,6 +283,7 @@ const struct hf_acquisition_listener hf_acquisition_user_listener = {
 void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
                           bool revoked)
 {
+    assert(a->session == core->session.number && !core->session.closing);
     hf_acquisition_move(core, a, STATE(HELD));
     a->listener->granted(core, a);
     if (revoked)
@@ -292,6 +292,7 @@ void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
 
 void hf_acquisition_lose_position(struct hf_acquisition *a)
 {
+    assert(a->state == STATE(WAITING));
     a->position_lost = true;
     if (a->listener->displaced != NULL)
         a->listener->displaced(a);

@@ -31,6 +31,7 @@ static void move_to_earlier(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_own_ticket **link = &a->tickets.earlier;
 
+    assert(a->tickets.current->state >= HF_OWN_TICKET_REMOVING);
     while (*link != NULL)
         link = &(*link)->next;
     *link = a->tickets.current;
@@ -83,6 +84,7 @@ static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
+    assert(a->state == STATE(WAITING) && ticket == a->tickets.current);
     hf_acquisition_count_displaced(a);
     if (a->listener->queued != NULL)
         a->listener->queued(a);
@@ -117,6 +119,7 @@ static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     struct hf_acquisition *a = ticket->acquisition;
 
+    assert(ticket == a->tickets.current && ticket->state == HF_OWN_TICKET_HELD);
     a->ticket_id = ticket->id;
     a->token = ticket->token;
     a->generation = ticket->generation;
@@ -132,6 +135,8 @@ static void revoked(struct hf_core *core, struct hf_own_ticket *ticket)
 static void lost(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
                  const char *why)
 {
+    assert(ticket == ticket->acquisition->tickets.current &&
+           ticket->state == HF_OWN_TICKET_HELD);
     hf_acquisition_lose(core, ticket->acquisition, lives, why);
 }
 
@@ -142,6 +147,7 @@ static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *a = ticket->acquisition;
 
+    assert(a->state == STATE(WAITING) && ticket == a->tickets.current);
     hf_acquisition_lose_position(a);
     hf_own_ticket_cancel_request(core, ticket);
     if (ticket->state == HF_OWN_TICKET_QUEUED)
@@ -161,6 +167,7 @@ static void retry(struct hf_core *core, struct hf_acquisition *a,
 {
     uint64_t at_ms = core->now_ms;
 
+    assert(a->state == STATE(WAITING));
     hf_acquisition_set_error(core, a, why); /* if the wait ends meanwhile */
     hf_enqueue_order_failed(core, &a->tickets.turn);
     /* Without a connection the next enqueue waits for it, and not for a time.
@@ -186,6 +193,7 @@ static void unsure(struct hf_core *core, struct hf_own_ticket *ticket,
                    const struct hf_error *why)
 {
     /* Should no retry be left, this is what the wait ends with. */
+    assert(ticket->acquisition->state == STATE(WAITING));
     hf_acquisition_set_error(core, ticket->acquisition, why);
 }
 
@@ -369,6 +377,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
     bool waits_for_room = hf_admission_rule_of(a->kind)->has_room != NULL;
 
+    assert(a->state == STATE(WAITING) && hf_session_usable(&core->session));
     if (a->tickets.current != NULL &&
         a->tickets.current->state != HF_OWN_TICKET_UNQUEUED)
         return;
@@ -381,7 +390,6 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
         !make_ticket(core, a))
         return;
     hf_own_ticket_enqueue(core, a->tickets.current);
-    hf_acquisition_update_order(core, a);
     hf_enqueue_order_asked(core, &a->tickets.turn);
 }
 
@@ -463,6 +471,8 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
+    assert(a->state == STATE(RELEASING) &&
+           a->tickets.current->removal.state != HF_REMOVAL_ASKED);
     if (a->tickets.current->removal.found)
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
@@ -505,6 +515,7 @@ static void session_over(struct hf_core *core, struct hf_acquisition *a)
 {
     bool waiting = hf_acquisition_is_waiting(a);
 
+    assert(a->state != STATE(HELD)); /* its loss was reported first */
     if (waiting && hf_acquisition_is_queued(a))
         hf_acquisition_lose_position(a);
     if (a->tickets.current != NULL)

@@ -9,6 +9,7 @@
  */
 #include "core/deadlock.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/ticket_text.h"
@@ -186,6 +187,7 @@ static void drop_possible(struct hf_deadlock_locks *locks,
 
         if (!hold->possible || target == NULL)
             continue;
+        assert(target->blocked_holders > 0);
         hold->target = NULL;
         if (--target->blocked_holders == 0 &&
             target->role == HF_DEADLOCK_LEASES)
@@ -197,6 +199,7 @@ static void drop_possible(struct hf_deadlock_locks *locks,
 static void unblock(struct hf_deadlock_locks *locks,
                     struct hf_deadlock_ticket *ticket)
 {
+    assert(ticket->blocked);
     ticket->blocked = false;
     for (size_t i = 0; i < ticket->hold_count; i++) {
         struct hf_deadlock_ticket *target = ticket->holds[i].target;

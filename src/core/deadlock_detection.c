@@ -2,6 +2,7 @@
 /* When an acquisition looks, the lists of a look, and its verdict. */
 #include "core/deadlock_detection.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static void decide(struct hf_core *core,
         hf_deadlock_victim(&search->cycle);
     struct hf_error why = {.status = HF_EDEADLK};
 
+    assert(!detection->ended && !detection->is_listing);
     if (hf_deadlock_search_status(search) == HF_EFULL)
         core->deadlocks_cut++;
 
@@ -84,6 +86,7 @@ static void list(struct hf_core *core, struct hf_deadlock_detection *detection)
         .deadline_at_ms = HF_FOREVER,
         .listener = &listener,
     };
+    assert(!detection->is_listing && detection->search != NULL);
     detection->is_listing = true;
     hf_operation_start(core, &detection->operation);
 }
@@ -95,6 +98,7 @@ static void go_on(struct hf_core *core, struct hf_deadlock_detection *detection)
     struct hf_deadlock_search *search = detection->search;
     struct hf_deadlock_wait wait;
 
+    assert(!detection->is_listing && search != NULL);
     if (!waits_by(detection, &wait) ||
         !hf_ticket_id_equal(wait.ticket, &search->subject))
         free_search(detection);
@@ -112,6 +116,8 @@ static void look(struct hf_core *core, struct hf_deadlock_detection *detection)
     struct hf_deadlock_wait wait;
     char name[HF_DEADLOCK_QUEUE_NAME_BYTES];
 
+    assert(!detection->ended && !detection->is_listing &&
+           detection->search == NULL);
     if (!waits_by(detection, &wait) || !says_detect(&wait) ||
         (detection->search = hf_alloc(sizeof *detection->search)) == NULL)
         return;
@@ -152,6 +158,8 @@ static void list_done(struct hf_core *core, struct hf_deferred_call *deferred)
     struct hf_deadlock_detection *detection =
         container_of(deferred, struct hf_deadlock_detection, deferred);
 
+    assert(detection->is_listing);
+    assert(!detection->ended || detection->search == NULL);
     detection->is_listing = false;
     if (detection->ended) {
         detection->listener->idle(core, detection->acquisition);

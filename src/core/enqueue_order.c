@@ -39,6 +39,7 @@ static void add_ready(struct hf_core *core, struct hf_enqueue_turn *turn)
 {
     struct hf_enqueue_turn **link = &core->order.ready;
 
+    assert(turn->in_line);
     if (turn->is_ready)
         return;
     for (; *link != NULL; link = &(*link)->next)
@@ -107,6 +108,7 @@ static void stop_pipelining(const struct hf_core *core,
 static void set_first(struct hf_core *core, struct hf_enqueue_turn *turn,
                       struct hf_enqueue_turn *last)
 {
+    assert(turn->before == NULL && last->behind == NULL);
     turn->last = last;
     hf_tree_add(&core->order.lines, &turn->node, turn->queue);
 }
@@ -123,6 +125,7 @@ static void join_line(struct hf_core *core, struct hf_enqueue_turn *turn)
     struct hf_enqueue_turn *first = first_in_line(core, turn->queue);
     struct hf_enqueue_turn *before = first != NULL ? first->last : NULL;
 
+    assert(!turn->in_line && turn->number > 0);
     while (before != NULL && before->number > turn->number) {
         hf_core_count_visit(core);
         before = before->before;
@@ -150,6 +153,7 @@ static void leave_line(struct hf_core *core, struct hf_enqueue_turn *turn,
 {
     struct hf_enqueue_turn *before = turn->before, *behind = turn->behind;
 
+    assert(turn->in_line);
     remove_ready(core, turn);
     if (queued)
         allow_pipelining(core, turn);

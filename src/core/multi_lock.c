@@ -157,6 +157,8 @@ static bool children_can_be_freed(const struct hf_acquisition *parent)
  */
 static void roll_back(struct hf_core *core, struct hf_acquisition *parent)
 {
+    assert(parent->state == STATE(WAITING) &&
+           !parent->multi_lock->rolling_back);
     parent->multi_lock->rolling_back = true;
     parent->no_deadline = false;
     hf_schedule_touch(core, &parent->entry);
@@ -190,6 +192,7 @@ static void restart(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
 
+    assert(parent->state == STATE(WAITING) && multi_lock->rolling_back);
     for (size_t i = 0; i < multi_lock->count; i++)
         reset_child(core, child_at(parent, i));
     multi_lock->current = 0;
@@ -221,6 +224,8 @@ static void grant(struct hf_core *core, struct hf_acquisition *parent)
 {
     const struct hf_multi_lock *multi_lock = parent->multi_lock;
 
+    assert(multi_lock->current == multi_lock->count);
+    assert(child_at(parent, multi_lock->token_child)->state == STATE(HELD));
     parent->token = child_at(parent, multi_lock->token_child)->token;
     parent->session = core->session.number;
     hf_acquisition_grant(core, parent, multi_lock->revoked != NULL);
@@ -232,6 +237,7 @@ static void advance(struct hf_core *core, struct hf_acquisition *parent)
 {
     struct hf_multi_lock *multi_lock = parent->multi_lock;
 
+    assert(child_at(parent, multi_lock->current)->state == STATE(HELD));
     multi_lock->current++;
     if (multi_lock->current > 1 &&
         child_at(parent, multi_lock->current - 2)->entry_mutex)

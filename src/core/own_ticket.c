@@ -188,6 +188,7 @@ bool hf_own_ticket_can_be_freed(const struct hf_own_ticket *ticket)
 static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
                           uint64_t appears_until_ms, bool now, uint32_t weight)
 {
+    assert(hf_tree_has(&ticket->by_id)); /* it has an id */
     if (ticket->state != STATE(REMOVING))
         hf_own_ticket_move(core, ticket, STATE(REMOVING));
     hf_removal_begin(core, ticket, appears_until_ms, now, weight);
@@ -237,6 +238,10 @@ void hf_own_ticket_remove_unanswered(struct hf_core *core,
             : hf_after_ms(core->now_ms, hf_outlasting_ms(session->timeout_ms,
                                                          session->clock_drift));
 
+    assert(!hf_own_ticket_enqueue_unanswered(ticket) &&
+           (ticket->state == STATE(ENQUEUING) ||
+            ticket->state == STATE(UNSURE) ||
+            ticket->state == STATE(REMOVING)));
     /* Any number of permits that the REMOVE finds will do. */
     begin_removal(core, ticket, until_ms, now, 0);
 }
@@ -244,12 +249,15 @@ void hf_own_ticket_remove_unanswered(struct hf_core *core,
 void hf_own_ticket_remove_unlisted(struct hf_core *core,
                                    struct hf_own_ticket *ticket)
 {
+    assert(ticket->state == STATE(ENQUEUING) ||
+           ticket->state == STATE(UNSURE) || ticket->state == STATE(QUEUED));
     begin_removal(core, ticket, 0, true, 0);
 }
 
 void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
                        enum hf_own_ticket_end end)
 {
+    assert(!hf_own_ticket_enqueue_unanswered(ticket));
     switch (end) {
     case HF_OWN_TICKET_NOT_CREATED:
         hf_own_ticket_move(core, ticket, STATE(GONE));
@@ -309,6 +317,8 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
     bool waited = queued->waited, revoked = queued->revoked;
 
     assert(ticket->session == core->session.number);
+    assert(ticket->spec.kind != HF_TICKET_PARTICIPANT ||
+           ticket->generation > ticket->token);
     queued->blocking = 0;
     hf_session_want_proof(&core->session, core->now_ms);
     if (!hf_session_may_admit(&core->session, core->now_ms)) {
@@ -405,6 +415,8 @@ static void set_position(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
     const struct hf_admission *admission = &position->admission;
 
+    assert((admission->answer != HF_WAIT_FOR) || admission->blocking > 0);
+    assert(admission->second == NULL || admission->nearest != NULL);
     ticket->listener->position_changed(core, ticket, admission->ahead,
                                        position->holder);
     queued->blocking = admission->blocking;
@@ -425,6 +437,8 @@ static void report_waiting(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     uint64_t every_ms = ticket->spec.report_every_ms;
 
+    assert(ticket->state == STATE(QUEUED) ||
+           (ticket->state == STATE(UNQUEUED) && ticket->queue_watch != NULL));
     if (ticket->state == STATE(QUEUED))
         ticket->in.queued.report_at_ms =
             every_ms == 0 ? HF_FOREVER : hf_after_ms(core->now_ms, every_ms);
@@ -474,6 +488,7 @@ void hf_own_ticket_joined(struct hf_core *core, struct hf_own_ticket *ticket,
     size_t position = hf_snapshot_find(snapshot, &ticket->id);
     struct hf_error why;
 
+    assert(ticket->state == STATE(ENQUEUING) || ticket->state == STATE(UNSURE));
     if (position == snapshot->count) {
         hf_error_set(&why, HF_EPROTOCOL,
                      "the ticket was gone as soon as it was in the queue; see "
@@ -533,6 +548,7 @@ void hf_own_ticket_queue_listed(struct hf_core *core,
 {
     struct hf_admission_ticket input = rule_input(ticket);
 
+    assert(rule_of(ticket)->watches_queue);
     if (ticket->state == STATE(QUEUED)) {
         hf_own_ticket_decide(core, ticket, snapshot);
         return;

@@ -44,6 +44,7 @@ static struct hf_ticket_id new_id(struct hf_core *core,
 
 void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
 {
+    assert(ticket->state == STATE(UNQUEUED) && !hf_tree_has(&ticket->by_id));
     ticket->id = new_id(core, &ticket->spec);
     ticket->number = ++core->ticket_number;
     hf_ticket_table_add(&core->tickets, ticket);
@@ -73,6 +74,7 @@ static void pump_generation(struct hf_core *core, struct hf_own_ticket *ticket)
     if (ticket->state != STATE(QUEUED) || ticket->request.busy ||
         !ticket->in.queued.generation_wanted)
         return;
+    assert(ticket->spec.kind == HF_TICKET_PARTICIPANT);
     ticket->in.queued.generation_wanted = false;
     send_request(core, ticket, HF_REQUEST_NEW_GENERATION);
 }
@@ -87,29 +89,26 @@ bool hf_own_ticket_is_downgrading(const struct hf_own_ticket *ticket)
 /* Should the ticket watch itself?  Not while a DOWNGRADE may be carried out,
  * because the ticket changes its form then.  Before that, while the session
  * cannot be used, the watch stays: the ticket may expire meanwhile. */
-static bool watches_itself(const struct hf_core *core,
-                           const struct hf_own_ticket *ticket)
+static bool watches_itself(const struct hf_own_ticket *ticket, bool usable)
 {
     if (ticket->state == STATE(QUEUED))
         return true;
     if (ticket->state != STATE(HELD))
         return false;
     return !hf_own_ticket_is_downgrading(ticket) ||
-           (ticket->in.held.downgrade == HF_DOWNGRADE_DUE &&
-            !hf_session_usable(&core->session));
+           (ticket->in.held.downgrade == HF_DOWNGRADE_DUE && !usable);
 }
 
 /* Invariant 6: a ticket watches itself and at most two ahead of it, so a
  * release wakes those next to it and no others. */
 static void pump_ticket_watches(struct hf_core *core,
-                                struct hf_own_ticket *ticket)
+                                struct hf_own_ticket *ticket, bool usable)
 {
     const struct hf_own_ticket_queued *queued = &ticket->in.queued;
     struct hf_watched_ticket wanted[HF_WATCHED_MAX];
     size_t count = 0;
     enum hf_ticket_kind kind = ticket->spec.kind;
-    bool may_ask = hf_session_usable(&core->session) &&
-                   core->now_ms >= ticket->watch_at_ms;
+    bool may_ask = usable && core->now_ms >= ticket->watch_at_ms;
 
     if (ticket->state == STATE(QUEUED)) {
         if (queued->nearest_known)
@@ -120,7 +119,7 @@ static void pump_ticket_watches(struct hf_core *core,
             core->config.traits & HF_ENGINE_WATCHES_TWO)
             wanted[count++] = queued->second;
     }
-    if (watches_itself(core, ticket))
+    if (watches_itself(ticket, usable))
         wanted[count++] = (struct hf_watched_ticket){ticket->id, kind};
     if (!hf_ticket_watches_update(ticket, &core->effects, wanted, count,
                                   may_ask))
@@ -128,7 +127,8 @@ static void pump_ticket_watches(struct hf_core *core,
 }
 
 /* Start or stop the watch of the queue, as the state needs it. */
-static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
+static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket,
+                             bool usable)
 {
     struct hf_queue_watch *watch = ticket->queue_watch;
 
@@ -136,8 +136,7 @@ static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
         return;
     if (hf_own_ticket_wants_queue_watch(ticket))
         hf_queue_watch_start(watch, &core->effects,
-                             hf_session_usable(&core->session) &&
-                                 core->now_ms >= watch->at_ms);
+                             usable && core->now_ms >= watch->at_ms);
     else
         hf_queue_watch_stop(watch, &core->effects);
 }
@@ -148,11 +147,11 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_ticket_description *description = ticket->description;
 
-    if (!hf_own_ticket_is_downgrading(ticket) ||
-        !hf_session_usable(&core->session) || ticket->request.busy ||
+    if (!hf_own_ticket_is_downgrading(ticket) || ticket->request.busy ||
         hf_ticket_description_is_busy(description) ||
         core->now_ms < ticket->in.held.downgrade_at_ms)
         return;
+    assert(ticket->spec.kind == HF_TICKET_WRITE);
     if (ticket->in.held.downgrade == HF_DOWNGRADE_DUE)
         ticket->in.held.downgrade = HF_DOWNGRADE_REQUESTED;
     ticket->request.payload =
@@ -162,13 +161,14 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 
 /* Write the text again, unless the ticket is about to go or to become a read
  * ticket. */
-static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
+static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket,
+                             bool usable)
 {
     bool stays =
         ticket->state == STATE(QUEUED) ||
         (ticket->state == STATE(HELD) && !hf_own_ticket_is_downgrading(ticket));
 
-    if (stays && hf_session_usable(&core->session))
+    if (stays && usable)
         hf_ticket_description_pump(ticket->description, &core->effects,
                                    ticket->spec.kind, *ticket->spec.payload,
                                    core->now_ms);
@@ -180,16 +180,19 @@ static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
  * this requests it as soon as that can be done.  Each of them ends here. */
 void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
 {
+    bool usable = hf_session_usable(&core->session);
+
     ticket->pumped_ms = core->now_ms;
-    if (hf_session_usable(&core->session)) {
+    if (usable) {
         pump_list(core, ticket);
         pump_generation(core, ticket);
     }
-    pump_ticket_watches(core, ticket);
-    pump_queue_watch(core, ticket);
-    pump_downgrade(core, ticket); /* after its own watch was taken back */
-    pump_description(core, ticket);
-    if (hf_session_usable(&core->session))
+    pump_ticket_watches(core, ticket, usable);
+    pump_queue_watch(core, ticket, usable);
+    if (usable)
+        pump_downgrade(core, ticket); /* after its own watch was taken back */
+    pump_description(core, ticket, usable);
+    if (usable)
         hf_removal_pump(core, ticket);
 }
 
@@ -198,7 +201,7 @@ void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
  * it. */
 void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    (void)core;
+    assert(core->session.state == HF_STATE_CONNECTED);
     if (ticket->state == STATE(QUEUED)) {
         ticket->in.queued.stale = true;
         ticket->list_wanted = true;
@@ -242,6 +245,8 @@ bool hf_own_ticket_confirm(struct hf_core *core, struct hf_own_ticket *ticket)
 
 void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)
 {
+    assert(ticket->spec.kind == HF_TICKET_WRITE &&
+           !hf_own_ticket_is_downgrading(ticket));
     *hf_own_ticket_held(ticket) =
         (struct hf_own_ticket_held){.downgrade = HF_DOWNGRADE_DUE};
 }
@@ -250,6 +255,7 @@ void hf_own_ticket_downgrade(struct hf_own_ticket *ticket)
 void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
                              uint32_t limit)
 {
+    assert(ticket->spec.kind == HF_TICKET_LEASE);
     ticket->spec.limit = limit;
     ticket->request.limit = limit;
     ticket->queue_watch->request.limit = limit;
@@ -315,6 +321,8 @@ static void end_wait(struct hf_core *core, struct hf_own_ticket *ticket,
 static void enqueued(struct hf_core *core, struct hf_own_ticket *ticket,
                      const struct hf_snapshot *snapshot)
 {
+    assert(ticket->state == STATE(ENQUEUING) ||
+           ticket->state == STATE(REMOVING));
     if (ticket->state == STATE(ENQUEUING))
         hf_own_ticket_joined(core, ticket, snapshot);
     else /* given up meanwhile */
@@ -329,6 +337,8 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     bool unsure = event->as.answer.failure == HF_FAILURE_UNSURE;
     struct hf_error why;
 
+    assert(ticket->state == STATE(ENQUEUING) ||
+           ticket->state == STATE(REMOVING));
     if (ticket->state != STATE(ENQUEUING)) { /* given up meanwhile */
         if (unsure)
             ticket->listener->unanswered(core, ticket);
@@ -359,6 +369,7 @@ static void search_done(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     bool may_appear = core->session.timeout_ms != HF_FOREVER;
 
+    assert(ticket->state == STATE(UNSURE));
     if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
         hf_own_ticket_joined(core, ticket, snapshot);
     else
@@ -387,6 +398,7 @@ static const char missing_text[] =
 static void confirm(struct hf_core *core, struct hf_own_ticket *ticket,
                     const struct hf_snapshot *snapshot)
 {
+    assert(ticket->state == STATE(HELD));
     if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
         ticket->in.held.stale = false;
     else /* also remove the ticket, in case the list is wrong */
@@ -416,6 +428,7 @@ static void lose_unconfirmed(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     const char *text = event->as.answer.text;
 
+    assert(ticket->state == STATE(HELD) && ticket->in.held.stale);
     ticket->listener->lost(
         core, ticket, true,
         text[0] != '\0' ? text : hf_status_text(event->as.answer.status));
@@ -459,6 +472,7 @@ static void hold_gone(struct hf_core *core, struct hf_own_ticket *ticket,
 {
     bool unknown = ticket->in.held.downgrade == HF_DOWNGRADE_UNKNOWN;
 
+    assert(ticket->state == STATE(HELD));
     ticket->listener->lost(core, ticket, unknown || may_leave_permits(ticket),
                            unknown ? unknown_text : why);
 }
@@ -542,6 +556,7 @@ static void describe_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
                          bool found)
 {
+    assert(ticket->state == STATE(REMOVING));
     hf_removal_done(core, ticket, found);
     if (ticket->removal.state == HF_REMOVAL_NONE)
         hf_own_ticket_move(core, ticket, STATE(GONE));
@@ -556,6 +571,7 @@ static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_removal *removal = &ticket->removal;
     struct hf_error why;
 
+    assert(ticket->state == STATE(REMOVING));
     hf_removal_failed(removal, hf_core_retry_at_ms(core, &removal->retry));
     error_of(&why, event);
     if (is_fatal(event) && event->as.answer.status == HF_EDENIED)
@@ -567,6 +583,7 @@ static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 static void generation_answered(struct hf_own_ticket *ticket,
                                 uint64_t list_at_ms)
 {
+    assert(ticket->spec.kind == HF_TICKET_PARTICIPANT);
     if (ticket->state != STATE(QUEUED))
         return;
     ticket->list_wanted = true;
@@ -590,6 +607,8 @@ static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state != STATE(HELD)) /* lost or released meanwhile */
         return;
+    assert(ticket->in.held.downgrade == HF_DOWNGRADE_REQUESTED ||
+           ticket->in.held.downgrade == HF_DOWNGRADE_UNSURE);
     ticket->in.held.downgrade = HF_DOWNGRADE_NONE;
     ticket->spec.kind = HF_TICKET_READ;
     ticket->listener->downgraded(core, ticket, NULL);
@@ -608,6 +627,7 @@ static void downgrade_refused(struct hf_core *core,
     bool unsure = held->downgrade == HF_DOWNGRADE_UNSURE;
     struct hf_error why;
 
+    assert(unsure || held->downgrade == HF_DOWNGRADE_REQUESTED);
     held->downgrade = unsure ? HF_DOWNGRADE_UNKNOWN : HF_DOWNGRADE_NONE;
     if (unsure) {
         hf_error_set(&why, HF_EUNSURE,

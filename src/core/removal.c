@@ -90,6 +90,8 @@ void hf_removal_pump(struct hf_core *core, struct hf_own_ticket *ticket)
     struct hf_removal *removal = &ticket->removal;
     bool last = core->now_ms >= removal->appears_until_ms;
 
+    assert(removal->state == HF_REMOVAL_NONE ||
+           ticket->state == HF_OWN_TICKET_REMOVING);
     if (removal->state == HF_REMOVAL_WAITING && last)
         move(core, ticket, HF_REMOVAL_DUE);
     if (removal->state != HF_REMOVAL_DUE || core->now_ms < removal->at_ms)
@@ -107,6 +109,7 @@ void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_removal *removal = &ticket->removal;
     bool over = found || removal->last;
 
+    assert(removal->request.busy && !removal->effect.queued);
     assert(removal->state == HF_REMOVAL_ASKED);
     removal->request.busy = false;
     removal->retry = (struct hf_retry_state){0};

@@ -130,6 +130,7 @@ static void collect_due(struct hf_core *core, struct hf_schedule_entry *entry)
     struct hf_schedule *schedule = &core->schedule;
 
     hf_schedule_touch(core, entry);
+    assert(entry->number > 0);
     if (entry->deadline.heap == &schedule->due)
         return;
     hf_heap_remove(&entry->deadline);

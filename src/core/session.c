@@ -277,6 +277,7 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 {
     uint64_t end_ms = lease_end_ms(session, anchor_ms, session->timeout_ms);
 
+    assert(session->safe_until_ms <= session->resume_cap_ms);
     if (anchor_ms >= session->resume_sent_ms)
         clear_resume(session);
     end_ms = hf_min_ms(end_ms, session->resume_cap_ms);
@@ -309,6 +310,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
         session->safe_until_ms = HF_FOREVER;
     else
         hf_session_proven(session, anchor_ms);
+    assert(session->safe_until_ms <= session->resume_cap_ms);
     session->proof_due_ms =
         hf_after_ms(anchor_ms, timeout_ms / PROOFS_PER_TIMEOUT);
     move(session, HF_STATE_CONNECTED);
@@ -323,6 +325,7 @@ void hf_session_suspended(struct hf_session *session)
 void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms)
 {
+    assert(session->state == HF_STATE_SUSPENDED);
     session->resume_sent_ms = sent_at_ms;
     cap_safe_until(session, least_timeout_ms);
 }
@@ -383,6 +386,7 @@ void hf_session_want_proof_unless_lazy(struct hf_session *session,
 /* Answer the CHECK. */
 static void notify_proven(struct hf_session *session)
 {
+    assert(session->check_pending && hf_session_is_lazy(session));
     session->check_pending = false;
     hf_effect_remove(session->effects, &session->proven_effect);
     hf_effect_add(session->effects, &session->proven_effect, HF_EFFECT_PROVEN);
@@ -410,6 +414,7 @@ void hf_session_proof_answered(struct hf_session *session, bool proven,
         hf_max_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
     uint64_t left_ms = hf_before_ms(session->safe_until_ms, now_ms);
 
+    assert(session->prove.busy);
     session->prove.busy = false;
     /* After a pause the first proof of an engine may not be enough, and
      * somebody may wait for the second.  A third one is not sent at once. */
