@@ -406,55 +406,6 @@ hf_file_token_counter_take(struct hf_file_token_counter *counter,
     return answer;
 }
 
-hf_status
-hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
-                                  uint64_t number, const char *path,
-                                  struct hf_error *error)
-{
-    if (counter->access == HF_COUNTER_COPIED)
-        return hf_file_token_counter_page_set_renamed(counter->fd, number, path,
-                                                      error);
-    (void)atomic_fetch_add(&counter->page->renames, 1);
-    return HF_OK;
-}
-
-uint64_t
-hf_file_token_counter_renames(const struct hf_file_token_counter *counter)
-{
-    return counter->access == HF_COUNTER_COPIED
-               ? hf_file_token_counter_page_renamed(counter->fd)
-               : atomic_load(&counter->page->renames);
-}
-
-void hf_file_token_counter_note_head(struct hf_file_token_counter *counter,
-                                     uint64_t number)
-{
-    atomic_store(&counter->page->heads[number % HF_TOKEN_COUNTER_HEADS],
-                 number);
-}
-
-bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
-                                    uint64_t number)
-{
-    return atomic_load(
-               &counter->page->heads[number % HF_TOKEN_COUNTER_HEADS]) ==
-           number;
-}
-
-/* The hash is FNV-1a (Fowler, Noll, Vo). */
-_Atomic uint32_t *
-hf_file_token_counter_futex(struct hf_file_token_counter *counter,
-                            const char *dir_name)
-{
-    uint32_t hash = UINT32_C(2166136261);
-
-    if (counter->access == HF_COUNTER_COPIED)
-        return NULL;
-    for (; *dir_name != '\0'; dir_name++)
-        hash = (hash ^ (unsigned char)*dir_name) * UINT32_C(16777619);
-    return &counter->page->futexes[hash % HF_TOKEN_COUNTER_FUTEXES];
-}
-
 /* A cleaner of temporary files has removed the floor: make it again, above all
  * numbers that may be in use.  Where that fails, numbers go on, as they do
  * where there never was one. */

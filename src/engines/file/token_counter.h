@@ -82,8 +82,8 @@ void hf_file_token_counter_close(struct hf_file_token_counter *counter);
 /* Is the file at ${path} still the one that is open, and if it is mapped, as
  * long as the page?  Only then may a mapped page be touched, because a page
  * beyond the end of a file is a SIGBUS; and nobody else may write to the file,
- * who could truncate it at once.  The functions below are for a counter that is
- * current. */
+ * who could truncate it at once.  The functions below, and those of
+ * token_counter_file.h about a counter, are for one that is current. */
 bool hf_file_token_counter_is_current(
     const struct hf_file_token_counter *counter, const char *path);
 
@@ -115,30 +115,5 @@ hf_file_token_counter_take(struct hf_file_token_counter *counter,
 hf_status hf_file_token_counter_reserve(struct hf_file_token_counter *counter,
                                         const char *path,
                                         struct hf_error *error);
-
-/* A downgrade has given the ticket ${number} its second name and is about to
- * take the first one away.
- *   Fails     if that cannot be noted; then the first one must stay. */
-hf_status
-hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
-                                  uint64_t number, const char *path,
-                                  struct hf_error *error);
-/* Another value after each of the above. */
-uint64_t
-hf_file_token_counter_renames(const struct hf_file_token_counter *counter);
-
-/* The ticket with this ${number} was seen at the head of its queue.  Nobody can
- * come ahead of it, so the ticket right behind it is next when it has gone.
- * And: was it seen there?  False also if that is not known any more. */
-void hf_file_token_counter_note_head(struct hf_file_token_counter *counter,
-                                     uint64_t number);
-bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
-                                    uint64_t number);
-
-/* The word on which waiters for the lock of the directory ${dir_name} sleep.
- * Other directories may have the same one.  NULL: the page is not shared. */
-_Atomic uint32_t *
-hf_file_token_counter_futex(struct hf_file_token_counter *counter,
-                            const char *dir_name);
 
 #endif

@@ -121,9 +121,10 @@ hf_status hf_file_token_counter_page_store_all(
     return write_at(fd, page, HF_TOKEN_COUNTER_BYTES, 0, path, error);
 }
 
-hf_status hf_file_token_counter_page_set_renamed(int fd, uint64_t number,
-                                                 const char *path,
-                                                 struct hf_error *error)
+/* Write .renamed of a copied page to the file ${fd}, called ${path}, without
+ * its lock. */
+static hf_status set_renamed(int fd, uint64_t number, const char *path,
+                             struct hf_error *error)
 {
     const uint64_t renamed[2] = {number, number};
 
@@ -132,8 +133,9 @@ hf_status hf_file_token_counter_page_set_renamed(int fd, uint64_t number,
 
 /* Writes exclude each other, and each goes from its first byte to its last.  So
  * a reader that meets one halfway has one whole word of the new number, or of
- * the old one, and something else in the other. */
-uint64_t hf_file_token_counter_page_renamed(int fd)
+ * the old one, and something else in the other.  0 if the file is too short, or
+ * if it is written without end. */
+static uint64_t read_renamed(int fd)
 {
     uint64_t renamed[2];
 
@@ -145,6 +147,56 @@ uint64_t hf_file_token_counter_page_renamed(int fd)
             return renamed[0];
     }
     return 0;
+}
+
+/* ------------------------------------------- what processes leave there -- */
+
+hf_status
+hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
+                                  uint64_t number, const char *path,
+                                  struct hf_error *error)
+{
+    if (counter->access == HF_COUNTER_COPIED)
+        return set_renamed(counter->fd, number, path, error);
+    (void)atomic_fetch_add(&counter->page->renames, 1);
+    return HF_OK;
+}
+
+uint64_t
+hf_file_token_counter_renames(const struct hf_file_token_counter *counter)
+{
+    return counter->access == HF_COUNTER_COPIED
+               ? read_renamed(counter->fd)
+               : atomic_load(&counter->page->renames);
+}
+
+void hf_file_token_counter_note_head(struct hf_file_token_counter *counter,
+                                     uint64_t number)
+{
+    atomic_store(&counter->page->heads[number % HF_TOKEN_COUNTER_HEADS],
+                 number);
+}
+
+bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
+                                    uint64_t number)
+{
+    return atomic_load(
+               &counter->page->heads[number % HF_TOKEN_COUNTER_HEADS]) ==
+           number;
+}
+
+/* The hash is FNV-1a (Fowler, Noll, Vo). */
+_Atomic uint32_t *
+hf_file_token_counter_futex(struct hf_file_token_counter *counter,
+                            const char *dir_name)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    if (counter->access == HF_COUNTER_COPIED)
+        return NULL;
+    for (; *dir_name != '\0'; dir_name++)
+        hash = (hash ^ (unsigned char)*dir_name) * UINT32_C(16777619);
+    return &counter->page->futexes[hash % HF_TOKEN_COUNTER_FUTEXES];
 }
 
 /* -------------------------------------------------------------- the file -- */

@@ -105,13 +105,32 @@ hf_status hf_file_token_counter_page_store_all(
     const struct hf_file_token_counter_page *page, int fd, const char *path,
     struct hf_error *error);
 
-/* Of a copied page, without the lock: write .renamed to the file, and read it;
- * 0 if the file is too short, or if it is written without end.
- *   Fails     as above. */
-hf_status hf_file_token_counter_page_set_renamed(int fd, uint64_t number,
-                                                 const char *path,
-                                                 struct hf_error *error);
-uint64_t hf_file_token_counter_page_renamed(int fd);
+/* ------------------------------------------- what processes leave there -- */
+
+/* A downgrade has given the ticket ${number} its second name and is about to
+ * take the first one away.
+ *   Fails     if that cannot be noted; then the first one must stay. */
+hf_status
+hf_file_token_counter_note_rename(struct hf_file_token_counter *counter,
+                                  uint64_t number, const char *path,
+                                  struct hf_error *error);
+/* Another value after each of the above. */
+uint64_t
+hf_file_token_counter_renames(const struct hf_file_token_counter *counter);
+
+/* The ticket with this ${number} was seen at the head of its queue.  Nobody can
+ * come ahead of it, so the ticket right behind it is next when it has gone.
+ * And: was it seen there?  False also if that is not known any more. */
+void hf_file_token_counter_note_head(struct hf_file_token_counter *counter,
+                                     uint64_t number);
+bool hf_file_token_counter_was_head(const struct hf_file_token_counter *counter,
+                                    uint64_t number);
+
+/* The word on which waiters for the lock of the directory ${dir_name} sleep.
+ * Other directories may have the same one.  NULL: the page is not shared. */
+_Atomic uint32_t *
+hf_file_token_counter_futex(struct hf_file_token_counter *counter,
+                            const char *dir_name);
 
 /* -------------------------------------------------------------- the file -- */
 
