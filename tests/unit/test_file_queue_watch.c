@@ -380,3 +380,55 @@ FILE_TEST(looking_again_at_once_is_another_look)
     hf_engine_file.request(repeated_watch.engine, &end);
     hf_engine_file.free(repeated_watch.engine);
 }
+
+/* A host with two watches of a queue, which removes a ticket of another queue
+ * from inside the event of the first that is answered. */
+struct removing_host {
+    struct hf_engine_host host;
+    struct hf_engine *engine;
+    struct hf_request looks[2];
+    struct hf_request remove_other;
+    unsigned changed;
+};
+
+static void on_removing_event(void *arg, struct hf_event *event)
+{
+    struct removing_host *host = arg;
+
+    if (event->kind == HF_EVENT_QUEUE_CHANGED && host->changed++ == 0)
+        hf_engine_file.request(host->engine, &host->remove_other);
+}
+
+FILE_TEST(a_removal_inside_of_an_answer_loses_no_change)
+{
+    struct hf_request enqueue[2] = {{.queue = LEASES}, {.queue = LOCKS}};
+    struct hf_request end = {.kind = HF_REQUEST_END};
+    struct removing_host host = {.changed = 0};
+    struct hf_request remove_request;
+
+    host.host =
+        (struct hf_engine_host){.event = on_removing_event, .host = &host};
+    host.engine = conformance_file.open(&conformance_file, &host.host);
+    for (size_t i = 0; i < 2; i++) {
+        enqueue[i].kind = HF_REQUEST_ENQUEUE;
+        enqueue[i].ticket = fresh_id();
+        enqueue[i].ticket_kind = HF_TICKET_LEASE;
+        enqueue[i].weight = 1;
+        enqueue[i].payload = "";
+        hf_engine_file.request(host.engine, &enqueue[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        host.looks[i] = (struct hf_request){.kind = HF_REQUEST_WATCH_QUEUE,
+                                            .queue = LEASES};
+        hf_engine_file.request(host.engine, &host.looks[i]);
+    }
+    host.remove_other = (struct hf_request){
+        .kind = HF_REQUEST_REMOVE, .queue = LOCKS, .ticket = enqueue[1].ticket};
+    remove_request = (struct hf_request){.kind = HF_REQUEST_REMOVE,
+                                         .queue = LEASES,
+                                         .ticket = enqueue[0].ticket};
+    hf_engine_file.request(host.engine, &remove_request);
+    assert_int_equal(host.changed, 2);
+    hf_engine_file.request(host.engine, &end);
+    hf_engine_file.free(host.engine);
+}
