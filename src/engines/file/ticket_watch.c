@@ -37,6 +37,9 @@
 #include "engines/file/ticket_file.h"
 #include "engines/file/watch.h"
 
+/* The core waits as long (HF_OWN_WATCH_AFTER_MS) before it watches a ticket
+ * that was admitted at once.  This is for a ticket that was watched while it
+ * waited, so none waits for both. */
 #define ARM_AFTER_MS 5
 
 /* Which tickets of this session a check is for. */
