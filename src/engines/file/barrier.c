@@ -268,7 +268,7 @@ static hf_status watch_barrier(struct hf_engine *engine,
                                struct hf_error *error)
 {
     struct hf_file_watch *watch = hf_file_watch_new(
-        request, engine, HF_FILE_WATCH_BARRIER, barrier->dir_name);
+        engine, request, HF_FILE_WATCH_BARRIER, barrier->dir_name);
     struct hf_ticket_id id;
     hf_status status;
     bool is_set;

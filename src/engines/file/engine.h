@@ -36,7 +36,8 @@ struct hf_engine {
     struct hf_file_dir_cache dir_cache;
     struct hf_file_tickets tickets; /* of this session */
 
-    struct hf_file_watch *watches[HF_FILE_WATCH_KINDS]; /* newest first */
+    struct hf_file_watch
+        *watches[HF_FILE_WATCH_KINDS]; /* each kind, the newest first */
     struct hf_tree other_watches; /* those of others' tickets, by position */
     uint64_t watch_number;        /* of the last one made */
     struct hf_file_inotify inotify;

@@ -2,6 +2,8 @@
 /*
  * The tickets of this session, in two trees: all by id, and those that wait by
  * their blocker.
+ * What is at the path of a ticket is compared with its FIFO by device and
+ * inode.
  */
 #include "engines/file/own_tickets.h"
 

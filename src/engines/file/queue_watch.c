@@ -256,7 +256,7 @@ void hf_file_watch_queue(struct hf_engine *engine, struct hf_request *request)
     struct hf_error error;
 
     hf_file_dir_name_format(request->queue, dir_name);
-    watch = hf_file_watch_new(request, engine, kind_of(request->ticket_kind),
+    watch = hf_file_watch_new(engine, request, kind_of(request->ticket_kind),
                               dir_name);
     if (watch == NULL) {
         (void)hf_error_set(&error, HF_ENOMEM, "no memory to watch a queue");

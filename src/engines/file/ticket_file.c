@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is the owner of a ticket alive?  It is while flock() of its FIFO is refused.
- * And the removal of a ticket's files.
+ * And how a ticket's files are removed, and its payload is replaced.
  */
 #include "engines/file/ticket_file.h"
 

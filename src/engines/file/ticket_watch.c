@@ -366,7 +366,7 @@ static void watch_own(struct hf_engine *engine, struct hf_request *request,
         return;
     }
     watch =
-        hf_file_watch_new(request, engine, HF_FILE_WATCH_OWN, ticket->dir_name);
+        hf_file_watch_new(engine, request, HF_FILE_WATCH_OWN, ticket->dir_name);
     if (watch == NULL) {
         hf_file_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
@@ -460,7 +460,7 @@ static void watch_other(struct hf_engine *engine, struct hf_request *request)
         return;
     }
     hf_file_dir_name_format(request->queue, dir_name);
-    watch = hf_file_watch_new(request, engine, HF_FILE_WATCH_OTHER, dir_name);
+    watch = hf_file_watch_new(engine, request, HF_FILE_WATCH_OTHER, dir_name);
     if (watch == NULL) {
         hf_file_fail(engine, request, HF_FAILURE_RETRY, &no_memory);
         return;

@@ -141,8 +141,8 @@ void hf_file_watch_cancel_arm(struct hf_file_watch *watch)
 
 /* --------------------------------------------------------------- watches -- */
 
-struct hf_file_watch *hf_file_watch_new(struct hf_request *request,
-                                        struct hf_engine *engine,
+struct hf_file_watch *hf_file_watch_new(struct hf_engine *engine,
+                                        struct hf_request *request,
                                         enum hf_file_watch_kind kind,
                                         const char *dir_name)
 {

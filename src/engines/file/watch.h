@@ -105,8 +105,8 @@ void hf_file_watch_init_others(struct hf_tree *other_watches);
 
 /* A watch for ${request}; NULL without memory.  OWN is then to be set to its
  * ticket, OTHER to its FIFO watch, both once. */
-struct hf_file_watch *hf_file_watch_new(struct hf_request *request,
-                                        struct hf_engine *engine,
+struct hf_file_watch *hf_file_watch_new(struct hf_engine *engine,
+                                        struct hf_request *request,
                                         enum hf_file_watch_kind kind,
                                         const char *dir_name);
 void hf_file_watch_set_own(struct hf_file_watch *watch,
