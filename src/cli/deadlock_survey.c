@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/progress.h"
 #include "client/lock.h"
 #include "command/clock.h"
 #include "command/ui.h"

@@ -2,6 +2,7 @@
 /* See doctor.h.  One client that only looks asks the engine what it finds, and
  * then walks over the tickets; a probe has a client of its own. */
 #include "cli/doctor.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -65,7 +65,4 @@ void hf_doctor_write(FILE *out, const struct hf_doctor_report *report,
 /* The worst of ${list}. */
 enum hf_severity hf_doctor_worst(const struct hf_finding_list *list);
 
-/* `holdfast doctor`, with argv[0] "doctor".  Returns the exit status. */
-int hf_doctor_main(int argc, char **argv);
-
 #endif

@@ -13,7 +13,6 @@
 
 #include "cli/doctor.h"
 #include "cli/process.h"
-#include "cli/progress.h"
 #include "command/clock.h"
 #include "command/format.h"
 #include "command/queue_view.h"

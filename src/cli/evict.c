@@ -4,7 +4,7 @@
  * as if it held the lock, so the user sees whose it is and what that means
  * before it is removed, and is asked.  A script answers in advance, by --yes.
  */
-#include "cli/evict.h"
+#include "cli/commands.h"
 
 #include <pwd.h>
 #include <stdio.h>

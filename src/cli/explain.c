@@ -6,6 +6,7 @@
  * names: see explain_all.c.
  */
 #include "cli/explain.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 #include <string.h>

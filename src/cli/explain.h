@@ -81,7 +81,4 @@ void hf_explain_prefix(FILE *out, const char *prefix);
 int hf_explain_all(struct hf_client *client, const char *prefix,
                    uint64_t wait_ms, bool json);
 
-/* `holdfast explain`, with argv[0] "explain".  Returns the exit status. */
-int hf_explain_main(int argc, char **argv);
-
 #endif

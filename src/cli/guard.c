@@ -44,8 +44,7 @@ static void guard_tree(const struct hf_run *run)
             sleep_until(&alarm, at_ms);
             continue;
         }
-        hf_tree_termination_kill_below(run->launcher, run->supervisor,
-                                       &run->spared);
+        hf_termination_kill_below(run->launcher, run->supervisor, &run->spared);
         sleep_until(&alarm, now_ms + pause_ms);
         if (pause_ms < HF_GUARD_PAUSE_MAX_MS)
             pause_ms *= 2;

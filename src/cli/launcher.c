@@ -498,8 +498,7 @@ static void enforce_deadline(struct hf_launcher *launcher)
         launcher->supervisor_hung = true;
         kill(run->supervisor, SIGKILL);
     }
-    hf_tree_termination_kill_below(run->launcher, run->supervisor,
-                                   &run->spared);
+    hf_termination_kill_below(run->launcher, run->supervisor, &run->spared);
     launcher->killed_at_ms = now_ms;
 }
 
@@ -551,15 +550,14 @@ static void terminate_tree(struct hf_launcher *launcher)
     uint64_t now_ms = hf_clock_now_ms(), step_at_ms = HF_FOREVER;
     uint64_t kill_at_ms = hf_clock_add(
         now_ms, hf_shared_page_grace_ms(run->page, run->options->grace_ms));
-    struct hf_tree_termination termination;
+    struct hf_termination termination;
 
     if (launcher->supervisor_hung)
         kill_at_ms = now_ms;
     else if (hf_shared_page_kill_at_ms(run->page) < kill_at_ms)
         kill_at_ms = hf_shared_page_kill_at_ms(run->page);
-    hf_tree_termination_begin(&termination, kill_at_ms, &run->spared);
-    while (!hf_tree_termination_step(&termination, hf_clock_now_ms(),
-                                     &step_at_ms)) {
+    hf_termination_begin(&termination, kill_at_ms, &run->spared);
+    while (!hf_termination_step(&termination, hf_clock_now_ms(), &step_at_ms)) {
         struct signalfd_siginfo infos[16];
 
         wait_until(launcher, polled, 2, step_at_ms);
@@ -567,7 +565,7 @@ static void terminate_tree(struct hf_launcher *launcher)
             continue; /* signals mean nothing any more: the command is being
                          ended */
     }
-    hf_tree_termination_free(&termination);
+    hf_termination_free(&termination);
 }
 
 /* The supervisor ended without an outcome.  Print what that means for the lock

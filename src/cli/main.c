@@ -2,24 +2,18 @@
 /* The command line tool: finds the command in its table and runs it.  Some
  * commands are in programs of their own. */
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <holdfast/holdfast.h>
 
-#include "cli/doctor.h"
-#include "cli/evict.h"
-#include "cli/explain.h"
-#include "cli/ls.h"
-#include "cli/metrics.h"
-#include "cli/program_exec.h"
-#include "cli/revoke.h"
-#include "cli/run.h"
-#include "cli/show.h"
-#include "cli/sql.h"
-#include "cli/version.h"
+#include "base/memory.h"
+#include "cli/commands.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"
+#include "command/program_path.h"
 #include "command/ui.h"
 #include "monitor/log_default.h"
 
@@ -90,11 +84,43 @@ static const struct {
     {"help", print_usage, NULL},
 };
 
+/* Become ${program} with the words of ${argv}, of which the first is the
+ * command.  Returns only if that cannot be run, which it has said on stderr:
+ * HF_EXIT_NOT_FOUND, HF_EXIT_NOT_RUN or HF_EXIT_LIMIT. */
+static int become_program(const struct hf_program *program, int argc,
+                          char **argv)
+{
+    char **words = hf_alloc(((size_t)argc + 2) * sizeof *words);
+    char *name = hf_strdup(program->name), path[PATH_MAX];
+    int exit_code = HF_EXIT_NOT_FOUND;
+
+    if (words == NULL || name == NULL) {
+        hf_ui_print("no memory is left to start %s", program->name);
+        exit_code = HF_EXIT_LIMIT;
+    } else if (!hf_program_find(program, path)) {
+        hf_ui_print("%s: there is no program %s, which does it; expected it "
+                    "beside this one or in %s; install all programs of the "
+                    "package, or build all of them",
+                    argv[0], program->name, program->configured_dir);
+    } else {
+        words[0] = name;
+        memcpy(words + 1, argv, ((size_t)argc + 1) * sizeof *words);
+        execv(path, words);
+        hf_ui_print("%s cannot be run: %s; expected the program of this "
+                    "package",
+                    path, strerror(errno));
+        exit_code = HF_EXIT_NOT_RUN;
+    }
+    hf_free(words);
+    hf_free(name);
+    return exit_code;
+}
+
 /* Run the command number ${i}. */
 static int run_command(size_t i, int argc, char **argv)
 {
     if (commands[i].program != NULL)
-        return hf_program_exec(commands[i].program, argc, argv);
+        return become_program(commands[i].program, argc, argv);
     return commands[i].main(argc, argv);
 }
 

@@ -5,7 +5,7 @@
  * and what clients have counted in the files of a directory
  * (holdfast_client_...).
  */
-#include "cli/metrics.h"
+#include "cli/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,7 @@
 #include "base/memory.h"
 #include "cli/list_client.h"
 #include "cli/metrics_dir.h"
-#include "cli/metrics_names.h"
 #include "cli/metrics_queues.h"
-#include "cli/progress.h"
 #include "command/clock.h"
 #include "command/command_line.h"
 #include "command/exit_status.h"

@@ -24,7 +24,6 @@
 #include "base/quote.h"
 #include "base/sha256.h"
 #include "cli/process.h"
-#include "cli/progress.h"
 #include "command/clock.h"
 #include "command/ui.h"
 #include "metrics/metrics_file.h"

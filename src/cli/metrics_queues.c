@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See metrics_queues.h.  The samples of a family are written one behind the
- * other, as OpenMetrics wants them. */
+/*
+ * See metrics_queues.h.  The samples of a family are written one behind the
+ * other, as OpenMetrics wants them.
+ *
+ * A walk brings each name once, so the most contended are found by keeping the
+ * best of those seen: no estimate is needed, and the memory does not depend on
+ * how many names there are.  A name that is a lock and a semaphore comes twice.
+ * Its numbers are added up, unless the first part had to make room before the
+ * second came.
+ */
 #include "cli/metrics_queues.h"
 
+#include <string.h>
+
+#include "base/memory.h"
 #include "command/format.h"
+#include "core/name_list.h"
+#include "metrics/metrics_block.h"
 
 #define MICROSECONDS_PER_MS 1000
 
@@ -33,8 +46,9 @@ static void add_tickets(struct hf_queue_tickets *tickets,
         keep_oldest(tickets, other->oldest_ms);
 }
 
-void hf_queue_numbers_add(struct hf_queue_numbers *numbers,
-                          const struct hf_queue_numbers *other)
+/* Count those of ${other} among ${numbers}. */
+static void add_numbers(struct hf_queue_numbers *numbers,
+                        const struct hf_queue_numbers *other)
 {
     add_tickets(&numbers->hold, &other->hold);
     add_tickets(&numbers->wait, &other->wait);
@@ -94,4 +108,162 @@ void hf_metrics_write_queues(struct hf_openmetrics *out,
     write_counts(out, &waiters, numbers, count, false);
     write_ages(out, &oldest_wait, numbers, count, false);
     write_ages(out, &oldest_hold, numbers, count, true);
+}
+
+/* ------------------------------------------------- the most contended -- */
+
+/* Names that have numbers of their own, as many as a client has. */
+#define NAMES_MAX HF_METRICS_NAMES
+/* The numbers of names, of prefixes and of the others. */
+#define NUMBERS_MAX (NAMES_MAX + HF_METRICS_NAMED + HF_METRICS_FOLDS + 1)
+
+struct hf_metrics_names {
+    const struct hf_metrics_folds *folds;
+    uint64_t seen; /* names that were counted */
+    struct hf_queue_numbers others;
+    struct hf_queue_numbers of_fold[HF_METRICS_FOLDS];
+    struct hf_queue_numbers of_named[HF_METRICS_NAMED];
+    struct hf_queue_numbers of_name[NAMES_MAX];
+    char texts[NAMES_MAX][HF_NAME_BYTES + 1]; /* of .of_name */
+    size_t count;                             /* of .of_name */
+};
+
+struct hf_metrics_names *
+hf_metrics_names_new(const struct hf_metrics_folds *folds)
+{
+    struct hf_metrics_names *names = hf_alloc(sizeof *names);
+
+    if (names == NULL)
+        return NULL;
+    names->folds = folds;
+    names->others.name = HF_METRICS_OTHERS;
+    for (size_t i = 0; i < folds->count; i++)
+        names->of_fold[i].name = folds->prefixes[i];
+    for (size_t i = 0; i < folds->name_count; i++)
+        names->of_named[i].name = folds->names[i];
+    return names;
+}
+
+void hf_metrics_names_free(struct hf_metrics_names *names)
+{
+    hf_free(names);
+}
+
+/* -------------------------------------------------------------- counting -- */
+
+/* Is ${one} more contended than ${other}?  More tickets wait for it, or they
+ * wait longer.  Names decide last, so that an idle engine always shows the same
+ * ones. */
+static bool is_more_contended(const struct hf_queue_numbers *one,
+                              const struct hf_queue_numbers *other)
+{
+    if (one->wait.count != other->wait.count)
+        return one->wait.count > other->wait.count;
+    if (one->wait.oldest_ms != other->wait.oldest_ms)
+        return one->wait.oldest_ms > other->wait.oldest_ms;
+    return strcmp(one->name, other->name) < 0;
+}
+
+/* The numbers that ${name} counts for already: those of its prefix or its own.
+ * NULL: none. */
+static struct hf_queue_numbers *find(struct hf_metrics_names *names,
+                                     const char *name)
+{
+    for (size_t i = 0; i < names->folds->name_count; i++)
+        if (strcmp(names->of_named[i].name, name) == 0)
+            return &names->of_named[i];
+    for (size_t i = 0; i < names->folds->count; i++)
+        if (hf_name_is_below(name, names->folds->prefixes[i]))
+            return &names->of_fold[i];
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->of_name[i].name, name) == 0)
+            return &names->of_name[i];
+    return NULL;
+}
+
+/* Have ${numbers} at ${i}, with a copy of the name. */
+static void keep(struct hf_metrics_names *names, size_t i,
+                 const struct hf_queue_numbers *numbers)
+{
+    size_t bytes = strnlen(numbers->name, HF_NAME_BYTES);
+
+    memcpy(names->texts[i], numbers->name, bytes);
+    names->texts[i][bytes] = '\0';
+    names->of_name[i] = *numbers;
+    names->of_name[i].name = names->texts[i];
+}
+
+/* Keep the numbers of a new name, or count them among the others: the least
+ * contended of all has to go. */
+static void add_name(struct hf_metrics_names *names,
+                     const struct hf_queue_numbers *numbers)
+{
+    size_t least = 0;
+
+    if (names->count < NAMES_MAX) {
+        keep(names, names->count++, numbers);
+        return;
+    }
+    for (size_t i = 1; i < NAMES_MAX; i++)
+        if (is_more_contended(&names->of_name[least], &names->of_name[i]))
+            least = i;
+    if (!is_more_contended(numbers, &names->of_name[least])) {
+        add_numbers(&names->others, numbers);
+        return;
+    }
+    add_numbers(&names->others, &names->of_name[least]);
+    keep(names, least, numbers);
+}
+
+void hf_metrics_names_add(struct hf_metrics_names *names,
+                          const struct hf_name_view *view, uint64_t utc_ms)
+{
+    struct hf_queue_numbers numbers = {.name = view->name};
+    struct hf_queue_numbers *counted;
+
+    if (view->kind == HF_KIND_PARTICIPANT)
+        return;
+    names->seen++;
+    hf_queue_tickets_add(&numbers.hold, view->holders, view->holder, utc_ms);
+    hf_queue_tickets_add(&numbers.wait, view->waiters, view->waiter, utc_ms);
+    if ((counted = find(names, view->name)) != NULL)
+        add_numbers(counted, &numbers);
+    else
+        add_name(names, &numbers);
+}
+
+/* --------------------------------------------------------------- writing -- */
+
+static void write_number(struct hf_openmetrics *out,
+                         const struct hf_metric_family *family, uint64_t number)
+{
+    static const struct hf_metric_label no_label;
+
+    hf_openmetrics_family(out, family);
+    hf_openmetrics_number(out, family, no_label, number);
+}
+
+void hf_metrics_names_write(struct hf_openmetrics *out,
+                            struct hf_metrics_names *names, uint64_t unreadable)
+{
+    static const struct hf_metric_family seen = {
+        "holdfast_queue_names", HF_METRIC_GAUGE,
+        "Names that have a ticket; a lock and a semaphore of one name are "
+        "two."};
+    static const struct hf_metric_family not_read = {
+        "holdfast_queue_names_unreadable", HF_METRIC_GAUGE,
+        "What could not be read and is in no other number."};
+    struct hf_queue_numbers all[NUMBERS_MAX];
+    size_t count = names->count, folds = names->folds->count;
+    size_t named = names->folds->name_count;
+
+    memcpy(all, names->of_name, count * sizeof *all);
+    memcpy(all + count, names->of_fold, folds * sizeof *all);
+    count += folds;
+    memcpy(all + count, names->of_named, named * sizeof *all);
+    count += named;
+    all[count++] = names->others;
+    hf_metrics_write_queues(out, all, count);
+    write_number(out, &seen, names->seen);
+    write_number(out, &not_read, unreadable);
 }

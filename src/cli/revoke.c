@@ -4,7 +4,7 @@
  * request goes to, and then each owner is asked.  A request is a message: the
  * owner decides what it does.
  */
-#include "cli/revoke.h"
+#include "cli/commands.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
  * launcher and supervisor share, and forks.
  */
 #include "cli/run.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -47,11 +47,6 @@ struct hf_run {
                                       never ended or reaped, and the guard */
 };
 
-/* `holdfast run`, with argv[0] "run", and `holdfast elect`.  They return the
- * exit status, and do not return if a signal ended the wait. */
-int hf_run_main(int argc, char **argv);
-int hf_elect_main(int argc, char **argv);
-
 /* The launcher, from the fork until the supervisor and the command's tree are
  * gone.  Returns the exit status; does not return if a signal ended the wait,
  * because then the launcher dies of the same signal. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See run_options.h, and elect_options.c for the options of elect.  A "--" is
- * required between NAME and COMMAND, because a guess might run the wrong
- * command.  The error text shows a line without it as it should have been
- * written.
+ * See run_options.h.  A "--" is required between NAME and COMMAND, because a
+ * guess might run the wrong command.  The error text shows a line without it as
+ * it should have been written.
  */
 #include "cli/run_options.h"
 
@@ -13,7 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/command_line_hint.h"
+#include "base/url.h"
 #include "client/owner_text.h"
 #include "command/ui.h"
 
@@ -21,9 +20,9 @@
 
 /* A duration.  Where only the unit is missing, the text says so: it is the
  * usual mistake of those who know flock(1). */
-hf_status hf_run_option_duration(const struct hf_option_row *row,
-                                 const char *name, const char *text,
-                                 void *field, struct hf_error *error)
+static hf_status read_duration(const struct hf_option_row *row,
+                               const char *name, const char *text, void *field,
+                               struct hf_error *error)
 {
     if (*text != '\0' && text[strspn(text, "0123456789")] == '\0')
         return hf_error_set(error, HF_EINVAL,
@@ -67,9 +66,9 @@ static hf_status read_permits(const struct hf_option_row *row, const char *name,
 }
 
 /* The value of --text, which must be fit for a ticket. */
-hf_status hf_run_option_text(const struct hf_option_row *row, const char *name,
-                             const char *text, void *field,
-                             struct hf_error *error)
+static hf_status read_text(const struct hf_option_row *row, const char *name,
+                           const char *text, void *field,
+                           struct hf_error *error)
 {
     struct hf_error unfit;
 
@@ -84,15 +83,15 @@ static const char one_kind[] =
     "--read, --write and --permits contradict each other: give one";
 static const char one_verbosity[] = "-q and -v contradict each other: give one";
 
-const char *const hf_on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
-                                            NULL};
+static const char *const on_revoke_actions[] = {"ignore", "TERM", "HUP", "exit",
+                                                NULL};
 
 #define FIELD(field) HF_OPTION_FIELD(struct hf_run_options, field)
 
-static const struct hf_option_row rows[] = {
+static const struct hf_option_row run_rows[] = {
     HF_URL_OPTION(FIELD(url)),
-    HF_OPTION('t', "timeout", "DURATION", hf_run_option_duration,
-              FIELD(wait_ms), .one_of = one_wait,
+    HF_OPTION('t', "timeout", "DURATION", read_duration, FIELD(wait_ms),
+              .one_of = one_wait,
               .help = "wait this long at most; else without a limit"),
     HF_OPTION('n', "try", NULL, hf_option_set, FIELD(wait_ms), .set = 0,
               .one_of = one_wait, .help = "do not wait: the same as -t 0s"),
@@ -112,14 +111,45 @@ static const struct hf_option_row rows[] = {
               FIELD(detect_deadlock), .set = true,
               .help = "inside another run: end with 80 if this wait is part of "
                       "a deadlock"),
-    HF_OPTION('g', "grace", "DURATION", hf_run_option_duration, FIELD(grace_ms),
+    HF_OPTION('g', "grace", "DURATION", read_duration, FIELD(grace_ms),
               .help = "from SIGTERM to SIGKILL for what COMMAND leaves behind; "
                       "else 5s"),
-    HF_OPTION('T', "text", "TEXT", hf_run_option_text, FIELD(text),
+    HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
               .help = "what others are shown; else the command's name"),
     HF_OPTION('R', "on-revoke", "WHAT", hf_option_choice, FIELD(on_revoke),
-              .choices = hf_on_revoke_actions,
+              .choices = on_revoke_actions,
               .help = "when another program asks for the lock; else ignore"),
+    HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
+              .set = HF_QUIET, .one_of = one_verbosity,
+              .help = "say nothing but errors"),
+    HF_OPTION('v', "verbose", NULL, hf_option_set, FIELD(verbosity),
+              .set = HF_VERBOSE, .one_of = one_verbosity, .help = "say more"),
+};
+
+/* In the order of enum hf_restart_when. */
+static const char *const restarts[] = {"always", "on-failure", "never", NULL};
+
+/* Those of run that a command without an end can use, and what to do when it
+ * ends. */
+static const struct hf_option_row elect_rows[] = {
+    HF_URL_OPTION(FIELD(url)),
+    HF_OPTION('r', "restart", "WHEN", hf_option_choice, FIELD(restart.when),
+              .choices = restarts,
+              .help = "when to start COMMAND again after its end; else always"),
+    /* As StartLimitBurst= of systemd.unit(5). */
+    HF_OPTION('b', "start-limit-burst", "N", hf_option_number,
+              FIELD(restart.burst), .max = 1000000,
+              .help = "after N failures in a row, each within 10s, let another "
+                      "machine lead; else 5; 0: go on here"),
+    HF_OPTION('R', "on-revoke", "WHAT", hf_option_choice, FIELD(on_revoke),
+              .choices = on_revoke_actions,
+              .help = "when another program asks the leader to resign; else "
+                      "ignore"),
+    HF_OPTION('g', "grace", "DURATION", read_duration, FIELD(grace_ms),
+              .help = "from SIGTERM to SIGKILL for what COMMAND leaves behind; "
+                      "else 5s"),
+    HF_OPTION('T', "text", "TEXT", read_text, FIELD(text),
+              .help = "what others are shown; else the command's name"),
     HF_OPTION('q', "quiet", NULL, hf_option_set, FIELD(verbosity),
               .set = HF_QUIET, .one_of = one_verbosity,
               .help = "say nothing but errors"),
@@ -130,6 +160,119 @@ static const struct hf_option_row rows[] = {
 bool hf_run_shows_wait(const struct hf_run_options *options)
 {
     return !options->elect && hf_ui_shows_wait(options->verbosity);
+}
+
+/* ------------------------------------------------- a line without "--" -- */
+
+/* A text that is being appended to.  Once something did not fit it stays
+ * .full, so that nothing is left out in the middle. */
+struct suggestion {
+    char *next;
+    char *end; /* room for the NUL and " ..." begins here */
+    bool full;
+};
+
+/* Append ${count} bytes. */
+static void put(struct suggestion *text, const char *bytes, size_t count)
+{
+    if (text->full || count > (size_t)(text->end - text->next)) {
+        text->full = true;
+        return;
+    }
+    memcpy(text->next, bytes, count);
+    text->next += count;
+}
+
+/* Does ${word} need no quotes in a shell? */
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789@%+=:,./_-";
+
+    return *word && strspn(word, plain) == strlen(word);
+}
+
+/* Append ${word} in single quotes, a quote in it as '\''. */
+static void put_quoted(struct suggestion *text, const char *word)
+{
+    put(text, "'", 1);
+    for (; *word; word++) {
+        if (*word == '\'')
+            put(text, "'\\''", 4);
+        else
+            put(text, word, 1);
+    }
+    put(text, "'", 1);
+}
+
+/* Append a blank and ${word}, quoted where it needs that. */
+static void put_word(struct suggestion *text, const char *word)
+{
+    if (hf_url_has_secret(word))
+        word = "URL";
+    put(text, " ", 1);
+    if (is_plain(word))
+        put(text, word, strlen(word));
+    else
+        put_quoted(text, word);
+}
+
+static void put_words(struct suggestion *text, char **words, int count)
+{
+    for (int i = 0; i < count; i++)
+        put_word(text, words[i]);
+}
+
+/* Index of the first "--" after NAME, or argc. */
+static int find_separator(const struct hf_command_line *line)
+{
+    int i = line->operands + 1;
+
+    while (i < line->argc && strcmp(line->argv[i], "--") != 0)
+        i++;
+    return i;
+}
+
+/* Index of the first word after NAME that is no further NAME, or argc. */
+static int find_option(const struct hf_command_line *line)
+{
+    int i = line->operands + 1;
+
+    while (i < line->argc && line->argv[i][0] != '-')
+        i++;
+    return i;
+}
+
+/* Are there options behind NAME and before "--"? */
+static bool has_late_options(const struct hf_command_line *line)
+{
+    int separator = find_separator(line);
+
+    assert(line->operands < line->argc);
+    return separator < line->argc && find_option(line) < separator;
+}
+
+/* Write ${line} to ${text} as it should have been written. */
+static void suggest(const struct hf_command_line *line, char *text,
+                    size_t bytes)
+{
+    struct suggestion out = {text, text + bytes - sizeof " ...", false};
+    int names = line->operands + 1;
+    int rest = names;
+
+    put(&out, "holdfast", strlen("holdfast"));
+    put_words(&out, line->argv, line->operands);
+    if (has_late_options(line)) {
+        names = find_option(line);
+        rest = find_separator(line);
+        put_words(&out, line->argv + names, rest - names);
+        rest++;
+    }
+    put_words(&out, line->argv + line->operands, names - line->operands);
+    put_word(&out, "--");
+    put_words(&out, line->argv + rest, line->argc - rest);
+    strcpy(out.next, out.full ? " ..." : "");
 }
 
 /* ------------------------------------------------------------- operands -- */
@@ -155,7 +298,7 @@ static int count_names(char **operands, int left)
     return count;
 }
 
-hf_status hf_run_read_operands(const struct hf_command_line *line,
+static hf_status read_operands(const struct hf_command_line *line,
                                void *read_options, struct hf_error *error)
 {
     struct hf_run_options *options = read_options;
@@ -164,7 +307,7 @@ hf_status hf_run_read_operands(const struct hf_command_line *line,
     int left = line->argc - line->operands;
     char **operands = line->argv + line->operands;
     int names = count_names(operands, left);
-    bool late = left > 0 && hf_command_line_has_late_options(line);
+    bool late = left > 0 && has_late_options(line);
     /* A "--" ended the options, as before a NAME that begins with '-'. */
     bool dashes = strcmp(operands[-1], "--") == 0;
 
@@ -184,7 +327,7 @@ hf_status hf_run_read_operands(const struct hf_command_line *line,
                             "holdfast %s NAME -- %.200s",
                             command, operands[0]);
     if (names == left || (!dashes && late)) {
-        hf_command_line_suggest(line, better, sizeof better);
+        suggest(line, better, sizeof better);
         return hf_error_set(error, HF_EINVAL, "%s; write: %s",
                             late ? "options stand before NAME"
                                  : "'--' is missing between NAME and COMMAND",
@@ -231,8 +374,27 @@ const struct hf_command hf_run_command = {
         "lost while running, 77 denied, 79 released because another program\n"
         "asked, 80 deadlock, 126 and 127 as shells do.  See\n"
         "holdfast-run(1).\n",
-    .rows = rows,
-    .row_count = sizeof rows / sizeof *rows,
+    .rows = run_rows,
+    .row_count = sizeof run_rows / sizeof *run_rows,
     .options_first = true,
-    .read_operands = hf_run_read_operands,
+    .read_operands = read_operands,
+};
+
+const struct hf_command hf_elect_command = {
+    .name = "elect",
+    .synopsis = "[OPTION...] NAME -- COMMAND [ARG...]",
+    .about =
+        "Run COMMAND on one of the machines that do this for NAME, the "
+        "leader.\n"
+        "The others wait, and one of them goes on when the leader cannot.\n",
+    .notes =
+        "It goes on until SIGTERM, SIGINT or SIGQUIT, which COMMAND gets.  A\n"
+        "COMMAND that ends is started again after 100ms, and later after each\n"
+        "end within 10s.  It is given HOLDFAST_URL, HOLDFAST_NAME and\n"
+        "HOLDFAST_TOKEN.  The exit status is that of the last COMMAND, or one\n"
+        "of holdfast itself as of 'holdfast run'.  See holdfast-elect(1).\n",
+    .rows = elect_rows,
+    .row_count = sizeof elect_rows / sizeof *elect_rows,
+    .options_first = true,
+    .read_operands = read_operands,
 };

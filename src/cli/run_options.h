@@ -66,18 +66,6 @@ struct hf_run_options {
  * may last for weeks: it prints a line when the leader changes. */
 bool hf_run_shows_wait(const struct hf_run_options *options);
 
-/* The readers of a duration and of --text, and the choices of --on-revoke in
- * the order of enum hf_on_revoke_action: for the rows of both commands. */
-hf_option_reader hf_run_option_duration;
-hf_option_reader hf_run_option_text;
-extern const char *const hf_on_revoke_actions[];
-
-/* Read what follows the options, NAME... -- COMMAND [ARG...], of which elect
- * takes one NAME, into ${read_options}, a struct hf_run_options.  HF_EINVAL
- * with ${error}. */
-hf_status hf_run_read_operands(const struct hf_command_line *line,
-                               void *read_options, struct hf_error *error);
-
 /* `holdfast run` and `holdfast elect`, for hf_command_line_read(); the options
  * are a struct hf_run_options, which points into argv. */
 extern const struct hf_command hf_run_command;

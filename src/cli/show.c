@@ -2,6 +2,7 @@
 /* See show.h.  One client, one lookup, one table.  Options may also follow
  * NAME, because nothing else can. */
 #include "cli/show.h"
+#include "cli/commands.h"
 
 #include <string.h>
 

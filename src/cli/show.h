@@ -29,7 +29,4 @@ void hf_show_json(FILE *out, const char *engine,
 void hf_show_json_ticket(struct hf_json *json,
                          const struct hf_ticket_view *view);
 
-/* `holdfast show`, with argv[0] "show".  Returns the exit status. */
-int hf_show_main(int argc, char **argv);
-
 #endif

@@ -28,7 +28,7 @@
 #include "base/error.h"
 #include "cli/list_client.h"
 #include "cli/show.h"
-#include "cli/watch_queue.h"
+#include "cli/watched_queue.h"
 #include "client/client.h"
 #include "client/list_evict_revoke.h"
 #include "command/clock.h"
@@ -83,7 +83,7 @@ struct watching {
     struct hf_lock *semaphore;
     struct hf_double_barrier *barrier;
     const struct price *price;
-    struct hf_watch_queue queues[SOURCES];
+    struct hf_watched_queue queues[SOURCES];
     bool unsupported[SOURCES]; /* the engine has no such thing */
     unsigned looks;
     uint64_t requests, bytes; /* of the look at hand */
@@ -197,7 +197,7 @@ static const struct hf_ticket_view *ticket_at(const void *arg, size_t index)
     const struct watching *watching = arg;
 
     for (int i = 0; i < SOURCES; i++) {
-        const struct hf_watch_queue *queue = &watching->queues[order[i]];
+        const struct hf_watched_queue *queue = &watching->queues[order[i]];
 
         if (index < queue->count)
             return &queue->tickets[index]->view;
@@ -228,7 +228,7 @@ static void print_table(struct watching *watching)
     if (!watching->terminal || (!watching->changed && watching->looks > 0))
         return;
     for (int i = 0; i < SOURCES; i++) {
-        struct hf_watch_queue *queue = &watching->queues[i];
+        struct hf_watched_queue *queue = &watching->queues[i];
 
         count += queue->count;
         for (size_t k = 0; k < queue->count; k++)
@@ -350,9 +350,9 @@ static hf_status look_at(struct watching *watching, enum source source,
         return error->status;
     set_suspended(watching, false, "");
     add_price(watching);
-    kept = hf_watch_queue_take(&watching->queues[source], watching->tickets,
-                               source == WAITERS || source == HOLDERS,
-                               hf_clock_now_ms(), report, watching);
+    kept = hf_watched_queue_take(&watching->queues[source], watching->tickets,
+                                 source == WAITERS || source == HOLDERS,
+                                 hf_clock_now_ms(), report, watching);
     hf_tickets_free(watching->tickets);
     watching->tickets = NULL;
     return kept ? HF_OK : hf_error_set(error, HF_ENOMEM, "no memory is left");
@@ -487,7 +487,7 @@ static const struct price *find_price(const struct hf_client *client)
 static void close_all(struct watching *watching)
 {
     for (int i = 0; i < SOURCES; i++)
-        hf_watch_queue_free(&watching->queues[i]);
+        hf_watched_queue_free(&watching->queues[i]);
     hf_lock_free(watching->lock);
     hf_lock_free(watching->semaphore);
     hf_double_barrier_free(watching->barrier);

@@ -3,7 +3,7 @@
  * holdfast sql: prints the SQL that the library would run by itself, for
  * installations where it may not.
  */
-#include "cli/sql.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 

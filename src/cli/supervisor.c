@@ -20,17 +20,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/command_spawn.h"
 #include "cli/ipc.h"
 #include "command/exit_status.h"
-
-/* At most this many children are reaped in one turn, because a command can
- * fork faster than we reap and the rest of the loop has to run too. */
-#define HF_REAP_MAX 256
 
 /* The loss of the grant is watched for only this long after the grant: that
  * takes a thread, which a shorter command need not pay for. */
@@ -41,184 +35,6 @@
 
 /* The launcher has this long to pass on the signals that it has got. */
 #define HF_LAUNCHER_ANSWER_MS 1000
-
-/* After the command was continued, the launcher is checked this many times at
- * this interval. */
-#define HF_LAUNCHER_CHECKS 20
-#define HF_LAUNCHER_CHECK_MS 50
-
-/* ------------------------------------------------------------- command -- */
-
-/* Report to the launcher that the command was stopped by signal ${number}. */
-static void report_stop(struct hf_supervisor *supervisor, int number)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_STOPPED};
-
-    message.as.signal.number = number;
-    message.as.signal.epoch = supervisor->epoch;
-    message.as.signal.process = supervisor->command;
-    (void)hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
-}
-
-/* Continue a launcher that is stopped.  Somebody continued the command alone
- * (kill -CONT), and what stopped together with it has to go on together with
- * it.  A shell continues the whole job; then the launcher is not stopped any
- * more. */
-static void continue_launcher(const struct hf_supervisor *supervisor)
-{
-    pid_t launcher = supervisor->run->launcher;
-
-    if (getppid() == launcher && hf_process_is_stopped(launcher))
-        kill(launcher, SIGCONT);
-}
-
-/* The launcher stops because the command did, and may do so just after both
- * were continued: raising the stop signal discards a SIGCONT that came a
- * moment before.  So look several times.  Returns when to look next. */
-static uint64_t check_launcher(struct hf_supervisor *supervisor,
-                               uint64_t now_ms)
-{
-    if (supervisor->launcher_checks == 0)
-        return HF_FOREVER;
-    if (now_ms >= supervisor->launcher_check_at_ms) {
-        supervisor->launcher_checks--;
-        supervisor->launcher_check_at_ms = now_ms + HF_LAUNCHER_CHECK_MS;
-        continue_launcher(supervisor);
-    }
-    return supervisor->launcher_check_at_ms;
-}
-
-/* Print why the command could not be executed, if that is so.  Its process may
- * not do that: between fork() and execve() it could wait for ever for a lock
- * that another thread held. */
-static void report_exec_error(struct hf_supervisor *supervisor)
-{
-    int error = atomic_load(&supervisor->run->page->exec_error);
-    char line[HF_ERROR_TEXT_BYTES];
-
-    if (error == 0)
-        return;
-    (void)snprintf(line, sizeof line, "cannot run '%.300s': %s",
-                   supervisor->run->options->command[0], strerror(error));
-    hf_supervisor_offer_line(supervisor, HF_LOG_ERROR, line);
-}
-
-static void set_ended(struct hf_supervisor *supervisor, int exit_code)
-{
-    supervisor->command_ended = true;
-    supervisor->exit_code = exit_code;
-    supervisor->ended_at_ms = hf_clock_now_ms();
-}
-
-/* The command has stopped, continued or ended. */
-static void on_command(struct hf_supervisor *supervisor, const siginfo_t *info)
-{
-    switch (info->si_code) {
-    case CLD_STOPPED:
-        supervisor->command_stopped = true;
-        supervisor->command_changes++;
-        supervisor->launcher_checks = 0;
-        report_stop(supervisor, info->si_status);
-        break;
-    case CLD_CONTINUED:
-        supervisor->command_stopped = false;
-        supervisor->command_changes++;
-        supervisor->launcher_checks = HF_LAUNCHER_CHECKS;
-        supervisor->launcher_check_at_ms = 0;
-        break;
-    case CLD_EXITED:
-        report_exec_error(supervisor);
-        set_ended(supervisor, info->si_status);
-        break;
-    case CLD_KILLED:
-    case CLD_DUMPED:
-        set_ended(supervisor, HF_EXIT_SIGNAL + info->si_status);
-        break;
-    default:
-        break;
-    }
-}
-
-/* Collect what has happened to children: to the command, and to orphans that
- * this subreaper inherited. */
-static void reap(struct hf_supervisor *supervisor)
-{
-    for (int i = 0; i < HF_REAP_MAX; i++) {
-        siginfo_t info = {0};
-
-        supervisor->more_to_reap =
-            waitid(P_ALL, 0, &info,
-                   WEXITED | WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
-            info.si_pid != 0;
-        if (!supervisor->more_to_reap)
-            return;
-        if (info.si_pid == supervisor->command && !supervisor->command_ended)
-            on_command(supervisor, &info);
-    }
-}
-
-/* Is .command still the number of our child?  Not once it is reaped, which
- * hf_tree_termination_step() does too, because then the number may be another
- * process's. */
-static bool command_runs(const struct hf_supervisor *supervisor)
-{
-    return supervisor->state == HF_SUPERVISOR_RUNNING &&
-           !supervisor->command_ended;
-}
-
-/* Move this process to a session of its own, for a command that is started
- * once: what is forked afterwards cannot join the launcher's group.  The kernel
- * gives each session its own share of the processors (autogroup, sched(7)).
- * Beside a command that forks without end we would otherwise be too slow to
- * kill what it forks.
- *
- * The command must be started before, because it joins the launcher's group,
- * which is in the old session.  A leader of a group cannot call setsid(), and
- * the command may be in our group still: so put the command into the
- * launcher's group, then ourselves (we are no leader then), then leave.  If
- * the launcher's group is gone we stay where we are. */
-static void leave_session(const struct hf_supervisor *supervisor)
-{
-    (void)setpgid(supervisor->command, supervisor->run->group);
-    if (supervisor->run->options->elect)
-        return;
-    if (setpgid(0, supervisor->run->group) == 0)
-        (void)setsid();
-}
-
-/* Start the command and report that.  False with .failure set. */
-static bool start_command(struct hf_supervisor *supervisor)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_STARTED};
-    const struct hf_run *run = supervisor->run;
-    struct hf_command_spawn spawn = {.argv = run->options->command,
-                                     .launcher = run->launcher,
-                                     .group = run->group,
-                                     .exec_error = &run->page->exec_error,
-                                     .signals = &run->signals};
-    struct hf_environment environment;
-
-    message.as.signal.instance = ++supervisor->instance;
-    message.as.signal.token = hf_grant_token(supervisor->grant);
-    supervisor->started_at_ms = hf_clock_now_ms();
-    supervisor->command = -1;
-    if (hf_supervisor_environment(supervisor, &environment)) {
-        spawn.environment = environment.entries;
-        spawn.inherited_fd = environment.url_fd;
-        supervisor->command = hf_command_spawn(&spawn);
-    }
-    if (supervisor->command < 0)
-        hf_error_set(&supervisor->failure, HF_ELIMIT,
-                     "cannot start a process for the command: %s; end some of "
-                     "what is running, or raise the limits (ulimit -a)",
-                     strerror(errno));
-    else
-        (void)hf_ipc_send(run->supervisor_end, &message, -1);
-    hf_environment_free(&environment);
-    if (supervisor->command > 0)
-        leave_session(supervisor);
-    return supervisor->command > 0;
-}
 
 /* ------------------------------------------------------------- signals -- */
 
@@ -250,11 +66,11 @@ static void read_signals(const struct hf_supervisor *supervisor)
 
 /* ------------------------------------------------------------ messages -- */
 
-/* Cancel the acquire if it is still under way; on_acquired() gets the result.
- */
+/* Cancel the acquire if it is still under way; it ends with a result as any
+ * other does. */
 static void cancel_wait(struct hf_supervisor *supervisor)
 {
-    if (!supervisor->acquire_done && supervisor->op)
+    if (supervisor->state == HF_SUPERVISOR_WAITING)
         hf_op_cancel(supervisor->op);
 }
 
@@ -265,13 +81,14 @@ static void on_signal(struct hf_supervisor *supervisor,
 {
     int number = message->as.signal.number;
 
-    if (supervisor->command > 0)
+    if (hf_supervisor_has_started(supervisor))
         hf_supervisor_note_signal(supervisor, number);
-    if (command_runs(supervisor)) {
+    if (hf_supervisor_command_runs(supervisor)) {
         if (!message->as.signal.delivered ||
-            message->as.signal.instance != supervisor->instance)
-            kill(supervisor->command, number);
-    } else if (supervisor->command == 0 && message->as.signal.ends_wait) {
+            message->as.signal.instance != supervisor->command.instance)
+            kill(supervisor->command.pid, number);
+    } else if (supervisor->command.state == HF_COMMAND_NONE &&
+               message->as.signal.ends_wait) {
         supervisor->cancelled = number;
         cancel_wait(supervisor);
     }
@@ -283,10 +100,11 @@ static void on_signal(struct hf_supervisor *supervisor,
  * has not missed it, and the whole job may have been continued by now. */
 static void on_pause(struct hf_supervisor *supervisor)
 {
-    supervisor->launcher_paused = true;
-    reap(supervisor);
-    if (command_runs(supervisor) && supervisor->command_changes == 0)
-        kill(supervisor->command, SIGTSTP);
+    supervisor->launcher = HF_LAUNCHER_PAUSED;
+    (void)hf_supervisor_reap(supervisor);
+    if (hf_supervisor_command_runs(supervisor) &&
+        supervisor->command.changes == 0)
+        kill(supervisor->command.pid, SIGTSTP);
 }
 
 /* The launcher got a SIGCONT.  Should the command get one too?  ${epoch} and
@@ -294,18 +112,29 @@ static void on_pause(struct hf_supervisor *supervisor)
 static void on_continued(struct hf_supervisor *supervisor, uint32_t epoch,
                          bool no_job_control)
 {
-    unsigned changes = supervisor->command_changes;
+    unsigned changes = supervisor->command.changes;
 
     supervisor->epoch = epoch;
-    supervisor->launcher_paused = false;
-    reap(supervisor);
+    supervisor->launcher = HF_LAUNCHER_READY;
+    (void)hf_supervisor_reap(supervisor);
     /* It is still stopped, and has not stopped anew: the SIGCONT was for the
-     * launcher alone.  A stop that reap() has just reported may have happened
+     * launcher alone.  A stop that was just reported may have happened
      * before the SIGCONT, or after one for the whole job; without job control
      * continue the command in both cases. */
-    if (command_runs(supervisor) && supervisor->command_stopped &&
-        (no_job_control || supervisor->command_changes == changes))
-        kill(supervisor->command, SIGCONT);
+    if (supervisor->command.state == HF_COMMAND_STOPPED &&
+        (no_job_control || supervisor->command.changes == changes))
+        kill(supervisor->command.pid, SIGCONT);
+}
+
+/* The launcher has passed on all signals that it got until the command ended:
+ * decide now.  An answer that comes too late is about an instance of which
+ * nothing is decided any more. */
+static void on_signals_passed(struct hf_supervisor *supervisor,
+                              uint32_t instance)
+{
+    if (supervisor->state == HF_SUPERVISOR_ENDED &&
+        instance == supervisor->command.instance)
+        supervisor->decide_at_ms = 0;
 }
 
 /* A message of the launcher. */
@@ -313,6 +142,7 @@ static void on_message(struct hf_supervisor *supervisor,
                        const struct hf_ipc_message *message)
 {
     assert(message->kind >= HF_IPC_SIGNAL);
+    assert(supervisor->launcher != HF_LAUNCHER_GONE);
     switch (message->kind) {
     case HF_IPC_SIGNAL:
         on_signal(supervisor, message);
@@ -321,11 +151,10 @@ static void on_message(struct hf_supervisor *supervisor,
         on_pause(supervisor);
         break;
     case HF_IPC_RESUME:
-        supervisor->launcher_paused = false;
+        supervisor->launcher = HF_LAUNCHER_READY;
         break;
     case HF_IPC_SIGNALS_PASSED:
-        if (message->as.signal.instance == supervisor->instance)
-            supervisor->signals_passed = true;
+        on_signals_passed(supervisor, message->as.signal.instance);
         break;
     case HF_IPC_CONTINUED:
         on_continued(supervisor, message->as.signal.epoch,
@@ -357,8 +186,8 @@ static void read_messages(struct hf_supervisor *supervisor)
     while ((got = hf_ipc_receive(supervisor->run->supervisor_end, &message,
                                  &fd)) > 0)
         on_message(supervisor, &message);
-    if (got < 0 && !supervisor->launcher_gone) {
-        supervisor->launcher_gone = true;
+    if (got < 0 && supervisor->launcher != HF_LAUNCHER_GONE) {
+        supervisor->launcher = HF_LAUNCHER_GONE;
         cancel_wait(supervisor);
     }
 }
@@ -403,10 +232,11 @@ static void begin_termination(struct hf_supervisor *supervisor, uint64_t now_ms)
     uint64_t kill_at_ms = min_u64(hf_clock_add(now_ms, grace_ms),
                                   hf_shared_page_kill_at_ms(page));
 
-    hf_tree_termination_begin(&supervisor->termination,
-                              supervisor->lost ? now_ms : kill_at_ms, NULL);
+    hf_termination_begin(&supervisor->termination,
+                         supervisor->lost ? now_ms : kill_at_ms, NULL);
+    hf_supervisor_give_command_up(supervisor);
     atomic_store(&supervisor->run->page->phase, HF_RUN_TERMINATING);
-    supervisor->state = HF_SUPERVISOR_TERMINATING;
+    hf_supervisor_move(supervisor, HF_SUPERVISOR_TERMINATING);
 }
 
 /* Notice a loss, publish the lease, see that a loss wakes us.  Returns when to
@@ -422,10 +252,11 @@ static uint64_t check_grant(struct hf_supervisor *supervisor, uint64_t now_ms)
 /* The launcher has no ticket: release. */
 static void leave_queue(struct hf_supervisor *supervisor)
 {
-    supervisor->state = HF_SUPERVISOR_DONE;
     if (supervisor->next == HF_SUPERVISOR_CAMPAIGN) {
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RELEASING);
         hf_supervisor_begin_release(supervisor);
-        supervisor->state = HF_SUPERVISOR_RELEASING;
+    } else {
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_DONE);
     }
 }
 
@@ -437,9 +268,9 @@ static void finish_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
     hf_supervisor_decide_next(supervisor, now_ms);
     if (supervisor->next == HF_SUPERVISOR_RESTART) {
         atomic_store(&supervisor->run->page->phase, HF_RUN_RUNNING);
-        supervisor->state = HF_SUPERVISOR_RESTARTING;
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RESTARTING);
     } else if (hf_supervisor_ask_to_close_tickets(supervisor)) {
-        supervisor->state = HF_SUPERVISOR_CLOSING_TICKETS;
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_CLOSING_TICKETS);
     } else {
         leave_queue(supervisor);
     }
@@ -452,7 +283,7 @@ static void tree_is_gone(struct hf_supervisor *supervisor, uint64_t now_ms)
     if (supervisor->run->options->elect &&
         hf_supervisor_ask_for_signals(supervisor)) {
         supervisor->decide_at_ms = now_ms + HF_LAUNCHER_ANSWER_MS;
-        supervisor->state = HF_SUPERVISOR_ENDED;
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_ENDED);
     } else {
         finish_instance(supervisor, now_ms);
     }
@@ -464,7 +295,7 @@ static uint64_t advance_ended(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     uint64_t check_at_ms = check_grant(supervisor, now_ms);
 
-    if (!supervisor->signals_passed && !supervisor->launcher_gone &&
+    if (supervisor->launcher != HF_LAUNCHER_GONE &&
         now_ms < supervisor->decide_at_ms)
         return min_u64(check_at_ms, supervisor->decide_at_ms);
     finish_instance(supervisor, now_ms);
@@ -479,15 +310,15 @@ static void act_on_request(struct hf_supervisor *supervisor)
     const char *asked = supervisor->asked;
 
     supervisor->asked = NULL;
-    if (!command_runs(supervisor))
+    if (!hf_supervisor_command_runs(supervisor))
         return;
     supervisor->by_request = asked;
     hf_supervisor_print(supervisor, HF_VERBOSE,
                         "another program asks for '%.200s'", asked);
     if (options->on_revoke == HF_ON_REVOKE_TERM)
-        kill(supervisor->command, SIGTERM);
+        kill(supervisor->command.pid, SIGTERM);
     else if (options->on_revoke == HF_ON_REVOKE_HUP)
-        kill(supervisor->command, SIGHUP);
+        kill(supervisor->command.pid, SIGHUP);
 }
 
 /* RUNNING: end the tree when the command or the launcher has ended, when the
@@ -503,12 +334,13 @@ static uint64_t advance_running(struct hf_supervisor *supervisor,
         supervisor->not_renewed = true;
     if (supervisor->asked != NULL)
         act_on_request(supervisor);
-    if (supervisor->command_ended || supervisor->lost ||
-        supervisor->launcher_gone || not_renewed ||
+    if (supervisor->command.state == HF_COMMAND_ENDED || supervisor->lost ||
+        supervisor->launcher == HF_LAUNCHER_GONE || not_renewed ||
         (supervisor->by_request != NULL &&
          supervisor->run->options->on_revoke == HF_ON_REVOKE_EXIT))
         begin_termination(supervisor, now_ms);
-    check_at_ms = min_u64(check_at_ms, check_launcher(supervisor, now_ms));
+    check_at_ms =
+        min_u64(check_at_ms, hf_supervisor_check_launcher(supervisor, now_ms));
     return min_u64(check_at_ms, terminate_at_ms(supervisor));
 }
 
@@ -521,10 +353,9 @@ static uint64_t advance_terminating(struct hf_supervisor *supervisor,
     uint64_t step_at_ms = HF_FOREVER;
 
     if (supervisor->lost)
-        hf_tree_termination_hasten(&supervisor->termination, now_ms);
-    if (hf_tree_termination_step(&supervisor->termination, now_ms,
-                                 &step_at_ms)) {
-        hf_tree_termination_free(&supervisor->termination);
+        hf_termination_hasten(&supervisor->termination, now_ms);
+    if (hf_termination_step(&supervisor->termination, now_ms, &step_at_ms)) {
+        hf_termination_free(&supervisor->termination);
         tree_is_gone(supervisor, now_ms);
         step_at_ms = now_ms; /* go on in the next state */
     }
@@ -554,11 +385,11 @@ static bool announce(struct hf_supervisor *supervisor)
 {
     if (!hf_supervisor_share_tickets(supervisor))
         return false;
-    supervisor->announced = true;
+    hf_supervisor_move(supervisor, HF_SUPERVISOR_ANNOUNCED);
     print_grant(supervisor);
     if ((supervisor->queued && hf_run_shows_wait(supervisor->run->options)) ||
         hf_shared_page_kill_at_ms(supervisor->run->page) != HF_FOREVER)
-        supervisor->launcher_paused = true;
+        supervisor->launcher = HF_LAUNCHER_PAUSED;
     return true;
 }
 
@@ -567,8 +398,9 @@ static bool announce(struct hf_supervisor *supervisor)
 static bool may_not_start(struct hf_supervisor *supervisor)
 {
     supervisor->by_request = supervisor->asked;
-    return supervisor->cancelled || supervisor->launcher_gone ||
-           supervisor->lost || supervisor->by_request != NULL;
+    return supervisor->cancelled != 0 ||
+           supervisor->launcher == HF_LAUNCHER_GONE || supervisor->lost ||
+           supervisor->by_request != NULL;
 }
 
 /* Start the command, unless the lease is about to end: it was granted or
@@ -576,15 +408,15 @@ static bool may_not_start(struct hf_supervisor *supervisor)
 static void start_instance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     supervisor->not_renewed = hf_clock_now_ms() >= terminate_at_ms(supervisor);
-    if (!supervisor->not_renewed && start_command(supervisor))
-        supervisor->state = HF_SUPERVISOR_RUNNING;
+    if (!supervisor->not_renewed && hf_supervisor_start_command(supervisor))
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RUNNING);
     else
         finish_instance(supervisor, now_ms);
 }
 
-/* GRANTED: start the command, unless the wait was ended meanwhile, another
- * program asked for the lock meanwhile, the lock is lost already, or the
- * launcher is paused. */
+/* GRANTED, ANNOUNCED: have the launcher know of the grant, then start the
+ * command, unless the wait was ended meanwhile, another program asked for the
+ * lock meanwhile, the lock is lost already, or the launcher is paused. */
 static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(supervisor->grant) == 0)
@@ -594,13 +426,12 @@ static void advance_granted(struct hf_supervisor *supervisor, uint64_t now_ms)
         finish_instance(supervisor, now_ms);
         return;
     }
-    if (!supervisor->announced && !supervisor->launcher_paused &&
-        !announce(supervisor)) {
-        finish_instance(supervisor, now_ms);
+    if (supervisor->launcher == HF_LAUNCHER_PAUSED)
         return;
-    }
-    if (!supervisor->launcher_paused)
+    if (supervisor->state == HF_SUPERVISOR_ANNOUNCED)
         start_instance(supervisor, now_ms);
+    else if (!announce(supervisor))
+        finish_instance(supervisor, now_ms);
 }
 
 /* RESTARTING: start the command when it is time, unless what would end it has
@@ -620,7 +451,7 @@ static uint64_t advance_restarting(struct hf_supervisor *supervisor,
     }
     if (now_ms < supervisor->next_at_ms)
         return min_u64(check_at_ms, supervisor->next_at_ms);
-    if (supervisor->launcher_paused)
+    if (supervisor->launcher == HF_LAUNCHER_PAUSED)
         return check_at_ms;
     start_instance(supervisor, now_ms);
     return now_ms;
@@ -630,38 +461,28 @@ static uint64_t advance_restarting(struct hf_supervisor *supervisor,
 static uint64_t advance_resigned(struct hf_supervisor *supervisor,
                                  uint64_t now_ms)
 {
-    if (supervisor->cancelled || supervisor->launcher_gone) {
-        supervisor->state = HF_SUPERVISOR_DONE;
+    if (supervisor->cancelled != 0 ||
+        supervisor->launcher == HF_LAUNCHER_GONE) {
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_DONE);
         return now_ms;
     }
     if (now_ms < supervisor->next_at_ms)
         return supervisor->next_at_ms;
-    supervisor->state = hf_supervisor_acquire(supervisor)
-                            ? HF_SUPERVISOR_WAITING
-                            : HF_SUPERVISOR_DONE;
+    hf_supervisor_move(supervisor, hf_supervisor_acquire(supervisor)
+                                       ? HF_SUPERVISOR_WAITING
+                                       : HF_SUPERVISOR_DONE);
     return HF_FOREVER;
-}
-
-/* Is the wait over: with a grant, or without?  Returns when to look again. */
-static uint64_t advance_waiting(struct hf_supervisor *supervisor,
-                                uint64_t now_ms)
-{
-    if (!supervisor->acquire_done)
-        return hf_supervisor_check_outer_waits(supervisor, now_ms);
-    supervisor->granted_at_ms = now_ms;
-    supervisor->state =
-        supervisor->grant ? HF_SUPERVISOR_GRANTED : HF_SUPERVISOR_DONE;
-    return now_ms;
 }
 
 /* Do what can be done in this state.  Returns when to look again; HF_FOREVER:
  * when something happens. */
 static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
-    switch (supervisor->state) {
+    switch ((enum hf_supervisor_state)supervisor->state) {
     case HF_SUPERVISOR_WAITING:
-        return advance_waiting(supervisor, now_ms);
+        return hf_supervisor_check_outer_waits(supervisor, now_ms);
     case HF_SUPERVISOR_GRANTED:
+    case HF_SUPERVISOR_ANNOUNCED:
         advance_granted(supervisor, now_ms);
         break;
     case HF_SUPERVISOR_RUNNING:
@@ -675,15 +496,13 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
     case HF_SUPERVISOR_CLOSING_TICKETS:
         /* A launcher that is frozen keeps the tickets anyway, so there is no
          * use in releasing before it answers. */
-        if (!supervisor->tickets_shared || supervisor->launcher_gone)
+        if (!supervisor->tickets_shared ||
+            supervisor->launcher == HF_LAUNCHER_GONE)
             leave_queue(supervisor);
-        break;
-    case HF_SUPERVISOR_RELEASING:
-        if (supervisor->released)
-            supervisor->state = HF_SUPERVISOR_RESIGNED;
         break;
     case HF_SUPERVISOR_RESIGNED:
         return advance_resigned(supervisor, now_ms);
+    case HF_SUPERVISOR_RELEASING: /* until the engine has answered */
     case HF_SUPERVISOR_DONE:
         break;
     }
@@ -695,7 +514,7 @@ static uint64_t advance_state(struct hf_supervisor *supervisor, uint64_t now_ms)
  */
 static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 {
-    enum hf_supervisor_state before;
+    unsigned before;
     uint64_t at_ms;
 
     do {
@@ -707,24 +526,28 @@ static uint64_t advance(struct hf_supervisor *supervisor, uint64_t now_ms)
 
 /* ---------------------------------------------------------------- loop -- */
 
-/* Wait until something happens or it is ${at_ms}, and collect what has
- * happened. */
-static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
+/* Wait until something happens or it is ${at_ms}, unless children are ${left}
+ * to be reaped, and collect what has happened.  Are children left now?  Those
+ * of a tree that is being ended are reaped by the termination. */
+static bool wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms,
+                           bool left)
 {
     int timeout = hf_alarm_set(&supervisor->alarm, at_ms) < 0
                       ? HF_SUPERVISOR_POLL_MS
                       : -1;
     struct pollfd polled[] = {
         {hf_client_fd(supervisor->client), POLLIN, 0},
-        {supervisor->launcher_gone ? -1 : supervisor->run->supervisor_end,
+        {supervisor->launcher == HF_LAUNCHER_GONE
+             ? -1
+             : supervisor->run->supervisor_end,
          POLLIN, 0},
         {supervisor->run->signal_fd, POLLIN, 0},
         {supervisor->alarm.fd, POLLIN, 0},
         {supervisor->lost ? -1 : supervisor->loss_fd, POLLIN, 0}};
 
-    poll(polled, sizeof polled / sizeof *polled,
-         supervisor->more_to_reap ? 0 : timeout);
-    /* Before reap(), so that a child that ends in between wakes us again. */
+    poll(polled, sizeof polled / sizeof *polled, left ? 0 : timeout);
+    /* Before the reaping, so that a child that ends in between wakes us again.
+     */
     read_signals(supervisor);
     if (polled[0].revents)
         hf_client_dispatch(supervisor->client);
@@ -734,21 +557,24 @@ static void wait_for_event(struct hf_supervisor *supervisor, uint64_t at_ms)
         read_messages(supervisor);
     if (polled[4].revents)
         supervisor->lost = true;
-    if (supervisor->state != HF_SUPERVISOR_TERMINATING)
-        reap(supervisor);
+    return supervisor->state != HF_SUPERVISOR_TERMINATING &&
+           hf_supervisor_reap(supervisor);
 }
 
 /* Until the state is DONE. */
 static void run_loop(struct hf_supervisor *supervisor)
 {
+    bool children_left = false;
+
     for (;;) {
         uint64_t at_ms = advance(supervisor, hf_clock_now_ms());
 
+        hf_supervisor_check(supervisor);
         if (supervisor->state == HF_SUPERVISOR_DONE)
             break;
-        wait_for_event(supervisor, at_ms);
+        children_left = wait_for_event(supervisor, at_ms, children_left);
     }
-    hf_tree_termination_free(&supervisor->termination);
+    hf_termination_free(&supervisor->termination);
 }
 
 void hf_supervisor_main(struct hf_run *run)
@@ -766,7 +592,8 @@ void hf_supervisor_main(struct hf_run *run)
         hf_supervisor_set_waited_for_itself(&supervisor);
     hf_supervisor_set_outcome(&supervisor);
     atomic_store(&run->page->phase, HF_RUN_ENDED);
-    if (!hf_supervisor_close(&supervisor) && supervisor.command > 0)
+    if (!hf_supervisor_close(&supervisor) &&
+        hf_supervisor_has_started(&supervisor))
         hf_supervisor_set_unconfirmed(&supervisor);
     _exit(0);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor's state.  supervisor.c has the loop and its decisions,
+ * The supervisor's state.  supervisor.c has the loop and the decisions,
+ * supervisor_state.c the table of legal moves, supervisor_command.c the process
+ * of the command, supervisor_environment.c its environment,
+ * supervisor_lines.c what the launcher prints for it,
  * supervisor_lock.c what is about the lock, supervisor_elect.c what holdfast
  * elect does beyond run, supervisor_nested.c what is about runs around this
  * one, supervisor_outcome.c how the run ended.  All of it runs on one thread,
@@ -15,7 +18,7 @@
 
 #include <holdfast/holdfast.h>
 
-#include "cli/environment.h"
+#include "cli/held_locks.h"
 #include "cli/outer_waits.h"
 #include "cli/restart_policy.h"
 #include "cli/run.h"
@@ -25,6 +28,8 @@
 enum hf_supervisor_state {
     HF_SUPERVISOR_WAITING,     /* the acquire is under way */
     HF_SUPERVISOR_GRANTED,     /* a grant is there, no command yet */
+    HF_SUPERVISOR_ANNOUNCED,   /* likewise; the launcher was sent the tickets
+                                  and GRANTED */
     HF_SUPERVISOR_RUNNING,     /* the command runs */
     HF_SUPERVISOR_TERMINATING, /* the command's tree is being ended */
     HF_SUPERVISOR_ENDED,       /* elect: nothing runs; the launcher was asked
@@ -46,69 +51,124 @@ enum hf_supervisor_next {
     HF_SUPERVISOR_CAMPAIGN /* release, then enter the queue again */
 };
 
+/* The launcher, as far as the supervisor knows. */
+enum hf_launcher_state {
+    HF_LAUNCHER_READY,
+    HF_LAUNCHER_PAUSED, /* do not start the command: the launcher is stopped, or
+                           has something to do first */
+    HF_LAUNCHER_GONE    /* it has ended, or can send nothing */
+};
+
+enum hf_command_state {
+    HF_COMMAND_NONE,        /* not started yet, or, of elect, forgotten */
+    HF_COMMAND_NOT_STARTED, /* its process could not be made: .failure */
+    HF_COMMAND_RUNNING,
+    HF_COMMAND_STOPPED,    /* as last reported by waitid(2) */
+    HF_COMMAND_TERMINATED, /* its tree is ended, and .pid is no process of ours
+                              any more as soon as that has reaped it */
+    HF_COMMAND_ENDED       /* it was reaped; .exit_code is set */
+};
+
+struct hf_supervised_command {
+    unsigned state;           /* enum hf_command_state */
+    pid_t pid;                /* 0: NONE; -1: NOT_STARTED */
+    uint32_t instance;        /* how often it was started */
+    int exit_code;            /* as a shell gives it */
+    unsigned changes;         /* how often it was seen to stop or to continue */
+    unsigned launcher_checks; /* checks of the launcher that are left, see
+                                 hf_supervisor_check_launcher() */
+    uint64_t launcher_check_at_ms;
+    uint64_t started_at_ms, ended_at_ms;
+    sigset_t passed; /* the signals that this instance got through holdfast */
+};
+
 struct hf_supervisor {
     struct hf_run *run;
-    enum hf_supervisor_state state;
+    unsigned state; /* enum hf_supervisor_state */
     struct hf_client *client;
     struct hf_lock *locks[HF_LOCKS_MAX]; /* in the order of the command line */
     size_t lock_count;
-    struct hf_op *op;       /* the acquire; NULL: never started */
-    struct hf_grant *grant; /* NULL: none (yet) */
-    /* Set by callbacks and messages, for the loop to act on. */
-    bool acquire_done;   /* the acquire has ended: .grant or .failure is set */
-    bool announced;      /* the launcher was sent the tickets and GRANTED */
-    bool tickets_shared; /* the launcher has descriptors of tickets */
-    bool queued;         /* a ticket of this run has been in a queue */
-    bool nested;         /* it is inside of another run */
-    bool lost;           /* the grant was lost */
-    bool not_renewed; /* the lease was not renewed in time: the tree had to be
-                         ended */
-    int cancelled;    /* the signal that ended the wait; 0: none */
+    struct hf_error failure; /* why there is no grant, or no command */
+    struct hf_alarm alarm;
+    /* The wait. */
+    struct hf_op *op;         /* the acquire, until its grant is released */
+    bool queued;              /* a ticket of this run has been in a queue */
+    int cancelled;            /* the signal that ended the wait; 0: none */
     const char *held_outside; /* the name that a run around this one holds, so
                                  that the wait cannot end; NULL: none */
-    const char *asked;        /* the name that another program asks for, and
-                                 that was not acted on yet; NULL: none, as always
-                                 with --on-revoke ignore */
-    const char *by_request;   /* the name that was asked for, because of which
-                                 the command got a signal, is ended or was not
-                                 started; NULL: none */
-    bool launcher_gone;       /* the launcher has ended, or can send nothing */
-    bool launcher_paused; /* do not start the command: the launcher is stopped,
-                             or has something to do
-                             first */
-    unsigned lines_lost;  /* lines for the launcher to print that were dropped
-                             and that it does not know of */
-    uint32_t epoch;       /* as last received, see struct hf_ipc_message */
-    struct hf_error failure; /* why there is no grant, or no command */
     struct hf_outer_waits outer_waits; /* what the tickets of this run say */
     uint64_t outer_check_at_ms; /* when to look at the runs around this one */
     uint64_t outer_check_ms;    /* from that to the next look */
-    uint64_t watch_at_ms;       /* when to ask for .loss_fd (again) */
-    int loss_fd; /* readable when the grant is lost; -1: not watched yet */
+    /* The grant, from GRANTED until its release. */
+    struct hf_grant *grant;
+    bool lost;            /* it was lost */
+    bool not_renewed;     /* the lease was not renewed in time: the tree had to
+                             be ended */
+    const char *asked;    /* the name that another program asks for, and that
+                             was not acted on yet; NULL: none, as always with
+                             --on-revoke ignore */
+    uint64_t watch_at_ms; /* when to ask for .loss_fd (again) */
+    int loss_fd;          /* readable when the grant is lost; -1: not watched
+                             yet */
+    uint64_t granted_at_ms; /* when this leadership began */
+    /* The launcher. */
+    enum hf_launcher_state launcher;
+    bool tickets_shared; /* it has descriptors of tickets */
+    unsigned lines_lost; /* lines for it to print that were dropped and that it
+                            does not know of */
+    uint32_t epoch;      /* as last received, see struct hf_ipc_message */
     /* The command. */
-    pid_t command;        /* pid; 0: not started; -1: could not be started */
-    bool command_ended;   /* it was reaped; .exit_code is set */
-    bool command_stopped; /* as last reported by waitid(2) */
-    unsigned command_changes; /* how often it was seen to stop or to continue */
-    unsigned launcher_checks; /* checks of the launcher that are left, see
-                                 check_launcher() */
-    uint64_t launcher_check_at_ms;
-    bool more_to_reap; /* reap() stopped at its limit: do not sleep */
-    int exit_code;     /* of the command, as a shell gives it */
-    uint32_t instance; /* how often it was started */
-    /* Of elect. */
-    enum hf_supervisor_next next;        /* what follows once nothing runs */
-    uint64_t next_at_ms;                 /* when, if it does not end */
-    uint64_t granted_at_ms;              /* when this leadership began */
-    uint64_t started_at_ms, ended_at_ms; /* when this instance did */
-    struct hf_restart_state restarts;
-    bool signals_passed;   /* .passed has all signals until its end */
-    uint64_t decide_at_ms; /* decide then without */
-    sigset_t passed; /* the signals that this instance got through holdfast */
-    bool released;   /* the engine has answered the release */
-    struct hf_tree_termination termination;
-    struct hf_alarm alarm;
+    struct hf_supervised_command command;
+    const char *by_request; /* the name that was asked for, because of which the
+                               command got a signal, is ended or was not
+                               started; NULL: none */
+    struct hf_termination termination; /* TERMINATING */
+    uint64_t decide_at_ms;        /* ENDED: when to decide without an answer */
+    enum hf_supervisor_next next; /* what follows once nothing runs */
+    uint64_t next_at_ms;          /* when, if it does not end */
+    struct hf_restart_state restarts; /* of elect */
 };
+
+/* Go to ${state}.  A move that is not in the table ends the supervisor. */
+void hf_supervisor_move(struct hf_supervisor *supervisor,
+                        enum hf_supervisor_state state);
+
+/* Assert that what there is fits the state. */
+void hf_supervisor_check(const struct hf_supervisor *supervisor);
+
+/* ------------------------------------------------------------- command -- */
+
+/* Start the command and report that; needs a grant.  False with .failure set.
+ */
+bool hf_supervisor_start_command(struct hf_supervisor *supervisor);
+
+/* Is .command.pid still the number of our child?  Not once it is reaped, which
+ * hf_termination_step() does too, because then the number may be another
+ * process's. */
+bool hf_supervisor_command_runs(const struct hf_supervisor *supervisor);
+
+/* Does it run, or has it run? */
+bool hf_supervisor_has_started(const struct hf_supervisor *supervisor);
+
+/* Collect what has happened to children: to the command, and to orphans that
+ * this subreaper inherited.  True if it stopped at its limit: do not sleep. */
+bool hf_supervisor_reap(struct hf_supervisor *supervisor);
+
+/* The command was continued: continue the launcher, if it is time for a look at
+ * it.  Returns when to look next; HF_FOREVER: not at all. */
+uint64_t hf_supervisor_check_launcher(struct hf_supervisor *supervisor,
+                                      uint64_t now_ms);
+
+/* Its tree is ended from now on. */
+void hf_supervisor_give_command_up(struct hf_supervisor *supervisor);
+
+/* Nothing of this instance counts for the next one. */
+void hf_supervisor_forget_command(struct hf_supervisor *supervisor);
+
+/* Assert that what is known of the command fits its state. */
+void hf_supervisor_check_command(const struct hf_supervisor *supervisor);
+
+/* ---------------------------------------------------------------- lock -- */
 
 /* Open the client and the locks and start the acquire.  False with .failure
  * set. */
@@ -117,8 +177,8 @@ bool hf_supervisor_open(struct hf_supervisor *supervisor);
 /* Start to wait for all locks at once.  False with .failure set. */
 bool hf_supervisor_acquire(struct hf_supervisor *supervisor);
 
-/* Begin to release the grant; .released is set when the engine has answered.
- * The supervisor may acquire again then. */
+/* RELEASING: begin to release the grant.  The state is RESIGNED, and the
+ * supervisor may acquire again, when the engine has answered. */
 void hf_supervisor_begin_release(struct hf_supervisor *supervisor);
 
 /* Nothing of the command runs, or it was not started: set .next, and, unless it
@@ -127,19 +187,32 @@ void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms);
 
 /* Nothing of the command runs: ask the launcher for the signals that it has got
- * until now; .signals_passed is set when it has answered.  False if it cannot
- * be asked. */
+ * until now.  False if it cannot be asked. */
 bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor);
 
 /* A signal ${number} was sent to the command, which runs or has just ended:
  * remember it, because it may ask elect to end. */
 void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number);
 
+struct hf_environment {
+    char **entries; /* for execve(): "NAME=VALUE"; the last is NULL */
+    char *text; /* our own variables, one after the other, each with its NUL */
+    int url_fd; /* a descriptor that the command has to inherit, because the URL
+                   is in it (client/client_url.h); -1: none */
+};
+
 /* Make the command's ${environment}, with the names and tokens of the
  * locks; needs a grant.  False with errno if there is no memory or no
- * descriptor.  Free it with hf_environment_free(). */
+ * descriptor.  Free it with hf_environment_free(), also then. */
 bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
                                struct hf_environment *environment);
+/* Free what that made, and close the descriptor. */
+void hf_environment_free(struct hf_environment *environment);
+
+/* Fill what is the same in ${held} for all locks of this run: all but .name and
+ * .ticket. */
+void hf_supervisor_describe_held(const struct hf_supervisor *supervisor,
+                                 struct hf_held_lock *held);
 
 /* Have the tickets of this run name the locks that runs around it hold, so
  * that others can detect a deadlock through it. */

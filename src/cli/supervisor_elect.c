@@ -26,14 +26,14 @@
 
 void hf_supervisor_note_signal(struct hf_supervisor *supervisor, int number)
 {
-    sigaddset(&supervisor->passed, number);
+    sigaddset(&supervisor->command.passed, number);
 }
 
 bool hf_supervisor_ask_for_signals(struct hf_supervisor *supervisor)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_ENDED};
 
-    return !supervisor->launcher_gone &&
+    return supervisor->launcher != HF_LAUNCHER_GONE &&
            hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
@@ -44,12 +44,12 @@ static bool is_asked_to_end(const struct hf_supervisor *supervisor)
 {
     for (int number = 1; number < NSIG; number++)
         if (hf_signals_asks_to_end(number) &&
-            sigismember(&supervisor->passed, number) == 1)
+            sigismember(&supervisor->command.passed, number) == 1)
             return true;
-    return supervisor->command_ended &&
-           supervisor->exit_code > HF_EXIT_SIGNAL &&
-           sigismember(&supervisor->passed,
-                       supervisor->exit_code - HF_EXIT_SIGNAL) == 1;
+    return supervisor->command.state == HF_COMMAND_ENDED &&
+           supervisor->command.exit_code > HF_EXIT_SIGNAL &&
+           sigismember(&supervisor->command.passed,
+                       supervisor->command.exit_code - HF_EXIT_SIGNAL) == 1;
 }
 
 /* ----------------------------------------------------------- decisions -- */
@@ -99,7 +99,7 @@ static void report_restart(struct hf_supervisor *supervisor, uint64_t delay_ms)
     (void)snprintf(text, sizeof text,
                    "the command ended with status %d; it is started again in "
                    "%s",
-                   supervisor->exit_code, delay);
+                   supervisor->command.exit_code, delay);
     report(supervisor, HF_NORMAL, text);
 }
 
@@ -111,11 +111,12 @@ static void report_resignation(struct hf_supervisor *supervisor,
     char delay[HF_DURATION_BYTES];
 
     hf_duration_format_short(delay_ms, delay);
-    (void)snprintf(
-        text, sizeof text,
-        "the command failed %" PRIu64 " times in a row, at last with status "
-        "%d; resigning '%.200s', and campaigning again in %s",
-        options->restart.burst, supervisor->exit_code, options->label, delay);
+    (void)snprintf(text, sizeof text,
+                   "the command failed %" PRIu64
+                   " times in a row, at last with status "
+                   "%d; resigning '%.200s', and campaigning again in %s",
+                   options->restart.burst, supervisor->command.exit_code,
+                   options->label, delay);
     report(supervisor, HF_QUIET, text);
 }
 
@@ -126,8 +127,8 @@ static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
 
     switch (hf_restart_decide(
         &supervisor->run->options->restart, &supervisor->restarts,
-        supervisor->ended_at_ms - supervisor->started_at_ms,
-        supervisor->exit_code, &delay_ms)) {
+        supervisor->command.ended_at_ms - supervisor->command.started_at_ms,
+        supervisor->command.exit_code, &delay_ms)) {
     case HF_RESTART_AGAIN:
         report_restart(supervisor, delay_ms);
         supervisor->next = HF_SUPERVISOR_RESTART;
@@ -142,34 +143,23 @@ static void decide_after_end(struct hf_supervisor *supervisor, uint64_t now_ms)
     }
 }
 
-/* Nothing of this instance counts for the next one. */
-static void forget_command(struct hf_supervisor *supervisor)
-{
-    supervisor->command = 0;
-    supervisor->command_ended = false;
-    supervisor->command_stopped = false;
-    supervisor->command_changes = 0;
-    supervisor->launcher_checks = 0;
-    supervisor->by_request = NULL;
-    supervisor->signals_passed = false;
-    sigemptyset(&supervisor->passed);
-}
-
 void hf_supervisor_decide_next(struct hf_supervisor *supervisor,
                                uint64_t now_ms)
 {
     supervisor->next = HF_SUPERVISOR_END;
-    if (!supervisor->run->options->elect || supervisor->cancelled ||
-        supervisor->launcher_gone)
+    if (!supervisor->run->options->elect || supervisor->cancelled != 0 ||
+        supervisor->launcher == HF_LAUNCHER_GONE)
         return;
-    if (supervisor->command > 0 && is_asked_to_end(supervisor))
+    if (hf_supervisor_has_started(supervisor) && is_asked_to_end(supervisor))
         supervisor->by_request = NULL; /* the command's status counts */
     else if (supervisor->lost || supervisor->not_renewed)
         decide_after_loss(supervisor, now_ms);
     else if (supervisor->by_request != NULL)
         decide_after_request(supervisor, now_ms);
-    else if (supervisor->command > 0)
+    else if (hf_supervisor_has_started(supervisor))
         decide_after_end(supervisor, now_ms);
-    if (supervisor->next != HF_SUPERVISOR_END)
-        forget_command(supervisor);
+    if (supervisor->next == HF_SUPERVISOR_END)
+        return;
+    hf_supervisor_forget_command(supervisor);
+    supervisor->by_request = NULL;
 }

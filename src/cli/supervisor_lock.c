@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,45 +36,6 @@
 /* When to try again to watch the grant, if a descriptor or a thread was
  * missing. */
 #define HF_WATCH_RETRY_MS 1000
-
-void hf_supervisor_offer_line(struct hf_supervisor *supervisor,
-                              enum hf_log_level level, const char *line)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_TEXT};
-
-    snprintf(message.as.text.line, sizeof message.as.text.line, "%s", line);
-    message.as.text.level = level;
-    message.as.text.lost = supervisor->lines_lost;
-    if (hf_ipc_send_droppable(supervisor->run->supervisor_end, &message))
-        supervisor->lines_lost = 0;
-    else
-        supervisor->lines_lost++;
-}
-
-void hf_supervisor_print(struct hf_supervisor *supervisor,
-                         enum hf_verbosity at_least, const char *format, ...)
-{
-    char line[HF_ERROR_TEXT_BYTES];
-    va_list arguments;
-
-    if (supervisor->run->options->verbosity < at_least)
-        return;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    hf_supervisor_offer_line(
-        supervisor, at_least == HF_QUIET ? HF_LOG_WARNING : HF_LOG_INFO, line);
-}
-
-void hf_supervisor_set_status(struct hf_supervisor *supervisor,
-                              const char *line)
-{
-    struct hf_ipc_message message = {.kind = HF_IPC_STATUS};
-
-    (void)snprintf(message.as.text.line, sizeof message.as.text.line, "%s",
-                   line);
-    (void)hf_ipc_send_droppable(supervisor->run->supervisor_end, &message);
-}
 
 /* ----------------------------------------------------------- callbacks -- */
 
@@ -125,16 +85,19 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     (void)hf_ipc_send_droppable(supervisor->run->supervisor_end, &message);
 }
 
-/* The acquire has ended.  Runs in hf_client_dispatch(). */
+/* WAITING: the acquire has ended, with a grant or without.  Runs in
+ * hf_client_dispatch(). */
 static void on_acquired(void *arg, const struct hf_result *result)
 {
     struct hf_supervisor *supervisor = arg;
 
-    supervisor->acquire_done = true;
+    supervisor->granted_at_ms = hf_clock_now_ms();
     supervisor->grant = result->grant;
     supervisor->failure.status = result->status;
     snprintf(supervisor->failure.text, sizeof supervisor->failure.text, "%s",
              result->text);
+    hf_supervisor_move(supervisor, result->grant != NULL ? HF_SUPERVISOR_GRANTED
+                                                         : HF_SUPERVISOR_DONE);
 }
 
 /* Another program asks for the lock.  Runs in hf_client_dispatch(), also right
@@ -187,7 +150,6 @@ bool hf_supervisor_acquire(struct hf_supervisor *supervisor)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct hf_done done = {on_acquired, supervisor, NULL};
 
-    supervisor->lost = false;
     opts.wait_ms = options->wait_ms;
     opts.text = options->text[0] != '\0' ? options->text : NULL;
     opts.owner = hf_owner_self(); /* so that the ticket's "holds=" has the locks
@@ -336,17 +298,26 @@ bool hf_supervisor_ask_to_close_tickets(struct hf_supervisor *supervisor)
 {
     struct hf_ipc_message message = {.kind = HF_IPC_CLOSE_TICKETS};
 
-    return supervisor->tickets_shared && !supervisor->launcher_gone &&
+    return supervisor->tickets_shared &&
+           supervisor->launcher != HF_LAUNCHER_GONE &&
            hf_ipc_send(supervisor->run->supervisor_end, &message, -1);
 }
 
-/* The engine has answered a release.  Runs in hf_client_dispatch(). */
+/* RELEASING: the engine has answered the release of a grant that is known to
+ * be lost.  Runs in hf_client_dispatch(). */
+static void on_lost_released(void *arg, const struct hf_result *result)
+{
+    (void)result;
+    hf_supervisor_move(arg, HF_SUPERVISOR_RESIGNED);
+}
+
+/* The same of a grant that was held as far as we know. */
 static void on_released(void *arg, const struct hf_result *result)
 {
     struct hf_supervisor *supervisor = arg;
 
-    supervisor->released = true;
-    if (result->status == HF_ELOST && !supervisor->lost)
+    hf_supervisor_move(supervisor, HF_SUPERVISOR_RESIGNED);
+    if (result->status == HF_ELOST)
         hf_supervisor_print(
             supervisor, HF_QUIET,
             "'%.200s' may have been lost before it was released: the engine "
@@ -354,27 +325,26 @@ static void on_released(void *arg, const struct hf_result *result)
             supervisor->run->options->label);
 }
 
-/* All that was of this grant is forgotten with it, but for .lost, which the
- * next acquire clears. */
+/* All that was of this grant is forgotten with it. */
 void hf_supervisor_begin_release(struct hf_supervisor *supervisor)
 {
-    struct hf_done done = {on_released, supervisor, NULL};
+    struct hf_done done = {supervisor->lost ? on_lost_released : on_released,
+                           supervisor, NULL};
     struct hf_grant *grant = supervisor->grant;
 
+    assert(supervisor->state == HF_SUPERVISOR_RELEASING && grant != NULL);
     hf_shared_page_clear(supervisor->run->page);
     hf_op_free(supervisor->op);
     supervisor->op = NULL;
     supervisor->grant = NULL;
     supervisor->loss_fd = -1;
-    supervisor->acquire_done = false;
-    supervisor->announced = false;
     supervisor->asked = NULL;
+    supervisor->lost = false;
     supervisor->not_renewed = false;
-    supervisor->released = false;
     /* Without a thread for the answer, wait for it. */
     if (hf_grant_release_start(grant, done) != HF_OK) {
         (void)hf_grant_release(grant);
-        supervisor->released = true;
+        hf_supervisor_move(supervisor, HF_SUPERVISOR_RESIGNED);
     }
 }
 

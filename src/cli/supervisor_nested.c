@@ -38,10 +38,8 @@ static uint32_t count_words(const struct hf_run *run)
     return count;
 }
 
-/* Fill what is the same for all locks of this run: all but .name and .ticket.
- */
-static void describe_held(const struct hf_supervisor *supervisor,
-                          struct hf_held_lock *held)
+void hf_supervisor_describe_held(const struct hf_supervisor *supervisor,
+                                 struct hf_held_lock *held)
 {
     const struct hf_run_options *options = supervisor->run->options;
     char engine[HF_ERROR_TEXT_BYTES];
@@ -53,31 +51,6 @@ static void describe_held(const struct hf_supervisor *supervisor,
                                   .words = count_words(supervisor->run)};
     hf_client_describe(supervisor->client, engine, sizeof engine);
     hf_held_lock_engine(engine, held->engine);
-}
-
-bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
-                               struct hf_environment *environment)
-{
-    const char *url = supervisor->run->options->url;
-    struct hf_environment_values values = {.count = supervisor->lock_count};
-    struct hf_error ignored;
-
-    /* Not empty, because the client was opened with it. */
-    if (!url)
-        (void)hf_client_url_of_environment(&url, &ignored);
-    values.url = url ? url : "file:";
-    describe_held(supervisor, &values.held);
-    for (size_t i = 0; i < supervisor->lock_count; i++) {
-        const struct hf_lock *lock = supervisor->locks[i];
-        char id[HF_TICKET_ID_TEXT_BYTES];
-
-        values.names[i] = hf_lock_name(lock);
-        values.tokens[i] = hf_grant_token_of(supervisor->grant, lock);
-        hf_ticket_id_format(hf_grant_ticket_id(supervisor->grant, lock), id);
-        (void)snprintf(values.tickets[i], HF_HELD_LOCK_TICKET_BYTES, "%.8s",
-                       id);
-    }
-    return hf_environment_make(&values, environment);
 }
 
 /* Called for each lock that a run around this one holds: those of the runs that
@@ -113,16 +86,23 @@ static void find_outer_waits(const struct hf_supervisor *supervisor,
                             run->launcher);
 }
 
+/* Is this run inside of another one? */
+static bool is_nested(void)
+{
+    const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
+
+    return text != NULL && text[0] != '\0';
+}
+
 void hf_supervisor_inherit_holdings(struct hf_supervisor *supervisor)
 {
     const char *text = getenv(HF_HELD_LOCKS_VARIABLE);
     struct hf_held_lock self;
 
-    supervisor->nested = text != NULL && text[0] != '\0';
-    if (!supervisor->nested)
+    if (!is_nested())
         return;
     find_outer_waits(supervisor, &supervisor->outer_waits);
-    describe_held(supervisor, &self);
+    hf_supervisor_describe_held(supervisor, &self);
     hf_owner_grants_disinherit(supervisor->client);
     hf_held_locks_each(text, self.engine, inherit_waiting, supervisor);
     hf_held_locks_each(text, self.engine, inherit_others, supervisor);
@@ -134,7 +114,7 @@ uint64_t hf_supervisor_check_outer_waits(struct hf_supervisor *supervisor,
 {
     struct hf_outer_waits waits;
 
-    if (!supervisor->nested || !supervisor->queued ||
+    if (!is_nested() || !supervisor->queued ||
         supervisor->run->options->wait_ms != HF_FOREVER)
         return HF_FOREVER;
     if (now_ms < supervisor->outer_check_at_ms)
@@ -185,7 +165,7 @@ bool hf_supervisor_refuse_nested(struct hf_supervisor *supervisor)
      * the lock is held. */
     if (!text || supervisor->run->options->wait_ms == 0)
         return false;
-    describe_held(supervisor, &wanted);
+    hf_supervisor_describe_held(supervisor, &wanted);
     for (size_t i = 0; i < supervisor->lock_count; i++) {
         (void)snprintf(wanted.name, sizeof wanted.name, "%s",
                        hf_lock_name(supervisor->locks[i]));

@@ -39,7 +39,7 @@ void hf_supervisor_describe_loss(const struct hf_supervisor *supervisor,
 
     hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
                  supervisor->run->options->label,
-                 supervisor->command > 0
+                 hf_supervisor_has_started(supervisor)
                      ? "while the command ran, which was therefore stopped"
                      : "before the command could be started",
                  why_lost(supervisor, &error));
@@ -53,12 +53,13 @@ void hf_supervisor_describe_request(const struct hf_supervisor *supervisor,
 
     if (supervisor->lock_count > 1)
         snprintf(asked, sizeof asked, "'%.200s'", supervisor->by_request);
-    if (supervisor->command_ended)
+    if (supervisor->command.state == HF_COMMAND_ENDED)
         snprintf(command, sizeof command, "ended with status %d",
-                 supervisor->exit_code);
+                 supervisor->command.exit_code);
     else
         snprintf(command, sizeof command, "was %s",
-                 supervisor->command > 0 ? "stopped" : "not started");
+                 hf_supervisor_has_started(supervisor) ? "stopped"
+                                                       : "not started");
     snprintf(text, HF_ERROR_TEXT_BYTES,
              "'%.200s' was released because another program asked for %s; "
              "the command %s",
@@ -126,16 +127,18 @@ void hf_supervisor_set_outcome(struct hf_supervisor *supervisor)
 {
     struct hf_run_outcome *outcome = &supervisor->run->page->outcome;
 
-    if (supervisor->cancelled && supervisor->command == 0)
+    if (supervisor->cancelled != 0 &&
+        supervisor->command.state == HF_COMMAND_NONE)
         outcome->cancelled = supervisor->cancelled;
     else if (supervisor->lost || supervisor->not_renewed)
         set_lost(supervisor);
     else if (supervisor->by_request != NULL)
         set_revoked(supervisor);
-    else if (supervisor->launcher_gone && supervisor->command <= 0)
+    else if (supervisor->launcher == HF_LAUNCHER_GONE &&
+             !hf_supervisor_has_started(supervisor))
         outcome->exit_code = HF_EXIT_LIMIT; /* see send_awaited() there */
-    else if (supervisor->command <= 0)
+    else if (!hf_supervisor_has_started(supervisor))
         set_failed(supervisor);
     else
-        outcome->exit_code = supervisor->exit_code;
+        outcome->exit_code = supervisor->command.exit_code;
 }

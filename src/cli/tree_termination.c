@@ -24,36 +24,36 @@
  * forks while it is read could keep us busy for ever. */
 #define HF_TERMINATION_FOUND_MAX 65536
 
-void hf_tree_termination_begin(struct hf_tree_termination *termination,
-                               uint64_t kill_at_ms,
-                               const struct hf_process_list *spared)
+void hf_termination_begin(struct hf_termination *termination,
+                          uint64_t kill_at_ms,
+                          const struct hf_process_list *spared)
 {
-    *termination = (struct hf_tree_termination){0};
+    *termination = (struct hf_termination){0};
     termination->kill_at_ms = kill_at_ms;
     termination->pause_ms = HF_TERMINATION_PAUSE_MIN_MS;
     termination->spared = spared;
 }
 
-void hf_tree_termination_free(struct hf_tree_termination *termination)
+void hf_termination_free(struct hf_termination *termination)
 {
     hf_process_list_free(&termination->signalled);
     hf_process_list_free(&termination->found);
 }
 
-void hf_tree_termination_hasten(struct hf_tree_termination *termination,
-                                uint64_t kill_at_ms)
+void hf_termination_hasten(struct hf_termination *termination,
+                           uint64_t kill_at_ms)
 {
     if (kill_at_ms < termination->kill_at_ms)
         termination->kill_at_ms = kill_at_ms;
 }
 
 /* Are there children that must not be reaped? */
-static bool has_spared(const struct hf_tree_termination *termination)
+static bool has_spared(const struct hf_termination *termination)
 {
     return termination->spared && termination->spared->count > 0;
 }
 
-static bool is_spared(const struct hf_tree_termination *termination, pid_t pid)
+static bool is_spared(const struct hf_termination *termination, pid_t pid)
 {
     return termination->spared && hf_process_list_has(termination->spared, pid);
 }
@@ -78,7 +78,7 @@ static bool reap(pid_t pid)
 
 /* Reap all that are dead.  If there are children to be spared, waitid(P_ALL)
  * might reap one of those, so remove_dead() reaps one by one instead. */
-static void reap_all(const struct hf_tree_termination *termination)
+static void reap_all(const struct hf_termination *termination)
 {
     siginfo_t info;
 
@@ -93,7 +93,7 @@ static void reap_all(const struct hf_tree_termination *termination)
 }
 
 /* Remove from .found what is not ours to end. */
-static void remove_spared(struct hf_tree_termination *termination)
+static void remove_spared(struct hf_termination *termination)
 {
     struct hf_process_list *found = &termination->found;
     size_t kept = 0;
@@ -105,7 +105,7 @@ static void remove_spared(struct hf_tree_termination *termination)
 }
 
 /* Reap those of .found, our own children, that are dead, and remove them. */
-static void remove_dead(struct hf_tree_termination *termination)
+static void remove_dead(struct hf_termination *termination)
 {
     struct hf_process_list *found = &termination->found;
     size_t kept = 0;
@@ -118,7 +118,7 @@ static void remove_dead(struct hf_tree_termination *termination)
 
 /* Send SIGTERM once, and SIGCONT because a process that is stopped does not
  * receive it otherwise. */
-static void terminate(struct hf_tree_termination *termination,
+static void terminate(struct hf_termination *termination,
                       const struct hf_process *process)
 {
     if (hf_process_list_has(&termination->signalled, process->pid))
@@ -146,7 +146,7 @@ static void kill_descendants(struct hf_process_list *list)
  * the one that was found.  Their descendants become our children when they have
  * exited, and get theirs in the next steps.  But a busy machine lets no process
  * exit at once, so the first time do not wait for that. */
-static void kill_children(struct hf_tree_termination *termination)
+static void kill_children(struct hf_termination *termination)
 {
     struct hf_process_list *found = &termination->found;
     size_t children = found->count;
@@ -190,8 +190,8 @@ static bool is_supervisor(pid_t launcher, pid_t supervisor)
 /* All are listed before the first is killed, and the lowest are killed first:
  * the children of one that has exited have another parent, and are neither
  * found below it nor taken for those that were found. */
-void hf_tree_termination_kill_below(pid_t launcher, pid_t supervisor,
-                                    const struct hf_process_list *spared)
+void hf_termination_kill_below(pid_t launcher, pid_t supervisor,
+                               const struct hf_process_list *spared)
 {
     struct hf_process_list found = {0};
 
@@ -206,7 +206,7 @@ void hf_tree_termination_kill_below(pid_t launcher, pid_t supervisor,
 }
 
 /* Send SIGTERM to all descendants, not only to children. */
-static void terminate_all(struct hf_tree_termination *termination)
+static void terminate_all(struct hf_termination *termination)
 {
     remove_dead(termination);
     /* If the list is incomplete the next step finds the rest, because orphans
@@ -218,7 +218,7 @@ static void terminate_all(struct hf_tree_termination *termination)
 }
 
 /* When to look again if no SIGCHLD comes before. */
-static uint64_t next_step_ms(struct hf_tree_termination *termination,
+static uint64_t next_step_ms(struct hf_termination *termination,
                              uint64_t now_ms)
 {
     uint64_t at_ms = now_ms + termination->pause_ms;
@@ -232,8 +232,8 @@ static uint64_t next_step_ms(struct hf_tree_termination *termination,
     return at_ms;
 }
 
-bool hf_tree_termination_step(struct hf_tree_termination *termination,
-                              uint64_t now_ms, uint64_t *step_at_ms)
+bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
+                         uint64_t *step_at_ms)
 {
     bool complete;
 

@@ -15,7 +15,7 @@
 
 #include "cli/process.h"
 
-struct hf_tree_termination {
+struct hf_termination {
     uint64_t kill_at_ms; /* send SIGKILL from then on */
     uint64_t pause_ms;   /* wait this long for SIGCHLD before the next look;
                             doubles,   but not in the first second of killing */
@@ -30,20 +30,20 @@ struct hf_tree_termination {
 /* Begin.  The first step sends SIGTERM to all, and SIGCONT so that those that
  * are stopped receive it; SIGKILL follows from ${kill_at_ms} on.  ${spared}
  * may be NULL; else it must live as long as ${termination}. */
-void hf_tree_termination_begin(struct hf_tree_termination *termination,
-                               uint64_t kill_at_ms,
-                               const struct hf_process_list *spared);
+void hf_termination_begin(struct hf_termination *termination,
+                          uint64_t kill_at_ms,
+                          const struct hf_process_list *spared);
 /* Free the lists; ${termination} may be all zero. */
-void hf_tree_termination_free(struct hf_tree_termination *termination);
+void hf_termination_free(struct hf_termination *termination);
 
 /* Send SIGKILL from ${kill_at_ms} on, if that is earlier than planned. */
-void hf_tree_termination_hasten(struct hf_tree_termination *termination,
-                                uint64_t kill_at_ms);
+void hf_termination_hasten(struct hf_termination *termination,
+                           uint64_t kill_at_ms);
 
 /* Signal and reap what there is.  True if nothing is left.  Else call again on
  * SIGCHLD, and at ${step_at_ms} at the latest. */
-bool hf_tree_termination_step(struct hf_tree_termination *termination,
-                              uint64_t now_ms, uint64_t *step_at_ms);
+bool hf_termination_step(struct hf_termination *termination, uint64_t now_ms,
+                         uint64_t *step_at_ms);
 
 /* Send SIGKILL to the descendants of ${supervisor}, a child of ${launcher}, as
  * far as they are seen now; reap nothing.  For when there is no time to wait
@@ -51,7 +51,7 @@ bool hf_tree_termination_step(struct hf_tree_termination *termination,
  * the supervisor is exiting or has exited, get it as well: all children of the
  * launcher but the supervisor, ${spared} and this process.  By the launcher or
  * the guard. */
-void hf_tree_termination_kill_below(pid_t launcher, pid_t supervisor,
-                                    const struct hf_process_list *spared);
+void hf_termination_kill_below(pid_t launcher, pid_t supervisor,
+                               const struct hf_process_list *spared);
 
 #endif

@@ -4,7 +4,7 @@
  * engine is loaded as a run would load it, so the table shows what will
  * happen.
  */
-#include "cli/version.h"
+#include "cli/commands.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "cli/progress.h"
 #include "command/clock.h"
 #include "command/ui.h"
 

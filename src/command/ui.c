@@ -26,6 +26,10 @@
 /* What the last lines of a process that guarded a lock may wait, in all. */
 #define HF_LAST_LINES_MS 1000
 
+/* When a command shows how far it has got. */
+#define HF_PROGRESS_AFTER_MS 1000
+#define HF_PROGRESS_EVERY_MS 250
+
 /* Back to the first column, clear to the end of the line. */
 #define HF_CLEAR "\r\033[K"
 
@@ -267,4 +271,21 @@ void hf_ui_clear_wait(void)
     if (wait_is_shown && in_foreground())
         (void)write_stderr(HF_CLEAR, strlen(HF_CLEAR));
     wait_is_shown = false;
+}
+
+void hf_progress_begin(struct hf_progress *progress)
+{
+    *progress = (struct hf_progress){.started_ms = hf_clock_now_ms()};
+}
+
+bool hf_progress_is_due(struct hf_progress *progress)
+{
+    uint64_t now_ms = hf_clock_now_ms();
+
+    if (now_ms - progress->started_ms < HF_PROGRESS_AFTER_MS ||
+        now_ms - progress->shown_ms < HF_PROGRESS_EVERY_MS ||
+        !hf_ui_shows_wait(HF_NORMAL))
+        return false;
+    progress->shown_ms = now_ms;
+    return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See watch_queue.h. */
-#include "cli/watch_queue.h"
+/* See watched_queue.h. */
+#include "cli/watched_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int compare_key(const void *key, const void *element)
 }
 
 /* The ticket that is known by ${id}, or NULL. */
-static struct hf_seen_ticket *find(const struct hf_watch_queue *queue,
+static struct hf_seen_ticket *find(const struct hf_watched_queue *queue,
                                    const char *id)
 {
     struct hf_seen_ticket **found =
@@ -110,7 +110,7 @@ static void update(struct hf_seen_ticket *ticket,
 
 /* The list at hand, as it is taken in. */
 struct taking {
-    struct hf_watch_queue *queue;
+    struct hf_watched_queue *queue;
     struct hf_seen_ticket **tickets; /* in order */
     size_t count;
     struct hf_seen_ticket **by_id;
@@ -122,7 +122,7 @@ struct taking {
 static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
                       uint64_t sequence, uint64_t now_ms)
 {
-    struct hf_watch_queue *queue = taking->queue;
+    struct hf_watched_queue *queue = taking->queue;
     struct hf_seen_ticket *ticket = find(queue, view->id);
     const char *event;
 
@@ -152,7 +152,7 @@ static bool take_view(struct taking *taking, const struct hf_ticket_view *view,
 /* Report what ${event} says of ${ticket}. */
 static void report_ticket(const struct hf_seen_ticket *ticket,
                           const char *event, size_t position, uint64_t now_ms,
-                          hf_watch_report *report, void *arg)
+                          hf_watched_report *report, void *arg)
 {
     struct hf_ticket_view view = ticket->view;
 
@@ -165,8 +165,8 @@ static void report_ticket(const struct hf_seen_ticket *ticket,
 
 /* Report and free the tickets that are not in the list any more.  One that came
  * and went before its text was read is not reported. */
-static void drop_gone(struct hf_watch_queue *queue, uint64_t now_ms,
-                      hf_watch_report *report, void *arg)
+static void drop_gone(struct hf_watched_queue *queue, uint64_t now_ms,
+                      hf_watched_report *report, void *arg)
 {
     for (size_t i = 0; i < queue->count; i++) {
         struct hf_seen_ticket *ticket = queue->tickets[i];
@@ -180,8 +180,8 @@ static void drop_gone(struct hf_watch_queue *queue, uint64_t now_ms,
 }
 
 /* Report what has happened to the tickets that are there. */
-static void report_events(struct hf_watch_queue *queue, uint64_t now_ms,
-                          hf_watch_report *report, void *arg)
+static void report_events(struct hf_watched_queue *queue, uint64_t now_ms,
+                          hf_watched_report *report, void *arg)
 {
     for (size_t i = 0; i < queue->count; i++) {
         struct hf_seen_ticket *ticket = queue->tickets[i];
@@ -230,9 +230,10 @@ static bool take_all(struct taking *taking, const struct hf_tickets *tickets,
     return true;
 }
 
-bool hf_watch_queue_take(struct hf_watch_queue *queue,
-                         const struct hf_tickets *tickets, bool semaphore,
-                         uint64_t now_ms, hf_watch_report *report, void *arg)
+bool hf_watched_queue_take(struct hf_watched_queue *queue,
+                           const struct hf_tickets *tickets, bool semaphore,
+                           uint64_t now_ms, hf_watched_report *report,
+                           void *arg)
 {
     struct taking taking = {.queue = queue};
 
@@ -257,7 +258,7 @@ bool hf_watch_queue_take(struct hf_watch_queue *queue,
     return true;
 }
 
-void hf_watch_queue_free(struct hf_watch_queue *queue)
+void hf_watched_queue_free(struct hf_watched_queue *queue)
 {
     for (size_t i = 0; i < queue->count; i++)
         free_ticket(queue->tickets[i]);

@@ -30,7 +30,7 @@ struct hf_seen_ticket {
 
 /* All zero at first; of one queue, or of those tickets in it that hold or that
  * wait. */
-struct hf_watch_queue {
+struct hf_watched_queue {
     struct hf_seen_ticket **tickets; /* in order */
     size_t count;
     struct hf_seen_ticket **by_id; /* the same, sorted by .id */
@@ -41,16 +41,17 @@ struct hf_watch_queue {
 /* Called for each event: "there" (in the first list), "came", "granted",
  * "changed" (its kind or its permits) or "gone".  ${position}, from 1, is 0 for
  * a ticket that is gone.  ${view} is valid until it returns. */
-typedef void hf_watch_report(void *arg, const char *event, size_t position,
-                             const struct hf_ticket_view *view);
+typedef void hf_watched_report(void *arg, const char *event, size_t position,
+                               const struct hf_ticket_view *view);
 
 /* Take in the next list, made with .texts as it was, of the tickets of ${kind}
  * (HF_KIND_SEMAPHORE), or of all kinds (0).  False for lack of memory:
  * ${queue} is then as it was. */
-bool hf_watch_queue_take(struct hf_watch_queue *queue,
-                         const struct hf_tickets *tickets, bool semaphore,
-                         uint64_t now_ms, hf_watch_report *report, void *arg);
+bool hf_watched_queue_take(struct hf_watched_queue *queue,
+                           const struct hf_tickets *tickets, bool semaphore,
+                           uint64_t now_ms, hf_watched_report *report,
+                           void *arg);
 
-void hf_watch_queue_free(struct hf_watch_queue *queue);
+void hf_watched_queue_free(struct hf_watched_queue *queue);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See environment.h.  Our variables are written to one text; the entries for
- * execve() point into it.
+ * The environment that the command is started with.  Our variables are written
+ * to one text; the entries for execve() point into it.
  */
-#include "cli/environment.h"
+#include "cli/supervisor.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,21 @@
 #include "base/memory.h"
 #include "base/url.h"
 #include "client/client_url.h"
+#include "client/grant.h"
+#include "core/ticket.h"
+
+/* What the variables say. */
+struct values {
+    const char *url;                 /* the URL that the run uses */
+    size_t count;                    /* how many locks */
+    const char *names[HF_LOCKS_MAX]; /* in the order of the command line */
+    uint64_t tokens[HF_LOCKS_MAX];   /* the fencing token of each */
+    /* What is the same for all locks of the run; .ticket and .name are not
+     * used. */
+    struct hf_held_lock held;
+    char tickets[HF_LOCKS_MAX]
+                [HF_HELD_LOCK_TICKET_BYTES]; /* the id of each, cut */
+};
 
 static const char *const own_variables[] = {
     "HOLDFAST_URL",   "HOLDFAST_NAME",   "HOLDFAST_NAMES",
@@ -35,7 +51,7 @@ static bool is_own_variable(const char *entry)
 }
 
 /* HOLDFAST_HELD: the locks of the runs around this one, then ours. */
-static void write_held(FILE *out, const struct hf_environment_values *values)
+static void write_held(FILE *out, const struct values *values)
 {
     struct hf_held_lock held = values->held;
 
@@ -51,7 +67,7 @@ static void write_held(FILE *out, const struct hf_environment_values *values)
 
 /* Each as NAME=VALUE, ended by a NUL. */
 static void write_own_variables(FILE *out, const char *url,
-                                const struct hf_environment_values *values)
+                                const struct values *values)
 {
     fprintf(out, "HOLDFAST_URL=%s%c", url, '\0');
     fprintf(out, "HOLDFAST_NAME=%s%c", values->names[0], '\0');
@@ -69,8 +85,7 @@ static void write_own_variables(FILE *out, const char *url,
 
 /* All of our variables, each with its NUL, ${bytes} in all.  NULL if there is
  * no memory. */
-static char *write_text(const char *url,
-                        const struct hf_environment_values *values,
+static char *write_text(const char *url, const struct values *values,
                         size_t *bytes)
 {
     char *text = NULL;
@@ -87,8 +102,14 @@ static char *write_text(const char *url,
     return NULL;
 }
 
-bool hf_environment_make(const struct hf_environment_values *values,
-                         struct hf_environment *environment)
+/* Make the command's environment from ours: HOLDFAST_NAME(S),
+ * HOLDFAST_TOKEN(S), HOLDFAST_HELD and HOLDFAST_URL are set.  If
+ * ${values}->url has a secret, HOLDFAST_URL is a reference to a descriptor that
+ * has the URL.  False with errno if there is no memory or no descriptor.
+ *   Ownership  ${environment} points into environ, and must be freed with
+ *              hf_environment_free(), also after a failure. */
+static bool make(const struct values *values,
+                 struct hf_environment *environment)
 {
     char reference[HF_URL_REFERENCE_BYTES];
     const char *url = values->url;
@@ -117,6 +138,31 @@ bool hf_environment_make(const struct hf_environment_values *values,
         environment->entries[kept++] = environment->text + at;
     environment->entries[kept] = NULL;
     return true;
+}
+
+bool hf_supervisor_environment(const struct hf_supervisor *supervisor,
+                               struct hf_environment *environment)
+{
+    const char *url = supervisor->run->options->url;
+    struct values values = {.count = supervisor->lock_count};
+    struct hf_error ignored;
+
+    /* Not empty, because the client was opened with it. */
+    if (!url)
+        (void)hf_client_url_of_environment(&url, &ignored);
+    values.url = url ? url : "file:";
+    hf_supervisor_describe_held(supervisor, &values.held);
+    for (size_t i = 0; i < supervisor->lock_count; i++) {
+        const struct hf_lock *lock = supervisor->locks[i];
+        char id[HF_TICKET_ID_TEXT_BYTES];
+
+        values.names[i] = hf_lock_name(lock);
+        values.tokens[i] = hf_grant_token_of(supervisor->grant, lock);
+        hf_ticket_id_format(hf_grant_ticket_id(supervisor->grant, lock), id);
+        (void)snprintf(values.tickets[i], HF_HELD_LOCK_TICKET_BYTES, "%.8s",
+                       id);
+    }
+    return make(&values, environment);
 }
 
 void hf_environment_free(struct hf_environment *environment)
