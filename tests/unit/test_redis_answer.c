@@ -591,7 +591,7 @@ static enum hf_severity examine_cluster(const char *info)
     cluster = reply;
     reply = NULL;
     call.store_data = answer;
-    link.clustered = true;
+    link.info = HF_REDIS_INFO_CLUSTER_NODE;
     for (unsigned i = 0; i < 3; i++) { /* INFO, TIME and CONFIG GET */
         static redisReply refused = {
             .type = REDIS_REPLY_ERROR, .str = "NOPERM", .len = 6};

@@ -90,7 +90,7 @@ static void receive_info(const char *info)
 /* The link is up, as after a handshake in which the server said ${info}. */
 static void rise(const char *info)
 {
-    ours->open = true;
+    ours->state = HF_REDIS_LINK_CONNECTING;
     ours->connection_user.up(ours, &ours->calls);
     ours->connection_user.up(ours, &ours->notices);
     receive_info(info);
@@ -99,7 +99,7 @@ static void rise(const char *info)
     receive_reply(&ours->calls, "*0\r\n"); /* what the user may do */
     receive_reply(&ours->calls, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n");
     receive_reply(&ours->notices, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
-    assert_true(ours->up);
+    assert_int_equal(ours->state, HF_REDIS_LINK_UP);
     assert_int_equal(down, HF_OK);
 }
 
@@ -160,7 +160,7 @@ FIXTURE_TEST(it_looks_once_a_minute)
     now_ms += 60000;
     assert_true(renew());
     receive_info(GOOD);
-    assert_true(ours->up);
+    assert_int_equal(ours->state, HF_REDIS_LINK_UP);
     assert_int_equal(warnings, 0);
 }
 
@@ -184,7 +184,7 @@ FIXTURE_TEST(what_it_sees_counts_as_on_connecting)
         receive_info(rows[i].info);
         assert_int_equal(down, rows[i].status);
         assert_non_null(strstr(why, rows[i].part));
-        assert_false(ours->up);
+        assert_int_not_equal(ours->state, HF_REDIS_LINK_UP);
         down = HF_OK;
     }
 }
@@ -199,7 +199,7 @@ FIXTURE_TEST(an_error_is_no_sight)
         now_ms += 60000;
         assert_true(renew());
         receive_reply(&ours->calls, errors[i]);
-        assert_true(ours->up);
+        assert_int_equal(ours->state, HF_REDIS_LINK_UP);
     }
 }
 
@@ -210,7 +210,7 @@ FIXTURE_TEST(that_it_forgets_is_said_once)
     now_ms += 60000;
     assert_true(renew());
     receive_info("redis_version:7.0.0\r\naof_enabled:0\r\n");
-    assert_true(ours->up);
+    assert_int_equal(ours->state, HF_REDIS_LINK_UP);
     assert_int_equal(warnings, 1);
 }
 
@@ -220,13 +220,13 @@ FIXTURE_TEST(that_it_forgets_since_now_too)
     now_ms += 60000;
     assert_true(renew());
     receive_info("redis_version:7.0.0\r\naof_enabled:0\r\n");
-    assert_true(ours->up);
+    assert_int_equal(ours->state, HF_REDIS_LINK_UP);
     assert_int_equal(warnings, 1);
 }
 
 FIXTURE_TEST(what_may_not_be_seen_is_not_asked_for)
 {
-    ours->open = true;
+    ours->state = HF_REDIS_LINK_CONNECTING;
     ours->connection_user.up(ours, &ours->calls);
     ours->connection_user.up(ours, &ours->notices);
     receive_reply(&ours->calls, "-NOPERM this user\r\n");
@@ -235,7 +235,7 @@ FIXTURE_TEST(what_may_not_be_seen_is_not_asked_for)
     receive_reply(&ours->calls, "*0\r\n"); /* what the user may do */
     receive_reply(&ours->calls, "*2\r\n$1\r\n1\r\n$1\r\n0\r\n");
     receive_reply(&ours->notices, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
-    assert_true(ours->up);
+    assert_int_equal(ours->state, HF_REDIS_LINK_UP);
     assert_int_equal(warnings, 1);
     now_ms += 60000;
     assert_false(renew());

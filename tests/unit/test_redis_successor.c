@@ -53,9 +53,9 @@ void __wrap_hf_redis_link_open(struct hf_redis_link *link, const char *session);
 void __wrap_hf_redis_link_open(struct hf_redis_link *link, const char *session)
 {
     assert_ptr_equal(link, &look);
-    assert_false(link->open);
+    assert_int_equal(link->state, HF_REDIS_LINK_CLOSED);
     assert_string_equal(session, "session");
-    link->open = true;
+    link->state = HF_REDIS_LINK_CONNECTING;
     opened++;
 }
 
@@ -63,7 +63,7 @@ void __wrap_hf_redis_link_close(struct hf_redis_link *link);
 void __wrap_hf_redis_link_close(struct hf_redis_link *link)
 {
     assert_ptr_equal(link, &look);
-    link->open = false;
+    link->state = HF_REDIS_LINK_CLOSED;
 }
 
 void __wrap_hf_redis_link_free(struct hf_redis_link *link);
@@ -134,10 +134,11 @@ static bool left_for(const char *run_id, const char *replication_id,
     hf_redis_successor_watch(&store);
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
-    assert_true(look.open);
+    assert_int_equal(look.state, HF_REDIS_LINK_CONNECTING);
     set_ids(&look, run_id, replication_id, earlier);
     look.user.up(look.user.arg, &look, 0);
-    assert_false(look.open); /* it has served its purpose */
+    assert_int_equal(look.state,
+                     HF_REDIS_LINK_CLOSED); /* it has served its purpose */
     return ended > before;
 }
 
@@ -209,7 +210,7 @@ LOOK(a_look_that_fails_says_nothing)
     hf_redis_successor_watch(&store);
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
-    look.open = false;
+    look.state = HF_REDIS_LINK_CLOSED;
     look.user.down(look.user.arg, &look, HF_EUNREACHABLE, "refused");
     assert_int_equal(ended, 0);
     assert_true(store.look_at_ms == now_ms + TTL_MS);
@@ -232,7 +233,7 @@ LOOK(a_link_that_ended_is_not_looked_at)
     now_ms = store.look_at_ms;
     hf_redis_successor_tick(&store);
     hf_redis_successor_stop(&store);
-    assert_false(look.open);
+    assert_int_equal(look.state, HF_REDIS_LINK_CLOSED);
     now_ms += 10 * TTL_MS;
     hf_redis_successor_tick(&store);
     assert_int_equal(opened, 1);
@@ -254,7 +255,7 @@ static void examine(const char *run_id, const char *replication_id,
     set_ids(&look, run_id, replication_id, earlier);
     look.user.up(look.user.arg, &look, 0);
     assert_ptr_equal(sent, &examination);
-    assert_false(look.open);
+    assert_int_equal(look.state, HF_REDIS_LINK_CLOSED);
     assert_int_equal(ended, 0); /* ours is examined, and not left */
     assert_true(store.look_at_ms == now_ms + TTL_MS);
     sent = NULL;
@@ -298,7 +299,7 @@ LOOK(an_examination_goes_on_without_a_second_link)
 
     hf_redis_successor_watch(&store);
     hf_redis_successor_examine(&store, &examination);
-    look.open = false;
+    look.state = HF_REDIS_LINK_CLOSED;
     look.user.down(look.user.arg, &look, HF_EUNREACHABLE, "refused");
     assert_ptr_equal(sent, &examination);
     assert_found(HF_SEVERITY_UNKNOWN, "refused");

@@ -352,9 +352,11 @@ void hf_quorum_operation_begin(struct hf_quorum *quorum,
 {
     request->kind = request->user_call->kind;
     request->ticket = request->user_call->ticket;
-    request->unsupported = !is_supported(request->user_call);
-    if (request->unsupported)
+    assert(request->state == HF_QUORUM_REQUEST_OPEN);
+    if (!is_supported(request->user_call)) {
+        request->state = HF_QUORUM_REQUEST_UNSUPPORTED;
         return;
+    }
     switch (request->kind) {
     case HF_STORE_ENQUEUE:
         hf_quorum_enqueue_begin(quorum, request);

@@ -404,11 +404,10 @@ void hf_quorum_call(struct hf_quorum *quorum, struct hf_store_call *call,
 
 static uint64_t request_wake_at_ms(const struct hf_quorum_request *request)
 {
-    if (request->user_call == NULL)
-        return HF_FOREVER;
-    if (request->unsupported)
+    if (request->state == HF_QUORUM_REQUEST_UNSUPPORTED)
         return 0;
-    return request->grace_running ? request->grace_ends_at_ms : HF_FOREVER;
+    return request->state == HF_QUORUM_REQUEST_OPEN ? request->grace_ends_at_ms
+                                                    : HF_FOREVER;
 }
 
 static struct hf_quorum_request *find_due(const struct hf_quorum *quorum)
@@ -429,13 +428,15 @@ static void tick_requests(struct hf_quorum *quorum)
     struct hf_quorum_request *request;
 
     while ((request = find_due(quorum)) != NULL) {
-        if (request->unsupported && request->kind == HF_STORE_NAMES)
+        bool unsupported = request->state == HF_QUORUM_REQUEST_UNSUPPORTED;
+
+        if (unsupported && request->kind == HF_STORE_NAMES)
             hf_quorum_request_fail_with(
                 quorum, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                 "quorum: cannot list the names that there are, because each "
                 "server has some of them only; expected one name, for instance "
                 "holdfast show NAME");
-        else if (request->unsupported)
+        else if (unsupported)
             hf_quorum_request_fail_with(
                 quorum, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                 "quorum: has no barriers and no double "

@@ -59,16 +59,30 @@ struct hf_quorum_server_call {
     struct hf_quorum_server_call *next;
 };
 
+/* Whether the leased client waits for a request. */
+enum hf_quorum_request_state {
+    HF_QUORUM_REQUEST_OPEN, /* .user_call waits for the answer */
+    /* in the next tick it is answered that a quorum has no such call */
+    HF_QUORUM_REQUEST_UNSUPPORTED,
+    /* The leased client is being called with the answer; ENDED: it has ended
+     * the quorum meanwhile, so the request is freed after that. */
+    HF_QUORUM_REQUEST_ANSWERING,
+    HF_QUORUM_REQUEST_ENDED,
+    /* it was answered, or is a repair, which nobody waits for; late answers of
+     * servers may come */
+    HF_QUORUM_REQUEST_ANSWERED,
+};
+
 /* A call of the leased client, carried out at the servers in rounds.  It is
  * freed when it was answered and no server call is without an answer. */
 struct hf_quorum_request {
+    enum hf_quorum_request_state state;
     enum hf_store_call_kind kind;
-    /* the leased client's call; NULL: answered, or a repair */
+    /* the leased client's call; OPEN and UNSUPPORTED only, else NULL */
     struct hf_store_call *user_call;
     struct hf_ticket_id ticket;
     uint64_t *numbers; /* RENEW: see hf_store_quorum_args; ours */
     uint64_t renewal;  /* RENEW: serial number, see hf_quorum_ticket */
-    bool unsupported;  /* to be answered by a failure in the next tick */
     bool may_be_done;  /* a server did it, or may have */
     /* of calls to all servers; answers of other rounds are outdated */
     unsigned round;
@@ -83,8 +97,8 @@ struct hf_quorum_request {
     uint32_t found_servers; /* of these: that had the ticket */
     uint32_t committed;     /* of these: that committed it with .number */
     bool number_taken;      /* a server has another ticket with .number */
-    bool grace_running;     /* .grace_ends_at_ms is set */
-    /* what is undecided then is decided without more answers */
+    /* what is undecided then is decided without more answers; HF_FOREVER: no
+     * grace period has begun */
     uint64_t grace_ends_at_ms;
     struct hf_quorum_merged merged; /* the servers' answers of this round */
     /* The first failure of this round. */
@@ -93,8 +107,6 @@ struct hf_quorum_request {
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
     struct hf_finding_list findings; /* EXAMINE: of the servers so far */
-    bool answering;  /* the leased client is being called: keep the memory */
-    bool free_later; /* free it after that */
     struct hf_quorum_request *previous;
     struct hf_quorum_request *next;
 };

@@ -37,7 +37,10 @@ struct hf_quorum_request *hf_quorum_request_new(struct hf_quorum *quorum,
 
     if (request == NULL)
         return NULL;
+    request->state =
+        user_call != NULL ? HF_QUORUM_REQUEST_OPEN : HF_QUORUM_REQUEST_ANSWERED;
     request->user_call = user_call;
+    request->grace_ends_at_ms = HF_FOREVER;
     request->previous = quorum->last;
     if (quorum->last != NULL)
         quorum->last->next = request;
@@ -49,6 +52,7 @@ struct hf_quorum_request *hf_quorum_request_new(struct hf_quorum *quorum,
 
 static void request_free(struct hf_quorum_request *request)
 {
+    assert(request->state != HF_QUORUM_REQUEST_ANSWERING);
     hf_quorum_merged_clear(&request->merged);
     hf_finding_list_free(&request->findings);
     hf_free(request->numbers);
@@ -67,8 +71,9 @@ static void request_end(struct hf_quorum *quorum,
         request->next->previous = request->previous;
     else
         quorum->last = request->previous;
-    if (request->answering)
-        request->free_later = true;
+    assert(request->state != HF_QUORUM_REQUEST_ENDED);
+    if (request->state == HF_QUORUM_REQUEST_ANSWERING)
+        request->state = HF_QUORUM_REQUEST_ENDED;
     else
         request_free(request);
 }
@@ -76,7 +81,7 @@ static void request_end(struct hf_quorum *quorum,
 void hf_quorum_request_release(struct hf_quorum *quorum,
                                struct hf_quorum_request *request)
 {
-    if (request->user_call == NULL && request->pending == 0)
+    if (request->state == HF_QUORUM_REQUEST_ANSWERED && request->pending == 0)
         request_end(quorum, request);
 }
 
@@ -154,7 +159,8 @@ void hf_quorum_request_send_all(struct hf_quorum *quorum,
     request->round++;
     request->pending_in_round = 0;
     request->ok_servers = request->found_servers = request->committed = 0;
-    request->number_taken = request->grace_running = request->failed = false;
+    request->number_taken = request->failed = false;
+    request->grace_ends_at_ms = HF_FOREVER;
     hf_quorum_merged_clear(&request->merged);
     for (size_t i = 0; i < quorum->config.servers; i++) {
         if (quorum->servers[i].link == HF_QUORUM_LINKED)
@@ -233,11 +239,9 @@ bool hf_quorum_request_wait(struct hf_quorum *quorum,
 {
     if (request->pending_in_round == 0)
         return false;
-    if (!request->grace_running) {
-        request->grace_running = true;
+    if (request->grace_ends_at_ms == HF_FOREVER)
         request->grace_ends_at_ms = hf_after_ms(
             quorum->now_ms, share_ms(quorum, 32, GRACE_MIN_MS, GRACE_MAX_MS));
-    }
     return quorum->now_ms < request->grace_ends_at_ms;
 }
 
@@ -247,18 +251,21 @@ void hf_quorum_request_answer(struct hf_quorum *quorum,
 {
     struct hf_store_call *user_call = request->user_call;
 
-    assert(user_call != NULL && !request->answering);
+    assert(request->state == HF_QUORUM_REQUEST_OPEN ||
+           request->state == HF_QUORUM_REQUEST_UNSUPPORTED);
+    assert(user_call != NULL);
     request->user_call = NULL;
     /* The leased client takes our clock for the server's, because each server
      * has its own. */
     answer->server_ms = quorum->now_ms;
-    request->answering = true;
+    request->state = HF_QUORUM_REQUEST_ANSWERING;
     quorum->user.answered(quorum->user.arg, user_call, answer, quorum->now_ms);
-    request->answering = false;
-    if (request->free_later)
+    if (request->state == HF_QUORUM_REQUEST_ENDED) {
         request_free(request);
-    else
-        hf_quorum_request_release(quorum, request);
+        return;
+    }
+    request->state = HF_QUORUM_REQUEST_ANSWERED;
+    hf_quorum_request_release(quorum, request);
 }
 
 void hf_quorum_request_fail_with(struct hf_quorum *quorum,

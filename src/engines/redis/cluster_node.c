@@ -144,7 +144,7 @@ void hf_redis_node_ask_nodes(struct hf_redis_node *node)
 void hf_redis_node_open(struct hf_redis_node *node)
 {
     assert(node->trusted);
-    if (!node->link->open)
+    if (node->link->state == HF_REDIS_LINK_CLOSED)
         hf_redis_link_open(node->link, node->store->session);
 }
 
@@ -189,8 +189,8 @@ static bool has_slots(const struct hf_store *store,
 static bool is_needed(const struct hf_store *store,
                       const struct hf_redis_node *node)
 {
-    return node->link->open || node == store->default_node ||
-           has_slots(store, node);
+    return node->link->state != HF_REDIS_LINK_CLOSED ||
+           node == store->default_node || has_slots(store, node);
 }
 
 void hf_redis_nodes_retry(struct hf_store *store)

@@ -82,7 +82,7 @@ bool hf_redis_examine_put(struct hf_redis_link *link,
     asked = ask(link, call, info, 1);
     asked |= ask(link, call, time, 1);
     asked |= ask(link, call, fsync, 3);
-    if (link->clustered)
+    if (link->info == HF_REDIS_INFO_CLUSTER_NODE)
         asked |= ask(link, call, cluster, 2);
     asked |= ask(link, call, script, 3);
     return asked;
@@ -267,7 +267,7 @@ void hf_redis_examine_reply(struct hf_redis_link *link,
     enum step step = (enum step)examination->step++;
 
     hf_redis_examine_subject(link, subject);
-    if (step == STEP_FSYNC && !link->clustered)
+    if (step == STEP_FSYNC && link->info != HF_REDIS_INFO_CLUSTER_NODE)
         examination->step = STEP_SCRIPT;
     switch (step) {
     case STEP_INFO:

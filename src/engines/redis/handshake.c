@@ -2,6 +2,7 @@
 /* The handshake on both connections of a link: authenticate, select the
  * database, read INFO, load the script, read the clock; and subscribe to the
  * notices.  And whether the server can be used. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ void hf_redis_refresh_info(struct hf_redis_link *link)
 {
     uint64_t now_ms = hf_leased_engine_now_ms(link->shared->engine);
 
-    if (!link->info_denied &&
+    if (link->info != HF_REDIS_INFO_DENIED &&
         now_ms >= hf_after_ms(link->info_asked_at_ms, INFO_INTERVAL_MS))
         ask_info(link);
 }
@@ -115,9 +116,11 @@ void hf_redis_handshake_subscribe(struct hf_redis_link *link)
 
 void hf_redis_link_check_up(struct hf_redis_link *link)
 {
-    if (link->up || !link->handshake_done || !link->subscribed)
+    assert(link->state != HF_REDIS_LINK_CLOSED);
+    if (link->state == HF_REDIS_LINK_UP || !link->handshake_done ||
+        !link->subscribed)
         return;
-    link->up = true;
+    link->state = HF_REDIS_LINK_UP;
     link->tls = HF_REDIS_TLS_KNOWN;
     link->user.up(link->user.arg, link, link->server_ms);
 }
@@ -168,7 +171,8 @@ static void handle_info_text(struct hf_redis_link *link, const char *info)
     hf_status status = HF_OK;
     const char *error_class = hf_redis_info_problem(info, &status);
 
-    link->clustered = hf_redis_info_clustered(info);
+    link->info = hf_redis_info_clustered(info) ? HF_REDIS_INFO_CLUSTER_NODE
+                                               : HF_REDIS_INFO_SINGLE_SERVER;
     link->served_ms = served_ms(link, info);
     (void)hf_redis_info_value(info, "master_replid", link->replication_id,
                               sizeof link->replication_id);
@@ -194,7 +198,7 @@ static void handle_info(struct hf_redis_link *link,
 
     if (reply->type == REDIS_REPLY_STRING) {
         handle_info_text(link, reply->str);
-    } else if (link->up) {
+    } else if (link->state == HF_REDIS_LINK_UP) {
         return; /* INFO was read before and is asked again later */
     } else if (!failed) {
         hf_redis_link_down(link, HF_EPROTOCOL, "",
@@ -203,7 +207,7 @@ static void handle_info(struct hf_redis_link *link,
     } else if (strstr(reply->str, "NOPERM") == NULL) {
         hf_redis_link_refused(link, "", reply);
     } else {
-        link->info_denied = true;
+        link->info = HF_REDIS_INFO_DENIED;
         warn_once(
             link, &link->shared->warned_info_denied,
             "the server does not let us see its INFO: see to it yourself that "
@@ -235,7 +239,7 @@ static void handle_script_sha(struct hf_redis_link *link,
         return;
     }
     memcpy(link->script.sha, reply->str, HF_REDIS_SHA_BYTES);
-    if (link->up)
+    if (link->state == HF_REDIS_LINK_UP)
         return;
     if (!link->shared->engine->host.list_only) /* which takes no locks */
         (void)hf_redis_ask_rights(link, HF_REDIS_REPLY_RIGHTS, link->channel,

@@ -133,7 +133,8 @@ void hf_redis_link_close(struct hf_redis_link *link)
     hf_redis_expected_clear(link);
     hf_redis_answer_drop(link->renewal);
     link->renewal = NULL;
-    link->open = link->up = link->handshake_done = link->subscribed = false;
+    link->state = HF_REDIS_LINK_CLOSED;
+    link->handshake_done = link->subscribed = false;
     link->reloading = false;
     hf_redis_connection_close(&link->calls, HF_CONNECTION_ABORT);
     hf_redis_connection_close(&link->notices, HF_CONNECTION_ABORT);
@@ -161,7 +162,7 @@ static void on_later(uv_idle_t *later)
 
     (void)uv_idle_stop(later);
     hf_leased_engine_enter(link->shared->engine);
-    if (link->open)
+    if (link->state != HF_REDIS_LINK_CLOSED)
         hf_redis_link_down(link, link->why_status, "", link->why);
     hf_leased_engine_leave(link->shared->engine);
 }

@@ -154,7 +154,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     size_t count = hf_redis_command_count(call);
     bool expected = false;
 
-    assert(link->up);
+    assert(link->state == HF_REDIS_LINK_UP);
     if (answer == NULL) {
         link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
@@ -288,7 +288,7 @@ static void on_tls_record(void *arg, struct hf_redis_connection *connection)
         return;
     }
     hf_redis_link_close(link); /* the probe has shown that the URL is right */
-    link->open = true;
+    link->state = HF_REDIS_LINK_CONNECTING;
     open_connections(link);
 }
 
@@ -350,7 +350,7 @@ static void handle_message(struct hf_redis_link *link,
 {
     struct hf_store_notice notice;
 
-    if (link->up && text->type == REDIS_REPLY_STRING &&
+    if (link->state == HF_REDIS_LINK_UP && text->type == REDIS_REPLY_STRING &&
         hf_redis_notice_read(&notice, text->str))
         link->user.notice(link->user.arg, link, &notice);
 }
@@ -459,9 +459,9 @@ struct hf_redis_link *hf_redis_link_new(struct hf_redis_link_shared *shared,
 
 void hf_redis_link_open(struct hf_redis_link *link, const char *session)
 {
-    assert(!link->open);
-    link->open = true;
-    link->clustered = link->info_denied = false;
+    assert(link->state == HF_REDIS_LINK_CLOSED);
+    link->state = HF_REDIS_LINK_CONNECTING;
+    link->info = HF_REDIS_INFO_UNREAD;
     link->served_ms = 0;
     if (link->tls == HF_REDIS_TLS_PROBE_NEXT)
         link->tls = HF_REDIS_TLS_PROBING;
@@ -478,8 +478,9 @@ static bool flush_connection(struct hf_redis_link *link,
 
 void hf_redis_link_flush(struct hf_redis_link *link)
 {
-    if (link->open && (!flush_connection(link, &link->calls) ||
-                       !flush_connection(link, &link->notices)))
+    if (link->state != HF_REDIS_LINK_CLOSED &&
+        (!flush_connection(link, &link->calls) ||
+         !flush_connection(link, &link->notices)))
         hf_redis_link_fail_later(link);
 }
 

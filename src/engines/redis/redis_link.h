@@ -103,6 +103,20 @@ enum hf_redis_reply_kind {
     HF_REDIS_REPLY_CLUSTER_NODES, /* CLUSTER NODES */
 };
 
+enum hf_redis_link_state {
+    HF_REDIS_LINK_CLOSED,
+    HF_REDIS_LINK_CONNECTING, /* until both connections are ready */
+    HF_REDIS_LINK_UP,         /* up() was called */
+};
+
+/* What INFO has said of the server since the link was opened. */
+enum hf_redis_link_info {
+    HF_REDIS_INFO_UNREAD,
+    HF_REDIS_INFO_SINGLE_SERVER,
+    HF_REDIS_INFO_CLUSTER_NODE,
+    HF_REDIS_INFO_DENIED, /* we may not read it */
+};
+
 /* A link.  Its user sets .config before it opens the link, and only reads the
  * rest. */
 struct hf_redis_link {
@@ -123,16 +137,13 @@ struct hf_redis_link {
     uint64_t run_id_since_ms; /* when we first met that process, by our clock */
     enum hf_redis_tls_probe tls;
 
-    /* While the link is open: */
-    bool open;
-    bool up;             /* up() was called */
+    enum hf_redis_link_state state;
+
+    /* While the link is not CLOSED: */
     bool handshake_done; /* .calls has finished its handshake */
     bool subscribed;     /* .notices has subscribed */
     uint64_t served_ms;  /* how long that process has run at least */
-    /* Once it is up: is it a node of a Redis Cluster, or may we not read
-     * INFO? */
-    bool clustered;
-    bool info_denied;
+    enum hf_redis_link_info info;
     uint64_t info_asked_at_ms; /* when INFO was asked last */
     /* The server's clock during the handshake. */
     uint64_t server_ms;

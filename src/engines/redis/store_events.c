@@ -101,7 +101,8 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
     set_server_clock(node, server_ms);
     node->up = node->was_up = true;
     node->retry_ms = 0;
-    if (!store->up && (link->clustered || link->info_denied)) {
+    if (!store->up && (link->info == HF_REDIS_INFO_CLUSTER_NODE ||
+                       link->info == HF_REDIS_INFO_DENIED)) {
         hf_redis_link_ask_slots(link);
     } else if (!store->up) {
         use_single_server(node);
@@ -261,7 +262,7 @@ static void on_slots(void *arg, struct hf_redis_link *link,
     if (store->up) {
         if (!refused)
             (void)read_slots(node, reply);
-    } else if (refused && !link->clustered) {
+    } else if (refused && link->info != HF_REDIS_INFO_CLUSTER_NODE) {
         use_single_server(node);
     } else if (refused) {
         (void)snprintf(text, sizeof text,
