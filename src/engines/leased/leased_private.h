@@ -12,7 +12,6 @@
 #include "engines/leased/calls.h"
 #include "engines/leased/leased.h"
 #include "engines/leased/leased_session.h"
-#include "engines/leased/poll.h"
 #include "engines/leased/queue_table.h"
 #include "engines/leased/queue_watches.h"
 #include "engines/leased/renewal.h"
@@ -77,5 +76,18 @@ void hf_leased_begin_names(struct hf_leased *leased,
 /* Begin EXAMINE, which is about no queue. */
 void hf_leased_begin_examine(struct hf_leased *leased,
                              struct hf_request *request);
+
+/* ----------------------------------------------------------------- polls -- */
+
+/* Begin HF_REQUEST_WATCH: WATCHING or GONE.  A watch of another session's
+ * ticket begins with a poll for it.  A watch of our own ticket needs none,
+ * because renewals cover it. */
+void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
+
+/* Poll every queue in which anything is watched. */
+void hf_leased_poll_all(struct hf_leased *leased);
+
+/* Poll the queues that are due. */
+void hf_leased_poll_tick(struct hf_leased *leased);
 
 #endif

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Polls for tickets: sent as EXISTS or LIST, and their answers given to the
- * watches.  And the beginning of a ticket watch, which may be a poll. */
-#include "engines/leased/poll.h"
-
+/* Polls: asking the server whether the tickets that are watched, or that a
+ * queue watch has listed, are still there.  A notice usually comes first.  But
+ * notices can be lost, and an expired ticket causes none before somebody uses
+ * its queue.  Tickets of a double barrier are listed again instead, because new
+ * participants count as well.
+ *
+ * A poll is sent as EXISTS or LIST, and its answer is given to the watches.
+ * The beginning of a ticket watch is here, too, because it may be a poll. */
 #include <assert.h>
 
 #include "base/memory.h"

@@ -33,8 +33,7 @@ struct hf_leased_queue {
     /* When to poll for what is watched here.  HF_FOREVER: nothing is watched,
      * or a poll is under way. */
     uint64_t poll_at_ms;
-    struct hf_leased_queue
-        *next; /* in the list of all queues; NULL: the last */
+    struct hf_leased_queue *next; /* in the list of all queues */
     struct hf_leased_queue **previous_next;
 };
 

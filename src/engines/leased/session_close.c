@@ -65,8 +65,7 @@ static void go_on(struct hf_leased *leased,
         restart_timeout(leased);
 }
 
-/* ----------------------------------------------------- the session before --
- */
+/* ---------------------------------------------------- the session before -- */
 
 void hf_leased_session_close_keep(struct hf_leased *leased,
                                   struct hf_leased_ticket_sets *sets)
@@ -103,8 +102,7 @@ void hf_leased_session_close_old(struct hf_leased *leased)
         hf_leased_session_close_free(leased);
 }
 
-/* ----------------------------------------------------------- this session --
- */
+/* ---------------------------------------------------------- this session -- */
 
 static void own_piece_answered(struct hf_leased *leased,
                                struct hf_leased_call *call,

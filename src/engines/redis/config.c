@@ -247,7 +247,7 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
     return status;
 }
 
-/* ----------------------------------------------------------- credentials -- */
+/* -------------------------------------------- credentials of a server -- */
 
 hf_status hf_redis_get_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,

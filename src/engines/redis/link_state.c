@@ -10,8 +10,7 @@
 #include "engines/redis/reply.h"
 #include "transport/tls_context.h"
 
-/* ---------------------------------------------------- shared by all links --
- */
+/* --------------------------------------------------- shared by all links -- */
 
 hf_status hf_redis_link_shared_init(struct hf_redis_link_shared *shared,
                                     struct hf_engine *engine,
