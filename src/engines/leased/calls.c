@@ -87,6 +87,7 @@ static uint64_t not_after_ms(const struct hf_leased *leased)
  * count from now, not from hf_leased_call_begin(). */
 static void send(struct hf_leased *leased, struct hf_leased_call *call)
 {
+    assert(leased->session.linked);
     call->sent_at_ms = leased->now_ms;
     call->deadline_at_ms = hf_after_ms(
         leased->now_ms, hf_leased_call_timeout_ms(leased->config.ttl_ms));
@@ -149,6 +150,7 @@ void hf_leased_call_free(struct hf_leased *leased, struct hf_leased_call *call)
 void hf_leased_call_end(struct hf_leased *leased, struct hf_leased_call *call,
                         const struct hf_store_answer *answer)
 {
+    assert(leased->calls.sent_count > 0);
     unlink_call(&leased->calls.sent, call);
     leased->calls.sent_count--;
     call->answered(leased, call, answer);
@@ -178,6 +180,7 @@ void hf_leased_calls_abort(struct hf_leased *leased)
         hf_leased_call_end(leased, leased->calls.sent.first, NULL);
     while (leased->calls.waiting.first != NULL)
         end_unsent(leased, leased->calls.waiting.first);
+    assert(leased->calls.sent_count == 0);
 }
 
 static bool has(const struct hf_leased_call_list *list,

@@ -109,6 +109,7 @@ static void notify_gave_up(struct hf_leased *leased)
 
 void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
 {
+    assert(leased->session.linked);
     hf_leased_calls_set_server_clock(leased, server_ms);
     hf_connectivity_handshaking(&leased->session.connectivity);
     hf_leased_renew(leased);

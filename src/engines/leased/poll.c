@@ -109,6 +109,7 @@ static bool poll_for(struct hf_leased *leased, struct hf_leased_watch *watch)
     struct hf_leased_call *call =
         exists_call_new(leased, watch->queue->name, 1);
 
+    assert(!watch->watching && watch->call_number == 0);
     if (call == NULL)
         return false;
     add_id(call, &watch->id);

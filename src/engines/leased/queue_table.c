@@ -196,6 +196,7 @@ struct hf_leased_ticket *hf_leased_ticket_add(struct hf_leased *leased,
 void hf_leased_ticket_remove(struct hf_leased *leased,
                              struct hf_leased_ticket *ticket)
 {
+    assert(leased->queue_table.ticket_count > 0);
     hf_tree_remove(&leased->tickets.ids, &ticket->by_id, &ticket->id);
     *ticket->previous_next_in_queue = ticket->next_in_queue;
     if (ticket->next_in_queue != NULL)

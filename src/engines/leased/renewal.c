@@ -176,6 +176,7 @@ static void complete(struct hf_leased *leased)
     uint64_t anchor_ms = renewal->sent_at_ms;
     bool unseen = renewal->lost_unseen;
 
+    assert(hf_leased_ticket_sets_done(renewal->sets));
     end(leased);
     renewal->at_ms =
         hf_after_ms(anchor_ms, hf_min_ms(share_ms(leased, RENEWAL_SIXTEENTHS),
@@ -199,6 +200,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_call *call,
                                               .text = "out of memory"};
     struct hf_leased_renewal *renewal = &leased->renewal;
 
+    assert(renewal->under_way && renewal->sets != NULL);
     if (answer == NULL) {
         stop(leased);
         return;
@@ -251,6 +253,7 @@ void hf_leased_renew(struct hf_leased *leased)
 
     if (renewal->under_way)
         return;
+    assert(renewal->sets == NULL);
     renewal->sets = hf_leased_ticket_sets_new(leased, max > 0 ? max : SIZE_MAX);
     if (renewal->sets == NULL || !send_piece(leased)) {
         end(leased);

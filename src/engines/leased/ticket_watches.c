@@ -113,6 +113,7 @@ void hf_leased_watch_notify_watching(struct hf_leased *leased,
 {
     struct hf_event event = {.kind = HF_EVENT_WATCHING};
 
+    assert(!watch->watching);
     watch->watching = true;
     watch->call_number = 0;
     event.as.answer.request = watch->request;
