@@ -16,7 +16,7 @@
 #include "conformance/raw_zk.h"
 #include "conformance/real_host.h"
 #include "engines/zookeeper/node_name.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zookeeper.h"
 
 #define ROOT_BYTES 64

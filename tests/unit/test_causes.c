@@ -14,7 +14,7 @@
 #include "engines/postgres/pg_private.h"
 #include "engines/redis/reply.h"
 #include "engines/redis/server_info.h"
-#include "engines/zookeeper/zk_failure.h"
+#include "engines/zookeeper/zk_request.h"
 #include "transport/connection.h"
 
 #define DOCUMENT HF_SOURCE_DIR "/docs/engines.md"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_queue.h"
 #include "zk_fixture.h"
 
 /* ----------------------------------------------------------------- names -- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmocka/runner.h"
-#include "engines/zookeeper/delete_right.h"
+#include "engines/zookeeper/parent_nodes.h"
 #include "heap/heap.h"
 #include "zk_fixture.h"
 #include "zookeeper/jute.h"

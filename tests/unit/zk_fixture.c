@@ -9,8 +9,8 @@
 
 #include "base/reconnect.h"
 #include "base/time_math.h"
-#include "engines/zookeeper/delete_right.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/parent_nodes.h"
+#include "engines/zookeeper/zk_queue.h"
 #include "heap/heap.h"
 
 /* ------------------------------------------------------------------ text -- */

@@ -57,7 +57,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engines/zookeeper/zk_machine.h"
+#include "engines/zookeeper/zk_engine.h"
 #include "zookeeper/protocol.h"
 
 #define ZK_FIXTURE_START_MS 1000

@@ -3,7 +3,7 @@
  * to .sent as text, and kept as a call that the test has to answer. */
 #include <string.h>
 
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zk_watches.h"
 #include "zk_fixture.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"
+#include "engines/zookeeper/zk_queue.h"
 
 /* ----------------------------------------------------------------- order -- */
 

@@ -9,7 +9,7 @@
  *
  * Nothing here sends a call or knows which tickets are of this session, except
  * by the field .ours.  zk_own_ticket.c and queue_snapshot.c know that, and
- * cached_list.c knows when the children may be used instead of a new list.
+ * queue_list.c knows when the children may be used instead of a new list.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_CHILDREN_H
 #define HF_ENGINES_ZOOKEEPER_CHILDREN_H

@@ -16,11 +16,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engines/zookeeper/get_children.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/barriers.h"
+#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
-#include "engines/zookeeper/unknown_node.h"
-#include "engines/zookeeper/zk_double_barrier.h"
+#include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zk_request.h"
 #include "zookeeper/zk_calls.h"
 

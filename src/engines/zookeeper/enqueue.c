@@ -5,21 +5,20 @@
  * queue as it is just after the create, and an uncontended acquire takes one
  * round trip.  A lease of n permits is a multi of n creates.  The first ticket
  * of a session below a parent is a multi, too, which tries whether tickets can
- * be deleted there: see delete_right.h.
+ * be deleted there: see parent_nodes.h.
  *
  * The list counts only if the create succeeded and our own name is in it.  If
  * it is missing, somebody has removed the ticket already.
  *
  * Permits in kazoo's layout are always created by a multi, together with a
- * check of our ticket in the entry mutex: see permit.h.
+ * check of our ticket in the entry mutex: see node_name.h.
  */
 #include <assert.h>
 #include <string.h>
 
-#include "engines/zookeeper/get_children.h"
 #include "engines/zookeeper/list_queue.h"
 #include "engines/zookeeper/parent_nodes.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
@@ -224,13 +223,32 @@ static void create_nodes(struct hf_zk *zk, struct hf_zk_request *req,
     hf_zk_multi_end(&zk->session, begin);
 }
 
+/* Our first ticket in the entry mutex in front of the permits ${queue}, or
+ * NULL. */
+static const struct hf_zk_own_ticket *
+find_entry_mutex(const struct hf_zk *zk, const struct hf_zk_queue *queue)
+{
+    const struct hf_zk_own_ticket *mutex = NULL;
+    size_t bytes = strlen(queue->path);
+
+    for (const struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first;
+         own_ticket != NULL; own_ticket = own_ticket->next) {
+        if (own_ticket->removing ||
+            strncmp(own_ticket->queue->path, queue->path, bytes) != 0 ||
+            strcmp(own_ticket->queue->path + bytes, HF_ZK_ENTRY_MUTEX) != 0)
+            continue;
+        if (mutex == NULL || own_ticket->sequence < mutex->sequence)
+            mutex = own_ticket;
+    }
+    return mutex;
+}
+
 /* Create the permits of kazoo's layout.  The check of the entry mutex comes
  * last, so that its index shows which operation failed. */
 static void create_permits(struct hf_zk *zk, struct hf_zk_request *req)
 {
     const struct hf_request *request = req->request;
-    const struct hf_zk_own_ticket *mutex =
-        hf_zk_permits_entry_mutex(zk, req->queue);
+    const struct hf_zk_own_ticket *mutex = find_entry_mutex(zk, req->queue);
     size_t begin = begin_nodes(zk, req);
     char name[HF_ZK_NODE_BYTES];
 

@@ -10,7 +10,21 @@
 #ifndef HF_ENGINES_ZOOKEEPER_EXAMINE_SERVERS_H
 #define HF_ENGINES_ZOOKEEPER_EXAMINE_SERVERS_H
 
-#include "engines/zookeeper/zk_open.h"
+#include "engines/zookeeper/zk_engine.h"
+#include "zookeeper_io/zk_io.h"
+
+struct server_examination;
+
+/* The engine of one client: the tickets of zk_engine.h and the I/O that drives
+ * their session.  It is used with the client's lock held, by any thread that
+ * calls into the engine or runs its loop. */
+struct hf_engine {
+    struct hf_engine_host host;
+    char *description; /* servers and chroot, as a URL */
+    struct hf_zk *zk;
+    struct hf_zk_io io;
+    struct server_examination *examinations; /* the newest first */
+};
 
 /* Carry out ${request}. */
 void hf_zk_engine_examine(struct hf_engine *engine, struct hf_request *request);

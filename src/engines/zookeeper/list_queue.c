@@ -7,13 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engines/zookeeper/cached_list.h"
+#include "engines/zookeeper/barriers.h"
 #include "engines/zookeeper/children.h"
-#include "engines/zookeeper/get_children.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/remove_ticket.h"
-#include "engines/zookeeper/zk_double_barrier.h"
+#include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zk_request.h"
 
 /* ------------------------------------------------------------- answering -- */
@@ -33,7 +32,8 @@ static bool snapshot(struct hf_zk *zk, struct hf_zk_request *req,
                      struct hf_snapshot *to)
 {
     if (req->request->ticket_kind == HF_TICKET_PARTICIPANT)
-        return hf_zk_participants_snapshot(zk, req, to);
+        return hf_zk_participants_snapshot(
+            zk, req->queue, hf_zk_request_listing(req)->ready, to);
     if (!is_partial(req->request))
         return hf_zk_queue_snapshot(zk, req->queue, to);
     hf_zk_queue_partial_snapshot(zk, req->queue, &req->request->ticket,

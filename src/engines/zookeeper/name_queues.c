@@ -12,8 +12,8 @@
 
 #include "base/memory.h"
 #include "core/name_list.h"
-#include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/zk_private.h"
+#include "engines/zookeeper/zk_queue.h"
+#include "engines/zookeeper/zk_request.h"
 
 /* Calls in flight at a time. */
 #define WINDOW 64
@@ -27,9 +27,6 @@
 /* With how many bytes of paths that wait a walk is refused in any case.  An
  * answer of one-letter names makes fifty times as many bytes of paths. */
 #define WAITING_BYTES_MAX (256U << 20)
-
-/* What kazoo appends to the name of a semaphore for its entry mutex. */
-#define ENTRY_MUTEX "-__lock__"
 
 /* A node that is being asked. */
 struct asked_node {
@@ -277,7 +274,7 @@ static void name_queues(struct walk *walk, const char *path,
 {
     size_t bytes = strlen(path);
     bool kazoo = walk->zk->config.layout == HF_ZK_KAZOO;
-    size_t entry = kazoo ? bytes_before(path, ENTRY_MUTEX) : 0;
+    size_t entry = kazoo ? bytes_before(path, HF_ZK_ENTRY_MUTEX) : 0;
 
     if (found->permits)
         name_queue(walk, path, bytes, HF_QUEUE_LEASES, false);

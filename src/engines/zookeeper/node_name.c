@@ -385,3 +385,54 @@ bool hf_zk_participant_parse(const char *name, size_t bytes,
     node->sequence = 0;
     return true;
 }
+
+/* --------------------------------------------------------------- permits -- */
+
+/* The tag of a permit: the version and the variant of its UUID, six bits that
+ * all UUIDs of version 4 have alike.  FIRST_TAG is their value there. */
+#define TAGS 64
+#define FIRST_TAG ((4 << 2) | 2)
+
+static_assert(HF_WEIGHT_MAX <= TAGS, "each permit has a tag of its own");
+
+static unsigned get_tag(const struct hf_ticket_id *id)
+{
+    return (unsigned)(id->bytes[6] >> 4) << 2 | (unsigned)(id->bytes[8] >> 6);
+}
+
+/* get_tag() and set_tag() read and write the six bits. */
+static void set_tag(struct hf_ticket_id *id, unsigned tag)
+{
+    id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | (tag >> 2) << 4);
+    id->bytes[8] = (uint8_t)((id->bytes[8] & 0x3f) | (tag & 3) << 6);
+}
+
+void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
+                       char name[HF_ZK_NODE_BYTES])
+{
+    struct hf_ticket_id permit = *id;
+
+    assert(nth < HF_WEIGHT_MAX);
+    if (nth > 0)
+        set_tag(&permit, (get_tag(id) + nth) % TAGS);
+    hf_zk_node_format_hex(&permit, name);
+}
+
+/* The id of the ticket is that of its first permit, so the tag (the six bits
+ * that count the permits) goes into .sequence.  A permit that kazoo made has
+ * the tag of a first one. */
+bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
+{
+    if (!hf_zk_node_parse_hex(name, bytes, &node->id))
+        return false;
+    node->dialect = HF_ZK_KAZOO;
+    node->kind = HF_TICKET_LEASE;
+    node->sequence = (int32_t)((get_tag(&node->id) + TAGS - FIRST_TAG) % TAGS);
+    set_tag(&node->id, FIRST_TAG);
+    return true;
+}
+
+bool hf_zk_node_is_permit(const struct hf_zk_node *node)
+{
+    return node->kind == HF_TICKET_LEASE && node->dialect == HF_ZK_KAZOO;
+}

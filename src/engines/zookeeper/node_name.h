@@ -15,7 +15,22 @@
  * ticket is found again when its create got no answer; WriteLock's session id
  * would not do.
  *
- * kazoo's permits have names of their own, see permit.h.
+ * kazoo's permits have names of their own.
+ *
+ * Permits of a semaphore in kazoo's layout, which we write with layout=kazoo:
+ *
+ *     NAME            the semaphore; its data is the number of permits
+ *     NAME/HEX        a permit: ephemeral, without a number
+ *     NAME-__lock__   the entry mutex, an ordinary lock of kazoo's
+ *
+ * kazoo counts the children and ignores their names.  Our names show which
+ * permits belong to one ticket: they differ only in the six bits that every
+ * UUID of version 4 has alike, which here count the permits of the ticket.
+ * The first permit has the ticket's id as its name.
+ *
+ * A list does not show which permit came first, and nobody has to know: only
+ * the holder of the entry mutex adds permits, and it adds ours in one
+ * transaction with a check that its ticket in the entry mutex still exists.
  *
  * UUID has 36 characters, HEX has 32.  SEQ is the parent's child counter,
  * which the server appends as "%010d": see docs/engine-zookeeper.md.
@@ -118,5 +133,15 @@ bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
  * If false, the name must be parsed.  This costs a tenth of parsing. */
 bool hf_zk_pattern_precedes(const struct hf_zk_pattern *pattern,
                             const char *name, size_t bytes);
+
+/* Write the name of the ${nth} permit of a ticket, and parse one.  .sequence
+ * of ${node} is then ${nth}. */
+void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
+                       char name[HF_ZK_NODE_BYTES]);
+bool hf_zk_permit_parse(const char *name, size_t bytes,
+                        struct hf_zk_node *node);
+
+/* True if hf_zk_permit_parse() made ${node}. */
+bool hf_zk_node_is_permit(const struct hf_zk_node *node);
 
 #endif

@@ -32,4 +32,47 @@ bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req);
 void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
                        const char *what, const char *path);
 
+/* ------------------------------------------------------- right to delete -- */
+
+/*
+ * The right to delete tickets, tried by use.
+ *
+ * In ZooKeeper the right to delete a node is a right on its parent.  A user who
+ * may create tickets in a queue and may not delete them would be granted a lock
+ * that no release gives back, and the next in line would wait until the session
+ * ends.  No access list shows for sure what a session may do, because servers
+ * have schemes of their own.
+ *
+ * So the first ticket that a session puts below a parent is created by a multi
+ * whose first operations create another node there and delete it again.
+ * Servers carry out all operations of a multi or none: without the right there
+ * is no ticket.  That is the same round trip and the same one transaction, and
+ * costs one number of the parent's counter.  Nobody sees the other node, since
+ * servers answer no read in the middle of a transaction.
+ *
+ * The parents that took a multi are remembered by a digest of their path, the
+ * last ones in a table of fixed size.  If one is overwritten, the right is
+ * tried again.
+ */
+
+/* The operations that try the right, in front of a multi, and the index of the
+ * one that the server refuses where it is missing.  One of them is a create. */
+#define HF_ZK_DELETE_TRIAL 2
+#define HF_ZK_DELETE_TRIAL_DELETE 1
+
+/* Has this session deleted a node below ${parent}, a path?  hf_zk_delete_right_
+ * note() notes that it has, and hf_zk_delete_right_forget() that it has to be
+ * tried again: there may be another node by now, or another access list. */
+bool hf_zk_delete_right_known(const struct hf_zk *zk, const char *parent);
+void hf_zk_delete_right_note(struct hf_zk *zk, const char *parent);
+void hf_zk_delete_right_forget(struct hf_zk *zk, const char *parent);
+
+/* Forget all of them, because the session has ended. */
+void hf_zk_delete_rights_clear(struct hf_zk *zk);
+
+/* Put the HF_ZK_DELETE_TRIAL operations that try the right in ${queue} at the
+ * front of a multi.  The id of the ticket makes the name of the node unique. */
+void hf_zk_multi_try_delete(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *ticket);
+
 #endif

@@ -10,10 +10,10 @@
 #include "base/memory.h"
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "engines/zookeeper/barriers.h"
 #include "engines/zookeeper/children.h"
-#include "engines/zookeeper/permit.h"
-#include "engines/zookeeper/zk_double_barrier.h"
 #include "engines/zookeeper/zk_private.h"
+#include "engines/zookeeper/zk_queue.h"
 
 /* ------------------------------------------------------------ taking in -- */
 
@@ -72,7 +72,7 @@ static bool know_participants(const struct hf_zk_queue *queue,
 }
 
 /* The czxid of a participant, which the previous list may have; 0 if unknown.
- * See zk_double_barrier.c. */
+ * See barriers.c. */
 static int64_t participant_czxid(const struct hf_zk *zk,
                                  const struct known_participants *known,
                                  const struct hf_zk_node *node)
@@ -356,13 +356,51 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
         const struct hf_zk_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT)
-            continue; /* zk_double_barrier.c makes those snapshots */
+            continue;
         if (snapshot->count > 0 &&
             belongs_to(child, &tickets[snapshot->count - 1]))
             tickets[snapshot->count - 1].weight++;
         else
             fill_ticket(zk, queue, child, &tickets[snapshot->count++]);
     }
+    return true;
+}
+
+/* Append one ticket to the snapshot. */
+static void put_ticket(struct hf_zk *zk, struct hf_snapshot *snapshot,
+                       enum hf_ticket_kind kind, const struct hf_ticket_id *id,
+                       int64_t czxid)
+{
+    zk->queues.snapshot[snapshot->count++] =
+        (struct hf_ticket){.id = *id,
+                           .sequence = (uint64_t)czxid,
+                           .token = (uint64_t)czxid + zk->config.token_floor,
+                           .kind = kind,
+                           .weight = 1,
+                           .payload = ""};
+}
+
+/* A participant whose node was gone when it was read is left out. */
+bool hf_zk_participants_snapshot(struct hf_zk *zk,
+                                 const struct hf_zk_queue *queue, int64_t ready,
+                                 struct hf_snapshot *snapshot)
+{
+    static const struct hf_ticket_id no_id;
+
+    if (!hf_zk_snapshot_room(zk, queue->count + 1))
+        return false;
+    *snapshot = (struct hf_snapshot){zk->queues.snapshot, 0, 0};
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_child *child = &queue->children[i];
+
+        if (child->node.kind == HF_TICKET_PARTICIPANT && child->czxid > 0)
+            put_ticket(zk, snapshot, child->node.kind, &child->node.id,
+                       child->czxid);
+    }
+    if (ready > 0)
+        put_ticket(zk, snapshot, HF_TICKET_READY, &no_id, ready);
+    qsort(zk->queues.snapshot, snapshot->count, sizeof *zk->queues.snapshot,
+          hf_ticket_compare);
     return true;
 }
 

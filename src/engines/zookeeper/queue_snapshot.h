@@ -57,6 +57,12 @@ bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count);
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_snapshot *snapshot);
 
+/* The same of a double barrier: the participants, and the barrier node of the
+ * current generation, whose czxid is ${ready}; not positive: there is none. */
+bool hf_zk_participants_snapshot(struct hf_zk *zk,
+                                 const struct hf_zk_queue *queue, int64_t ready,
+                                 struct hf_snapshot *snapshot);
+
 /* Make a snapshot of what hf_admission_trim() would leave for the ticket
  * ${mine} of ${kind}, without making the rest; valid until the next call. */
 void hf_zk_queue_partial_snapshot(struct hf_zk *zk,

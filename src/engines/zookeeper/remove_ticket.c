@@ -3,9 +3,10 @@
 #include "engines/zookeeper/remove_ticket.h"
 
 #include "engines/zookeeper/children.h"
-#include "engines/zookeeper/eviction.h"
-#include "engines/zookeeper/get_children.h"
+#include "engines/zookeeper/parent_nodes.h"
+#include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
+#include "engines/zookeeper/zk_own_ticket.h"
 #include "engines/zookeeper/zk_request.h"
 
 /* From this number on the node of an empty queue is deleted with its last

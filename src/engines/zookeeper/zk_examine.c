@@ -13,8 +13,8 @@
 
 #include "base/memory.h"
 #include "engines/zookeeper/access_list.h"
-#include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zk_private.h"
+#include "engines/zookeeper/zk_queue.h"
 
 #define WINDOW 32
 #define PATH_BYTES HF_ZK_QUEUE_PATH_BYTES

@@ -9,7 +9,7 @@
 #define HF_ENGINES_ZOOKEEPER_ZK_EXAMINE_H
 
 #include "core/finding_list.h"
-#include "engines/zookeeper/zk_machine.h"
+#include "engines/zookeeper/zk_engine.h"
 
 struct hf_zk_examination;
 

@@ -5,10 +5,7 @@
 #define HF_ENGINES_ZOOKEEPER_ZK_PRIVATE_H
 
 #include "core/engine.h"
-#include "engines/zookeeper/delete_right.h"
-#include "engines/zookeeper/unknown_node.h"
 #include "engines/zookeeper/zk_config.h"
-#include "engines/zookeeper/zk_failure.h"
 #include "engines/zookeeper/zk_own_ticket.h"
 #include "engines/zookeeper/zk_queue.h"
 #include "engines/zookeeper/zk_watches.h"
@@ -18,7 +15,15 @@
 
 struct hf_zk_examination;
 
-/* One client of an ensemble: its session, of which zk_machine.c is a listener,
+#define HF_ZK_DELETE_RIGHTS 64
+
+/* See parent_nodes.h.  Digests of the parents in which this session may delete;
+ * 0: none. */
+struct hf_zk_delete_rights {
+    uint64_t digests[HF_ZK_DELETE_RIGHTS];
+};
+
+/* One client of an ensemble: its session, of which zk_engine.c is a listener,
  * and what the engine knows of queues, own tickets and watches. */
 struct hf_zk {
     struct hf_zk_config config;

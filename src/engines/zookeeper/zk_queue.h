@@ -13,6 +13,22 @@
 
 struct hf_zk;
 
+/* Room for the chroot, a lock's name, and a suffix. */
+#define HF_ZK_QUEUE_PATH_BYTES 2560
+
+/* What kazoo appends to the name of a semaphore for its entry mutex. */
+#define HF_ZK_ENTRY_MUTEX "-__lock__"
+
+/* How many reports are remembered; a forgotten one is made again. */
+#define HF_ZK_REPORTS_MAX 64
+
+struct hf_zk_reports {
+    uint64_t reported[HF_ZK_REPORTS_MAX]; /* digests of path and subject */
+    size_t count;                         /* reports made so far */
+};
+
+struct hf_zk_queue;
+
 /* A child that is a ticket, or one permit of a lease. */
 struct hf_zk_child {
     struct hf_zk_node node;
@@ -20,7 +36,7 @@ struct hf_zk_child {
     int64_t czxid;    /* 0 if it was not asked for */
     bool ours;        /* a ticket of this session */
     bool gone;        /* it has gone since it was listed */
-    bool listed; /* used by cached_list.c: it is in the list that is compared */
+    bool listed; /* used by queue_list.c: it is in the list that is compared */
     size_t nearest_other; /* 1 + the index of the nearest child ahead that is
                              not ours; 0: there is none */
 };
@@ -47,7 +63,7 @@ struct hf_zk_queue {
     uint64_t listed_on; /* the number of the connection on which it was
                            listed.  0: the list must not be used as a cached
                            list. */
-    /* Used by get_children.c: the list in flight, the requests that it is for,
+    /* Used by queue_list.c: the list in flight, the requests that it is for,
      * and the requests that wait for the next one. */
     struct hf_zk_call list_call;
     struct hf_zk_request_list list_requests;
@@ -61,7 +77,7 @@ struct hf_zk_queue {
     struct hf_ticket_id head;
     bool head_known;
     char head_payload[HF_PAYLOAD_BYTES];
-    bool permits;     /* its children are kazoo's permits, see permit.h */
+    bool permits;     /* its children are kazoo's permits, see zk_queue.h */
     const char *name; /* points behind .path */
     char path[];
 };
@@ -82,6 +98,17 @@ struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name);
 struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name);
 void hf_zk_queue_release(struct hf_zk *zk, struct hf_zk_queue *queue);
 
+/* With layout=kazoo the two queues of a semaphore are not at the paths that
+ * their names say, so kazoo would not find a lock of such a name.  True if
+ * ${request}, which creates a ticket or a flag, uses such a name. */
+bool hf_zk_name_is_reserved(enum hf_zk_dialect layout,
+                            const struct hf_request *request);
+
+/* Write the path of the queue ${name} below ${chroot}.  True if its children
+ * are permits of kazoo's form. */
+bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
+                      const char *name, char path[HF_ZK_QUEUE_PATH_BYTES]);
+
 /* The path of the child ${name}, in ${zk}->path.  Valid until the next path is
  * made. */
 const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
@@ -91,6 +118,30 @@ const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
  * hf_zk_participant_parse(), whichever fits the queue. */
 bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
                        size_t bytes, struct hf_zk_node *node);
+
+/* The number of permits in the ${data} of the semaphore's node.  0 if it is no
+ * such number; kazoo ignores that too. */
+uint32_t hf_zk_permits_parse(struct hf_jute_piece data);
+
+/* Children of a lock's node that somebody should look at, and the log lines
+ * that say so, once for each path.
+ *
+ * A child that is no ticket is an unknown node, and is ignored.  A ticket in a
+ * dialect that does not see ours is waited for, although its owner does not
+ * wait for us. */
+/* Each of these writes a log line once for each path. */
+
+/* Report that ${name}, a child of the queue, is no ticket. */
+void hf_zk_report_unknown_node(struct hf_zk *zk,
+                               const struct hf_zk_queue *queue,
+                               struct hf_jute_piece name);
+
+/* Report the ticket ${name}, parsed to ${node}, if the program that made it
+ * does not see ours. */
+void hf_zk_report_unseen_layout(struct hf_zk *zk,
+                                const struct hf_zk_queue *queue,
+                                struct hf_jute_piece name,
+                                const struct hf_zk_node *node);
 
 /* Initialise an empty table.  hf_zk_queues_free() needs all queues to be
  * released. */

@@ -8,6 +8,53 @@
 
 #include "engines/zookeeper/zk_private.h"
 
+/* --------------------------------------------------------------- failure -- */
+
+/*
+ * HF_EVENT_FAILED, the answer to a request that failed: what a retry can
+ * achieve, and the text for people.
+ *
+ * The server's error decides both.  An error that does not show whether a
+ * write took effect makes the request UNSURE, so the core searches for what
+ * may exist.  An error that no retry helps against makes it FATAL, and the
+ * text says what to do about it.
+ *
+ * Each of these functions answers the request, which then belongs to the core
+ * again.
+ */
+
+/* Fail with this text. */
+void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
+                enum hf_failure failure, hf_status status, const char *format,
+                ...) __attribute__((format(printf, 5, 6)));
+
+/* Fail with the server's ${error}.  The text says that we cannot ${what}
+ * ${path}, for example "create a ticket in". */
+void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
+                           enum hf_zk_error error, const char *what,
+                           const char *path);
+
+/* Fail for lack of memory. */
+void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
+
+/* Fail because layout=kazoo has no lock and no barrier of that name. */
+void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
+
+/* What an error of the server means for a request, if no retry helps. */
+struct hf_zk_cause {
+    const char *name; /* of .error, for docs/engines.md */
+    enum hf_zk_error error;
+    hf_status status;
+};
+
+/* The entry ${index} of the table of these, NULL behind the last one. */
+const struct hf_zk_cause *hf_zk_cause(size_t index);
+
+/* True if ${error} does not show whether a write took effect. */
+bool hf_zk_is_unsure(enum hf_zk_error error);
+
+/* --------------------------------------------------------------- request -- */
+
 /* The most calls of one step: our own node, the head, and this many nodes with
  * the same number as ours. */
 #define HF_ZK_TIES_MAX 4
@@ -41,8 +88,9 @@ enum hf_zk_parents {
 /* What the server refused, of a multi that creates a ticket. */
 enum hf_zk_refused {
     HF_ZK_REFUSED_CREATE,
-    HF_ZK_REFUSED_DELETE,      /* see delete_right.h */
-    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see permit.h */
+    HF_ZK_REFUSED_DELETE,      /* see parent_nodes.h */
+    HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see zk_queue.h
+                                */
 };
 
 /* HF_ZK_CREATING. */
@@ -94,7 +142,7 @@ struct hf_zk_removal {
     /* See hf_zk_delete_ticket(). */
     void (*then)(struct hf_zk *zk, struct hf_zk_request *req);
     enum hf_zk_removed nodes;
-    enum hf_zk_eviction eviction; /* with .evicted_by, see eviction.h */
+    enum hf_zk_eviction eviction; /* with .evicted_by, see zk_own_ticket.h */
     int32_t version;              /* of the parent's data then */
     bool partly; /* somebody else had deleted some of the nodes */
 };

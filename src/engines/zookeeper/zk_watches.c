@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "engines/zookeeper/children.h"
-#include "engines/zookeeper/eviction.h"
 #include "engines/zookeeper/watch_waiters.h"
-#include "engines/zookeeper/zk_private.h"
+#include "engines/zookeeper/zk_own_ticket.h"
+#include "engines/zookeeper/zk_request.h"
 #include "zookeeper/watch_modes.h"
 
 static void fired(struct hf_zk_watcher *watcher,

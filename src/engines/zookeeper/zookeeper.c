@@ -1,10 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function table by which the client uses the engine.  zk_open.c opens it,
- * zookeeper_io/zk_io.c drives it, and requests go to zk_machine.h. */
+/* The function table by which the client uses the engine, and opening one: read
+ * the URL, the environment and files, create what drives a session, and then
+ * the engine with the session.  zookeeper_io/zk_io.c drives it, and requests go
+ * to zk_engine.h. */
 #include "engines/zookeeper/zookeeper.h"
 
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
 #include "engines/zookeeper/examine_servers.h"
-#include "engines/zookeeper/zk_open.h"
+#include "zookeeper_io/zk_prepare.h"
+
+/* ---------------------------------------------------------- open and free --
+ */
+
+/* Create the engine without I/O. */
+static hf_status start_machine(struct hf_engine *engine,
+                               const struct hf_zk_config *config,
+                               struct hf_error *error)
+{
+    engine->zk = hf_zk_new(config, &engine->host,
+                           engine->host.now_ms(engine->host.host));
+    if (engine->zk == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    return HF_OK;
+}
+
+/* All steps of opening, in order.  On failure the caller frees what was made.
+ */
+static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
+                         struct hf_zk_config *config, struct hf_error *error)
+{
+    hf_status status = hf_zk_config_parse(config, url, error);
+
+    if (status == HF_OK)
+        status = hf_zk_prepare(&config->url, url, &engine->host,
+                               &engine->description, error);
+    if (status == HF_OK)
+        status = hf_zk_io_open(&engine->io, &config->url, error);
+    if (status == HF_OK)
+        status = start_machine(engine, config, error);
+    return status;
+}
+
+/* The I/O has closed its handles. */
+static void release_memory(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_free(engine->description);
+    hf_free(engine);
+}
+
+/* Frees whatever open_engine() had made. */
+static void free_engine(struct hf_engine *engine)
+{
+    if (engine->zk != NULL)
+        hf_zk_free(engine->zk);
+    engine->zk = NULL;
+    hf_zk_io_close(&engine->io);
+}
+
+/* The configuration, which has the password, is wiped and freed once the
+ * engine has its copy. */
+static hf_status open_engine(const struct hf_url *url,
+                             const struct hf_engine_host *host,
+                             struct hf_engine **engine, struct hf_error *error)
+{
+    struct hf_zk_config *config = hf_alloc(sizeof(*config));
+    struct hf_engine *mine = hf_alloc(sizeof(*mine));
+    const struct hf_zk_io_user user = {release_memory, mine};
+    hf_status status;
+
+    *engine = NULL;
+    if (config == NULL || mine == NULL) {
+        status = hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+        goto free_memory;
+    }
+    mine->host = *host;
+    hf_zk_io_init(&mine->io, &mine->host, &user);
+    status = prepare(mine, url, config, error);
+    explicit_bzero(config, sizeof(*config));
+    hf_free(config);
+    if (status != HF_OK) {
+        free_engine(mine);
+        return status;
+    }
+    *engine = mine;
+    hf_zk_io_start(&mine->io, hf_zk_session(mine->zk));
+    return HF_OK;
+free_memory:
+    hf_free(config);
+    hf_free(mine);
+    assert(status != HF_OK);
+    return status;
+}
+
+/* ------------------------------------------------------------- functions -- */
 
 /* Each of these runs the engine loop once afterwards, to send what was
  * written. */
@@ -74,10 +168,10 @@ static void after_fork(struct hf_engine *engine)
 #define OPS(name)                                                              \
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
-        .open = hf_engine_open, .request = submit, .unwatch = forget,          \
+        .open = open_engine, .request = submit, .unwatch = forget,             \
         .connect = reconnect, .describe = describe, .origin = get_origin,      \
         .session = get_session, .ticket_path = ticket_path,                    \
-        .after_fork = after_fork, .free = hf_engine_free,                      \
+        .after_fork = after_fork, .free = free_engine,                         \
     }
 
 const struct hf_engine_ops hf_engine_zookeeper = OPS("zk");

@@ -10,7 +10,7 @@
 
 #include "base/time_math.h"
 #include "engines/zookeeper/node_name.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_queue.h"
 
 #define WATCHES_MAX 256
 #define PATH_BYTES 4096

@@ -30,7 +30,7 @@
 #ifndef HF_TESTS_SIMULATOR_MODEL_ZK_INTERNAL_H
 #define HF_TESTS_SIMULATOR_MODEL_ZK_INTERNAL_H
 
-#include "engines/zookeeper/zk_machine.h"
+#include "engines/zookeeper/zk_engine.h"
 #include "simulator/model/sim_internal.h"
 #include "simulator/model/zk_acl.h"
 #include "zookeeper/jute.h"

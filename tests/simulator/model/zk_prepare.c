@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/node_name.h"
-#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/zk_queue.h"
 
 #define RUNTIME_INCONSISTENCY (-2)
 #define PATH_BYTES 2048

@@ -11,7 +11,7 @@
 
 #include "base/time_math.h"
 #include "engines/leased/leased.h"
-#include "engines/zookeeper/zk_machine.h"
+#include "engines/zookeeper/zk_engine.h"
 #include "simulator/cluster/barrier.h"
 #include "simulator/cluster/operation.h"
 #include "simulator/random/decision.h"

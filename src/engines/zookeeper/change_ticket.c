@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The requests that change a ticket in its queue: HF_REQUEST_DOWNGRADE,
+ * HF_REQUEST_DESCRIBE and HF_REQUEST_REVOKE. */
+#include "engines/zookeeper/queue_list.h"
+#include "engines/zookeeper/queue_snapshot.h"
+#include "engines/zookeeper/zk_request.h"
+
+/* ------------------------------------------------------------- downgrade -- */
+
 /*
  * HF_REQUEST_DOWNGRADE: turn a write ticket into a read ticket, in one
  * transaction that creates the read node, with the write node's id and number,
  * and deletes the write node.  Curator lays out a reader that was a writer in
  * the same way.  No other client sees the queue without the ticket.
  *
- * A transaction without an answer may have happened, or may happen later,
- * until one of the two nodes has been seen.  It can happen only once, because
- * it needs the write node and creates the read node.  Sent again, it fails,
- * and a search shows which node exists.
+ * A transaction without an answer_downgraded may have happened, or may happen
+ * later, until one of the two nodes has been seen.  It can happen only once,
+ * because it needs the write node and creates the read node.  Sent again, it
+ * fails, and a search shows which node exists.
  *
  * A revoke request overwrites the data of the write node, and nothing watches
  * that node meanwhile.  So the transaction deletes the write node only in the
@@ -17,12 +25,9 @@
  * changed, the transaction fails, and the data are read before it is sent
  * again.
  */
-#include "engines/zookeeper/get_children.h"
-#include "engines/zookeeper/queue_snapshot.h"
-#include "engines/zookeeper/zk_request.h"
 
 /* Answer that the ticket is a read ticket now. */
-static void answer(struct hf_zk *zk, struct hf_request *request)
+static void answer_downgraded(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
 
@@ -45,7 +50,7 @@ static bool is_node_conflict(enum hf_zk_error error)
 }
 
 /* Fail with the server's error. */
-static void fail(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_downgrade(struct hf_zk *zk, struct hf_zk_request *req)
 {
     hf_zk_request_fail(zk, req, req->error,
                        "turn a write ticket into a read ticket in",
@@ -53,7 +58,7 @@ static void fail(struct hf_zk *zk, struct hf_zk_request *req)
 }
 
 /* The search is done.  The ticket is found by its id under either name. */
-static void searched(struct hf_zk *zk, struct hf_zk_request *req)
+static void either_searched(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
@@ -67,7 +72,7 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
             hf_zk_own_ticket_free(zk, own_ticket);
         fail_gone(zk, hf_zk_request_end(zk, req));
     } else if (own_ticket->kind == HF_TICKET_READ) {
-        answer(zk, hf_zk_request_end(zk, req));
+        answer_downgraded(zk, hf_zk_request_end(zk, req));
     } else if (is_node_conflict(req->error)) {
         hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
                    HF_EPROTOCOL,
@@ -76,12 +81,13 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
     } else {
         own_ticket->downgrading = false; /* the search shows that no earlier
                                             one happened either */
-        fail(zk, req);
+        fail_downgrade(zk, req);
     }
 }
 
 /* Is a search needed to know what became of the ticket?  That is so if the
- * nodes rejected the transaction, or if an earlier one got no answer. */
+ * nodes rejected the transaction, or if an earlier one got no
+ * answer_downgraded. */
 static bool needs_search(struct hf_zk_request *req)
 {
     return is_node_conflict(req->error) ||
@@ -100,10 +106,10 @@ static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
     if (own_ticket == NULL || own_ticket->removing) {
         fail_gone(zk, hf_zk_request_end(zk, req));
     } else if (own_ticket->kind == HF_TICKET_READ) {
-        answer(zk, hf_zk_request_end(zk, req));
+        answer_downgraded(zk, hf_zk_request_end(zk, req));
     } else if (!hf_zk_session_usable(&zk->session)) {
         req->error = HF_ZK_DISCONNECTED;
-        fail(zk, req);
+        fail_downgrade(zk, req);
     } else {
         return own_ticket;
     }
@@ -112,24 +118,25 @@ static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
 
 static void read_text(struct hf_zk *zk, struct hf_zk_request *req);
 
-/* The transaction failed, or the data could not be read: search, or fail. */
-static void refused(struct hf_zk *zk, struct hf_zk_request *req)
+/* The transaction failed, or the data could not be read: search, or
+ * fail_downgrade. */
+static void downgrade_refused(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
         hf_zk_own_ticket_find(zk, &req->request->ticket);
 
     if (needs_search(req) && hf_zk_session_usable(&zk->session)) {
-        hf_zk_request_step(req, searched);
+        hf_zk_request_step(req, either_searched);
         hf_zk_search(zk, req);
         return;
     }
     if (own_ticket != NULL && !hf_zk_request_downgrading(req)->earlier_unsure &&
         !hf_zk_is_unsure(req->error))
         own_ticket->downgrading = false;
-    fail(zk, req);
+    fail_downgrade(zk, req);
 }
 
-/* The transaction was answered. */
+/* The transaction was downgrade_answered. */
 static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
 {
     struct hf_zk_own_ticket *own_ticket =
@@ -138,20 +145,20 @@ static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
     if (req->error == HF_ZK_OK) {
         if (own_ticket != NULL) /* NULL if it was removed meanwhile */
             hf_zk_own_ticket_downgraded(zk, own_ticket);
-        answer(zk, hf_zk_request_end(zk, req));
+        answer_downgraded(zk, hf_zk_request_end(zk, req));
     } else if (req->error == HF_ZK_BAD_VERSION) {
         if (own_ticket != NULL)
             own_ticket->downgrading =
                 hf_zk_request_downgrading(req)->earlier_unsure;
         read_text(zk, req);
     } else {
-        refused(zk, req);
+        downgrade_refused(zk, req);
     }
 }
 
-/* The answer to the transaction. */
-static void answered(void *user, struct hf_zk_call *call,
-                     const struct hf_zk_reply *reply)
+/* The answer_downgraded to the transaction. */
+static void downgrade_answered(void *user, struct hf_zk_call *call,
+                               const struct hf_zk_reply *reply)
 {
     struct hf_zk *zk = user;
     struct hf_zk_request *req = call->owner;
@@ -190,8 +197,8 @@ static void send_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
     hf_zk_request_downgrading(req)->earlier_unsure = own_ticket->downgrading;
     own_ticket->downgrading = true;
     hf_zk_request_step(req, downgrade_done);
-    begin = hf_zk_call_begin(&zk->session, hf_zk_request_call(req, answered),
-                             HF_ZK_MULTI);
+    begin = hf_zk_call_begin(
+        &zk->session, hf_zk_request_call(req, downgrade_answered), HF_ZK_MULTI);
     put_downgrade(zk, req, own_ticket);
     hf_zk_multi_end(&zk->session, begin);
 }
@@ -202,13 +209,13 @@ static void text_read(struct hf_zk *zk, struct hf_zk_request *req)
     struct hf_zk_own_ticket *own_ticket;
 
     if (req->error != HF_ZK_OK)
-        refused(zk, req);
+        downgrade_refused(zk, req);
     else if ((own_ticket = find_writer(zk, req)) != NULL)
         send_downgrade(zk, req, own_ticket);
 }
 
-/* The answer to the read: note the version and whether it asks the owner to
- * release. */
+/* The answer_downgraded to the read: note the version and whether it asks the
+ * owner to release. */
 static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)
 {
@@ -263,4 +270,155 @@ void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request)
         send_downgrade(zk, req, own_ticket);
     else
         read_text(zk, req);
+}
+
+/* -------------------------------------------------------------- describe -- */
+
+/* HF_REQUEST_DESCRIBE: write the data of our ticket's nodes, one after the
+ * other.
+ *
+ * A node is written only in the version that its watch has read, because the
+ * owner must have been notified of whatever is overwritten.  A revoke request
+ * that comes in between changes the version.  It fires the watch, the core is
+ * notified, and describes the ticket again.  The event of our own write makes
+ * the watch read the data like any other; the data do not ask for anything. */
+
+static void describe_next(struct hf_zk *zk, struct hf_zk_request *req);
+
+/* Answer the request.  ${found}: all nodes of the ticket were written. */
+static void answer_described(struct hf_zk *zk, struct hf_zk_request *req,
+                             bool found)
+{
+    struct hf_event event = {.kind = HF_EVENT_DESCRIBED};
+
+    event.as.answer.found = found;
+    event.as.answer.request = hf_zk_request_end(zk, req);
+    hf_zk_notify(zk, &event);
+}
+
+/* Fail with RETRY because the version of a node is not known at the moment. */
+static void fail_unread(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY, HF_EBUSY,
+               "the ticket is being read, as it may have changed");
+}
+
+/* One node has been written, or could not be. */
+static void node_written(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    if (req->error == HF_ZK_OK)
+        describe_next(zk, req);
+    else if (req->error == HF_ZK_NO_NODE)
+        answer_described(zk, req, false);
+    else if (req->error == HF_ZK_BAD_VERSION)
+        fail_unread(zk, req);
+    else
+        hf_zk_request_fail(zk, req, req->error,
+                           "describe the owner of a ticket of",
+                           req->queue->path);
+}
+
+/* Write the next node; .attempts counts those already written. */
+static void describe_next(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const struct hf_zk_own_ticket *own_ticket =
+        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    const char *path;
+    int32_t version;
+
+    if (own_ticket == NULL || own_ticket->removing ||
+        req->attempts == own_ticket->weight) {
+        answer_described(zk, req, own_ticket != NULL && !own_ticket->removing);
+        return;
+    }
+    path = hf_zk_own_ticket_path(zk, own_ticket, req->attempts++);
+    if (own_ticket->downgrading || !hf_zk_session_usable(&zk->session) ||
+        !hf_zk_watches_version(zk, path, &version)) {
+        fail_unread(zk, req);
+        return;
+    }
+    hf_zk_request_step(req, node_written);
+    hf_zk_send_set_data(&zk->session,
+                        hf_zk_request_call(req, hf_zk_request_error_answered),
+                        path, req->request->payload, version);
+}
+
+void hf_zk_describe_ticket(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+
+    if (req != NULL)
+        describe_next(zk, req);
+}
+
+/* ---------------------------------------------------------------- revoke -- */
+
+/* HF_REQUEST_REVOKE: ask the owner of a ticket to release it, by writing
+ * HF_ZK_REVOKE as the data of its node.  Our clients and Curator's Revocable
+ * watch their nodes for that. */
+
+/* Answer the request; a ticket that is gone counts as not found. */
+static void answer_revoke_sent(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    struct hf_event event = {.kind = HF_EVENT_REVOKE_SENT};
+
+    if (req->error != HF_ZK_OK && req->error != HF_ZK_NO_NODE) {
+        hf_zk_request_fail(zk, req, req->error, "write to a ticket of",
+                           req->queue->path);
+        return;
+    }
+    event.as.answer.found = req->error == HF_ZK_OK;
+    event.as.answer.request = hf_zk_request_end(zk, req);
+    hf_zk_notify(zk, &event);
+}
+
+static void search(struct hf_zk *zk, struct hf_zk_request *req);
+
+/* The write is answered.  A node that was listed and is gone may have another
+ * name by now, because a write ticket has become a read ticket; then search
+ * again. */
+static void write_done(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    if (req->error == HF_ZK_NO_NODE && req->attempts++ < HF_ZK_ATTEMPTS_MAX &&
+        hf_zk_session_usable(&zk->session))
+        search(zk, req);
+    else
+        answer_revoke_sent(zk, req);
+}
+
+/* The search is done: write to the node that it found. */
+static void searched(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    const struct hf_zk_queue *queue = req->queue;
+    size_t index = hf_zk_queue_index(zk, queue, &req->request->ticket);
+
+    req->error = req->list_error;
+    if (req->error == HF_ZK_OK && index == queue->count)
+        req->error = HF_ZK_NO_NODE;
+    else if (req->error == HF_ZK_OK && !hf_zk_session_usable(&zk->session))
+        req->error = HF_ZK_DISCONNECTED;
+    if (req->error != HF_ZK_OK) {
+        answer_revoke_sent(zk, req);
+        return;
+    }
+    hf_zk_request_step(req, write_done);
+    hf_zk_send_set_data(
+        &zk->session, hf_zk_request_call(req, hf_zk_request_error_answered),
+        hf_zk_child_path(zk, queue, queue->children[index].name), HF_ZK_REVOKE,
+        HF_ZK_ANY_VERSION);
+}
+
+/* List the queue behind a sync to find the node of the ticket. */
+static void search(struct hf_zk *zk, struct hf_zk_request *req)
+{
+    hf_zk_request_step(req, searched);
+    hf_zk_search(zk, req);
+}
+
+void hf_zk_revoke_ticket(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+
+    if (req != NULL)
+        search(zk, req);
 }

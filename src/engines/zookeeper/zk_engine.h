@@ -10,8 +10,8 @@
  * .loop of the host are not used.  ${now_ms} is CLOCK_BOOTTIME in milliseconds
  * and never decreases.
  */
-#ifndef HF_ENGINES_ZOOKEEPER_ZK_MACHINE_H
-#define HF_ENGINES_ZOOKEEPER_ZK_MACHINE_H
+#ifndef HF_ENGINES_ZOOKEEPER_ZK_ENGINE_H
+#define HF_ENGINES_ZOOKEEPER_ZK_ENGINE_H
 
 #include "core/engine.h"
 #include "engines/zookeeper/zk_config.h"

@@ -12,8 +12,8 @@
  *
  * A list of names does not show czxids, so each node is read once.
  */
-#ifndef HF_ENGINES_ZOOKEEPER_ZK_DOUBLE_BARRIER_H
-#define HF_ENGINES_ZOOKEEPER_ZK_DOUBLE_BARRIER_H
+#ifndef HF_ENGINES_ZOOKEEPER_BARRIERS_H
+#define HF_ENGINES_ZOOKEEPER_BARRIERS_H
 
 #include "engines/zookeeper/zk_request.h"
 
@@ -28,10 +28,5 @@ struct hf_zk;
 bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
                             void (*then)(struct hf_zk *zk,
                                          struct hf_zk_request *req));
-
-/* As hf_zk_queue_snapshot(): the participants, and the barrier node of the
- * current generation. */
-bool hf_zk_participants_snapshot(struct hf_zk *zk, struct hf_zk_request *req,
-                                 struct hf_snapshot *snapshot);
 
 #endif
