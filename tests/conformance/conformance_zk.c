@@ -26,7 +26,7 @@ struct zk_fixture {
     char root[ROOT_BYTES];
     unsigned roots; /* so far */
     const char *timeout;
-    enum hf_zk_dialect layout;
+    enum hf_zk_engine_dialect layout;
     struct raw_zk *raw;
 };
 
@@ -56,10 +56,10 @@ static void begin(struct conformance_fixture *fixture)
 
 static bool is_ticket(const char *name)
 {
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
-    return hf_zk_node_parse(name, strlen(name), &node) ||
-           hf_zk_permit_parse(name, strlen(name), &node);
+    return hf_zk_engine_node_parse(name, strlen(name), &node) ||
+           hf_zk_engine_permit_parse(name, strlen(name), &node);
 }
 
 static void finish(struct conformance_fixture *fixture)
@@ -80,7 +80,7 @@ static struct hf_engine *open_client(struct conformance_fixture *fixture,
 
     (void)snprintf(text, sizeof(text), "zk://%s%s?timeout=%s&layout=%s",
                    server(), server_fixture.root, server_fixture.timeout,
-                   hf_zk_layout_name(server_fixture.layout));
+                   hf_zk_engine_layout_name(server_fixture.layout));
     return real_host_open(fixture, host, text);
 }
 
@@ -104,19 +104,19 @@ static void evict(struct conformance_fixture *fixture, const char *queue,
     char path[PATH_BYTES];
 
     (void)fixture;
-    if (hf_zk_queue_path(server_fixture.layout, server_fixture.root, queue,
-                         parent)) {
-        hf_zk_permit_name(&ticket->id, 0, name);
+    if (hf_zk_engine_queue_path(server_fixture.layout, server_fixture.root,
+                                queue, parent)) {
+        hf_zk_engine_permit_name(&ticket->id, 0, name);
     } else {
-        assert_true(hf_zk_node_prefix(server_fixture.layout, &ticket->id, kind,
-                                      prefix));
-        hf_zk_node_format_name(prefix, (int32_t)ticket->sequence, name);
+        assert_true(hf_zk_engine_node_prefix(server_fixture.layout, &ticket->id,
+                                             kind, prefix));
+        hf_zk_engine_node_format_name(prefix, (int32_t)ticket->sequence, name);
     }
     (void)snprintf(path, sizeof(path), "%s/%s", parent, name);
     assert_true(raw_zk_delete(server_fixture.raw, path));
 }
 
-int conformance_zk_run(enum hf_zk_dialect layout,
+int conformance_zk_run(enum hf_zk_engine_dialect layout,
                        const enum hf_ticket_kind *shown)
 {
     char name[64];
@@ -138,7 +138,7 @@ int conformance_zk_run(enum hf_zk_dialect layout,
     };
 
     (void)snprintf(name, sizeof(name), "conformance of zookeeper, layout=%s",
-                   hf_zk_layout_name(layout));
+                   hf_zk_engine_layout_name(layout));
     server_fixture.layout = layout;
     return suite_run(&fixture);
 }

@@ -11,7 +11,7 @@
 
 /* Run the suite with clients that use ${layout}; ${shown} is
  * conformance_fixture.shown.  Returns as suite_run(). */
-int conformance_zk_run(enum hf_zk_dialect layout,
+int conformance_zk_run(enum hf_zk_engine_dialect layout,
                        const enum hf_ticket_kind *shown);
 
 #endif

@@ -9,7 +9,7 @@
 #define LAYOUTS 3
 
 static const struct {
-    enum hf_zk_dialect layout;
+    enum hf_zk_engine_dialect layout;
     enum hf_ticket_kind shown[HF_TICKET_QUEUED_LAST + 1];
 } layouts[LAYOUTS] = {
     {HF_ZK_CURATOR,

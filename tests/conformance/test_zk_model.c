@@ -14,7 +14,7 @@ static int run(const char *servers, struct hf_sim_config *config)
     for (unsigned i = 0; i < LAYOUTS; i++) {
         config->ensemble.layout = layouts[i].layout;
         (void)snprintf(name, sizeof name, "conformance of zk on %s, layout=%s",
-                       servers, hf_zk_layout_name(layouts[i].layout));
+                       servers, hf_zk_engine_layout_name(layouts[i].layout));
         failed += conformance_sim_run(name, config, layouts[i].shown);
     }
     return failed;

@@ -64,12 +64,12 @@ static void check_again(const char *text, const struct hf_url *url)
 static void check_config(const struct hf_url *url)
 {
     struct hf_error error = {HF_OK, ""};
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
     hf_status st;
 
     if (strcmp(url->scheme, "zk") != 0 && strcmp(url->scheme, "zks") != 0)
         return;
-    st = hf_zk_config_parse(&config, url, &error);
+    st = hf_zk_engine_config_parse(&config, url, &error);
     MUST(st == HF_OK || (st == HF_EURL && error.status == HF_EURL));
     MUST(hf_utf8_valid(error.text, strlen(error.text)));
     if (st != HF_OK) {
@@ -112,7 +112,7 @@ static void try_text(const char *text)
 static void try_as_password(const char *text)
 {
     static const struct hf_url_option_row row = {.key = "other"};
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
     size_t bytes = strlen(text) + 100;
     char *entire = malloc(bytes);
     struct hf_error error = {HF_OK, ""};
@@ -126,7 +126,7 @@ static void try_as_password(const char *text)
         MUST(strstr(url.path, CANARY) == NULL);
         (void)hf_url_options_read(&url, &row, 1, NULL, &error);
         MUST(strstr(error.text, CANARY) == NULL);
-        (void)hf_zk_config_parse(&config, &url, &error);
+        (void)hf_zk_engine_config_parse(&config, &url, &error);
         hf_url_free(&url);
     }
     MUST(strstr(error.text, CANARY) == NULL);

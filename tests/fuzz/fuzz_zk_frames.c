@@ -141,24 +141,25 @@ static void check_sequence(const char *name, size_t bytes, int32_t sequence)
 static void try_name(struct frame_input *in)
 {
     char *name = fuzz_text(in->bytes, in->left);
-    struct hf_zk_node node, again;
+    struct hf_zk_engine_node node, again;
     char prefix[HF_ZK_PREFIX_BYTES];
 
-    if (!hf_zk_node_parse(name, in->left, &node)) {
+    if (!hf_zk_engine_node_parse(name, in->left, &node)) {
         free(name);
         return;
     }
     MUST(strlen(name) == in->left && strchr(name, '/') == NULL);
     MUST(node.kind >= HF_TICKET_MUTEX && node.kind <= HF_TICKET_EXCLUSIVE);
-    MUST(hf_zk_node_parse(name, in->left, &again));
+    MUST(hf_zk_engine_node_parse(name, in->left, &again));
     MUST(hf_ticket_id_equal(&again.id, &node.id));
     check_sequence(name, in->left, node.sequence);
     if (node.dialect == HF_ZK_CURATOR && strncmp(name, "_c_", 3) == 0) {
-        MUST(hf_zk_node_prefix(HF_ZK_CURATOR, &node.id, node.kind, prefix));
+        MUST(hf_zk_engine_node_prefix(HF_ZK_CURATOR, &node.id, node.kind,
+                                      prefix));
         MUST(strncmp(name, prefix, strlen(prefix)) == 0);
     }
     /* A name that is cut or extended is another name or none. */
-    if (hf_zk_node_parse(name, in->left - 1, &again))
+    if (hf_zk_engine_node_parse(name, in->left - 1, &again))
         MUST(again.sequence != node.sequence);
     free(name);
 }
@@ -166,15 +167,15 @@ static void try_name(struct frame_input *in)
 /* A name that we write and a server completes is read back. */
 static void try_own_name(struct frame_input *in)
 {
-    static const enum hf_zk_dialect layouts[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
-                                                 HF_ZK_WRITELOCK};
+    static const enum hf_zk_engine_dialect layouts[] = {
+        HF_ZK_CURATOR, HF_ZK_KAZOO, HF_ZK_WRITELOCK};
     static const enum hf_ticket_kind kinds[] = {
         HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION};
-    enum hf_zk_dialect layout;
+    enum hf_zk_engine_dialect layout;
     unsigned choice;
     char name[HF_ZK_NODE_BYTES], prefix[HF_ZK_PREFIX_BYTES];
     enum hf_ticket_kind kind;
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     struct hf_ticket_id id;
     int32_t sequence;
 
@@ -184,13 +185,13 @@ static void try_own_name(struct frame_input *in)
     layout = layouts[choice / 4 % 3];
     for (size_t i = 0; i < sizeof id.bytes; i++)
         id.bytes[i] = (uint8_t)number(in, 1);
-    if (!hf_zk_node_prefix(layout, &id, kind, prefix)) {
+    if (!hf_zk_engine_node_prefix(layout, &id, kind, prefix)) {
         MUST(layout == HF_ZK_WRITELOCK && kind != HF_TICKET_MUTEX);
         return;
     }
     MUST(snprintf(name, sizeof name, "%s%010d", prefix, sequence) <
          (int)sizeof name);
-    MUST(hf_zk_node_parse(name, strlen(name), &node));
+    MUST(hf_zk_engine_node_parse(name, strlen(name), &node));
     MUST(node.dialect == layout);
     MUST(node.kind == kind ||
          (layout == HF_ZK_KAZOO && kind != HF_TICKET_READ &&
@@ -269,7 +270,7 @@ static void try_handshake(struct frame_input *in)
 static size_t count_tickets(struct frame_input in)
 {
     int32_t count = (int32_t)number(&in, 4);
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     size_t tickets = 0;
     const uint8_t *name;
     int32_t bytes;
@@ -281,8 +282,8 @@ static size_t count_tickets(struct frame_input in)
         if (in.ended)
             return SIZE_MAX;
         if (bytes > 0)
-            tickets +=
-                hf_zk_node_parse((const char *)name, (size_t)bytes, &node);
+            tickets += hf_zk_engine_node_parse((const char *)name,
+                                               (size_t)bytes, &node);
     }
     return tickets;
 }
@@ -313,14 +314,15 @@ static void try_children(struct frame_input *in)
 static bool is_created(struct frame_input in)
 {
     struct hf_ticket_id id = zk_fixture_id("a");
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     const uint8_t *path;
     int32_t bytes = text(&in, &path);
 
     skip_stat(&in);
     return !in.ended && bytes > 3 && memcmp(path, "/q/", 3) == 0 &&
            bytes - 3 < HF_ZK_NODE_BYTES &&
-           hf_zk_node_parse((const char *)path + 3, (size_t)bytes - 3, &node) &&
+           hf_zk_engine_node_parse((const char *)path + 3, (size_t)bytes - 3,
+                                   &node) &&
            hf_ticket_id_equal(&node.id, &id);
 }
 

@@ -28,11 +28,12 @@ static void send_stale(struct zk_program *p)
     uint64_t number = p->f.connection_number - 1;
     size_t received = p->f.events.used;
 
-    hf_zk_session_connection_up(hf_zk_session(p->f.zk), number, p->f.now_ms);
-    hf_zk_session_receive(hf_zk_session(p->f.zk), number, p->f.now_ms, pong,
-                          sizeof pong);
-    hf_zk_session_connection_down(hf_zk_session(p->f.zk), number, p->f.now_ms,
-                                  HF_EUNREACHABLE, "stale");
+    hf_zk_session_connection_up(hf_zk_engine_session(p->f.zk), number,
+                                p->f.now_ms);
+    hf_zk_session_receive(hf_zk_engine_session(p->f.zk), number, p->f.now_ms,
+                          pong, sizeof pong);
+    hf_zk_session_connection_down(hf_zk_engine_session(p->f.zk), number,
+                                  p->f.now_ms, HF_EUNREACHABLE, "stale");
     MUST(p->f.events.used == received);
 }
 
@@ -235,7 +236,7 @@ static void end(struct zk_program *p)
         check_it_works(p);
     }
     MUST(p->f.closed && p->f.under_way == 0);
-    MUST(hf_zk_session_wake_at_ms(hf_zk_session(p->f.zk)) == HF_FOREVER);
+    MUST(hf_zk_session_wake_at_ms(hf_zk_engine_session(p->f.zk)) == HF_FOREVER);
     MUST(heap_live() <= LEFT_MOST);
     zk_fixture_close(&p->f);
 }
@@ -258,8 +259,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     while (p.left > 0 && !p.f.closed) {
         step(&p);
         MUST(!p.honest || !p.server.unreported);
-        MUST(p.f.closed ||
-             hf_zk_session_wake_at_ms(hf_zk_session(p.f.zk)) != HF_FOREVER);
+        MUST(p.f.closed || hf_zk_session_wake_at_ms(
+                               hf_zk_engine_session(p.f.zk)) != HF_FOREVER);
     }
     end(&p);
     return 0;

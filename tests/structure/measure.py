@@ -123,14 +123,31 @@ def booleans(texts):
     return found
 
 
+def own_prefix(names):
+    """The words with which all of these begin, "" if those of one name."""
+    words = os.path.commonprefix([name.split("_") for name in names])
+    return "_".join(words) + "_" if words not in [
+        name.split("_") for name in names] else ""
+
+
 def prefixes(texts):
-    """{prefix of functions: the folders that declare some with it}"""
+    """{prefix of functions: the folders that declare some with it}, without
+    those that have a longer one to themselves"""
     names = collections.defaultdict(lambda: collections.defaultdict(set))
     for path, text in texts.items():
         if path.endswith(".h") and not path.startswith("holdfast/"):
             for name in DECLARED.findall(COMMENT.sub("", text)):
                 names["_".join(name.split("_")[:2])][
                     os.path.dirname(path)].add(name)
+    for folders in names.values():
+        all_folders = dict(folders)
+        for folder, found in all_folders.items():
+            longer = own_prefix(found)
+            if longer and not any(
+                    name.startswith(longer)
+                    for other, others in all_folders.items()
+                    if other != folder for name in others):
+                del folders[folder]
     return {prefix: {folder: len(found) for folder, found in folders.items()
                      if len(found) >= MIN_PREFIX_NAMES}
             for prefix, folders in names.items()

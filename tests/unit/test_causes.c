@@ -124,9 +124,9 @@ static hf_status status_of_errno(const char *name)
 
 static hf_status status_of_zk_error(const char *name)
 {
-    const struct hf_zk_cause *cause;
+    const struct hf_zk_engine_cause *cause;
 
-    for (size_t i = 0; (cause = hf_zk_cause(i)) != NULL; i++) {
+    for (size_t i = 0; (cause = hf_zk_engine_cause(i)) != NULL; i++) {
         if (strcmp(cause->name, name) == 0)
             return cause->status;
     }
@@ -206,8 +206,8 @@ TEST(each_cause_of_the_code_has_a_row)
 
     for (size_t i = 0; hf_connection_cause(i) != NULL; i++)
         assert_true(is_documented("socket file", hf_connection_cause(i)->name));
-    for (size_t i = 0; hf_zk_cause(i) != NULL; i++)
-        assert_true(is_documented("ZooKeeper", hf_zk_cause(i)->name));
+    for (size_t i = 0; hf_zk_engine_cause(i) != NULL; i++)
+        assert_true(is_documented("ZooKeeper", hf_zk_engine_cause(i)->name));
     for (size_t i = 0; (cause = hf_redis_error_pattern(i)) != NULL; i++)
         assert_true(is_documented("Redis", cause));
     for (size_t i = 0; (cause = hf_pg_cause(i)) != NULL; i++)

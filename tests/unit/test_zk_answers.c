@@ -114,7 +114,7 @@ TEST(refused_credentials_are_named)
     assert_true(f.error_final);
     assert_null(f.server);
     /* Somebody needs the servers again. */
-    hf_zk_session_reconnect(hf_zk_session(f.zk), f.now_ms);
+    hf_zk_session_reconnect(hf_zk_engine_session(f.zk), f.now_ms);
     zk_fixture_process(&f);
     link_up(&f);
     (void)zk_fixture_sent(&f);
@@ -166,7 +166,7 @@ TEST(a_credential_without_memory_is_not_added)
     struct zk_fixture f;
 
     zk_fixture_connected(&f);
-    session = hf_zk_session(f.zk);
+    session = hf_zk_engine_session(f.zk);
     heap_fail(1, false);
     assert_int_equal(
         hf_zk_session_add_credential(session, "digest", "a:b", 3, NULL, NULL),

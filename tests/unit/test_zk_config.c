@@ -8,7 +8,7 @@
 #include "cmocka/runner.h"
 #include "engines/zookeeper/zk_config.h"
 
-static hf_status parse(const char *text, struct hf_zk_config *config,
+static hf_status parse(const char *text, struct hf_zk_engine_config *config,
                        struct hf_error *error)
 {
     struct hf_url url;
@@ -18,12 +18,12 @@ static hf_status parse(const char *text, struct hf_zk_config *config,
     status = hf_url_parse(text, &url, error);
     if (status != HF_OK)
         fail_msg("%s is no URL: %s", text, error->text);
-    status = hf_zk_config_parse(config, &url, error);
+    status = hf_zk_engine_config_parse(config, &url, error);
     hf_url_free(&url);
     return status;
 }
 
-static void assert_good(const char *text, struct hf_zk_config *config)
+static void assert_good(const char *text, struct hf_zk_engine_config *config)
 {
     struct hf_error error;
 
@@ -33,7 +33,7 @@ static void assert_good(const char *text, struct hf_zk_config *config)
 
 static void assert_refused(const char *text, const char *part)
 {
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
     struct hf_error error;
 
     if (parse(text, &config, &error) != HF_EURL)
@@ -47,7 +47,7 @@ static void assert_refused(const char *text, const char *part)
 
 TEST(usual_values)
 {
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     assert_good("zk://h", &config);
     assert_int_equal(config.url.session.server_count, 1);
@@ -86,7 +86,7 @@ TEST(servers_are_taken_apart)
         {"zk://[fe80::1%25eth0]:2182", "fe80::1%eth0", 2182},
         {"zk://[::ffff:127.0.0.1]:2182", "::ffff:127.0.0.1", 2182},
     };
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_good(rows[i].text, &config);
@@ -161,7 +161,7 @@ TEST(wrong_servers_are_called_by_their_number)
 TEST(many_servers)
 {
     char text[HF_URL_BYTES] = "zk://h";
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     for (int i = 1; i < HF_ZK_SERVERS_MAX; i++)
         strcat(text, ",h");
@@ -226,7 +226,7 @@ TEST(chroots)
         {"zk://h/%F0%9F%98%80", "above U+FFFF"},
     };
     char text[HF_URL_BYTES];
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_good(good[i].text, &config);
@@ -246,7 +246,7 @@ TEST(chroots)
 
 TEST(options_are_taken)
 {
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     assert_good("zk://h?timeout=1s&timeout_floor=4s&tick=2s&proof=strict"
                 "&clock_drift=1"
@@ -281,7 +281,7 @@ TEST(options_are_taken)
 
 TEST(layouts_are_taken)
 {
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     assert_good("zk://h?layout=curator", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
@@ -336,7 +336,7 @@ TEST(wrong_options_are_named)
 
 TEST(credentials)
 {
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     assert_good("zk://u:" PASSWORD "@h", &config);
     assert_string_equal(config.url.session.auth, "u:" PASSWORD);
@@ -373,7 +373,7 @@ TEST(a_password_is_never_reported)
         "zk://u:x,[" PASSWORD,
     };
     char text[HF_URL_BYTES];
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
     struct hf_error error;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -393,7 +393,7 @@ TEST(a_password_is_never_reported)
 TEST(each_client_draws_its_own_order)
 {
     static const char url[] = "zk://h0:100,h1:101,h2:102,h3:103";
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
     bool first[4] = {false, false, false, false};
 
     for (uint64_t seed = 1; seed <= 64; seed++) {
@@ -434,7 +434,7 @@ TEST(sasl_has_a_mechanism_and_a_principal)
         {"zk://h/?sasl=GSSAPI&sasl_host=a/b", "the host in the principal"},
         {"zk://h/?sasl=GSSAPI&sasl_service=a%40b", "the service in the"},
     };
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
     const struct hf_zk_session_config *session = &config.url.session;
 
     assert_good("zk://h/", &config);

@@ -18,7 +18,7 @@ static void assert_over(struct zk_fixture *f)
 {
     assert_true(f->closed);
     assert_null(f->server);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f->zk)),
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)),
                      HF_FOREVER);
     advance_to(f, f->now_ms + 100000);
     assert_string_equal(zk_fixture_events(f), "");
@@ -165,7 +165,8 @@ TEST(a_close_has_its_timeout)
     ask(&f, HF_REQUEST_ENQUEUE, "a");
     set_time(&f, 2000);
     end_(&f);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)), 3000);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
+                     3000);
     advance_to(&f, 2999);
     assert_string_equal(zk_fixture_events(&f), "");
     advance_to(&f, 3000);
@@ -251,11 +252,11 @@ TEST(the_link_may_still_say_something)
     end_(&f);
     done(&f);
     (void)zk_fixture_events(&f);
-    hf_zk_session_receive(hf_zk_session(f.zk), number, f.now_ms,
+    hf_zk_session_receive(hf_zk_engine_session(f.zk), number, f.now_ms,
                           "\xff\xff\xff\xff", 4);
-    hf_zk_session_connection_down(hf_zk_session(f.zk), number, f.now_ms,
+    hf_zk_session_connection_down(hf_zk_engine_session(f.zk), number, f.now_ms,
                                   HF_EUNREACHABLE, "closed");
-    hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
+    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
     zk_fixture_process(&f);
     assert_over(&f);
     f.closed = false; /* a request that is made now is answered all the same */

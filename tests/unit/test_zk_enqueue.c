@@ -27,7 +27,7 @@ TEST(an_uncontended_enqueue_is_one_trip)
 TEST(kinds_and_layouts_and_chroots_and_floors)
 {
     static const struct {
-        enum hf_zk_dialect layout;
+        enum hf_zk_engine_dialect layout;
         enum hf_ticket_kind kind;
         const char *sent;
         const char *queue;
@@ -465,7 +465,8 @@ TEST(missing_containers_are_noticed_out_of_turn)
 /* As the other clients of that layout make them and rely on. */
 TEST(other_layouts_have_persistent_parents)
 {
-    static const enum hf_zk_dialect layouts[] = {HF_ZK_KAZOO, HF_ZK_WRITELOCK};
+    static const enum hf_zk_engine_dialect layouts[] = {HF_ZK_KAZOO,
+                                                        HF_ZK_WRITELOCK};
     struct zk_fixture f;
 
     for (size_t i = 0; i < 2; i++) {

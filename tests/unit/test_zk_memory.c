@@ -29,7 +29,7 @@ static void bring_up(struct zk_fixture *f, struct zk_fake_server *h)
 /* A client that could not go on without memory wants a TICK later. */
 static void recover(struct zk_fixture *f, struct zk_fake_server *h)
 {
-    if (hf_zk_session_wake_at_ms(hf_zk_session(f->zk)) <= f->now_ms)
+    if (hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) <= f->now_ms)
         advance_to(f, f->now_ms);
     bring_up(f, h);
 }

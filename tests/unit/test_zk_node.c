@@ -15,16 +15,16 @@ static const uint8_t uuid_bytes[] = {0x6f, 0x2a, 0x6c, 0x1e, 0x6a, 0x0b,
                                      0x4e, 0x9d, 0x9d, 0x0e, 0x2f, 0x5c,
                                      0x3a, 0x1b, 0x7d, 0x44};
 
-static bool parse(const char *name, struct hf_zk_node *node)
+static bool parse(const char *name, struct hf_zk_engine_node *node)
 {
-    return hf_zk_node_parse(name, strlen(name), node);
+    return hf_zk_engine_node_parse(name, strlen(name), node);
 }
 
 TEST(every_dialect_is_read)
 {
     static const struct {
         const char *name;
-        enum hf_zk_dialect dialect;
+        enum hf_zk_engine_dialect dialect;
         enum hf_ticket_kind kind;
         int32_t sequence;
         bool named; /* its id is in the name */
@@ -63,7 +63,7 @@ TEST(every_dialect_is_read)
         {"x-" HEX "-0000000003", HF_ZK_WRITELOCK, HF_TICKET_MUTEX, 3, true},
         {"x-" HEX "--000000003", HF_ZK_WRITELOCK, HF_TICKET_MUTEX, -3, true},
     };
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         memset(&node, 0x55, sizeof node);
@@ -149,14 +149,14 @@ TEST(fn44_what_is_no_ticket_is_refused)
         "lock-\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         "\xc3\xbclock-0000000042",
     };
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (parse(rows[i], &node))
             fail_msg("\"%s\" is a ticket", rows[i]);
     }
-    assert_false(hf_zk_node_parse("lock-0000\00000042", 15, &node));
-    assert_false(hf_zk_node_parse("lock-0000000042\0", 16, &node));
+    assert_false(hf_zk_engine_node_parse("lock-0000\00000042", 15, &node));
+    assert_false(hf_zk_engine_node_parse("lock-0000000042\0", 16, &node));
 }
 
 /* Names are not terminated by a NUL. */
@@ -167,14 +167,14 @@ TEST(every_beginning_of_a_name_is_refused)
         HEX "__rlock__0000000042",        "x-72057594037927936-0000000003",
         "x-" HEX "-0000000003",           "lock-0000000007",
     };
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     char *exact;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (size_t bytes = 0; bytes <= strlen(names[i]); bytes++) {
             exact = test_malloc(bytes + 1); /* and no byte behind is read */
             memcpy(exact + 1, names[i], bytes);
-            assert_int_equal(hf_zk_node_parse(exact + 1, bytes, &node),
+            assert_int_equal(hf_zk_engine_node_parse(exact + 1, bytes, &node),
                              bytes == strlen(names[i]));
             test_free(exact);
         }
@@ -184,21 +184,21 @@ TEST(every_beginning_of_a_name_is_refused)
 TEST(long_names_are_refused)
 {
     static char name[1 << 20];
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     memset(name, '0', sizeof name);
-    assert_false(hf_zk_node_parse(name, sizeof name, &node));
+    assert_false(hf_zk_engine_node_parse(name, sizeof name, &node));
     memcpy(name, "lock-", 5);
-    assert_false(hf_zk_node_parse(name, sizeof name, &node));
+    assert_false(hf_zk_engine_node_parse(name, sizeof name, &node));
     memcpy(name, "x-", 2);
-    assert_false(hf_zk_node_parse(name, sizeof name, &node));
+    assert_false(hf_zk_engine_node_parse(name, sizeof name, &node));
 }
 
 /* Where a name has no id, an id is made of it: equal for equal names, and
  * never of version 4, as drawn ids are. */
 TEST(names_without_an_id_get_one)
 {
-    struct hf_zk_node one, same, other;
+    struct hf_zk_engine_node one, same, other;
 
     assert_true(parse("lock-0000000007", &one));
     assert_true(parse("lock-0000000007", &same));
@@ -217,7 +217,7 @@ TEST(names_without_an_id_get_one)
 TEST(each_layout_is_written_as_others_do)
 {
     static const struct {
-        enum hf_zk_dialect layout;
+        enum hf_zk_engine_dialect layout;
         enum hf_ticket_kind kind;
         const char *prefix;
         enum hf_ticket_kind seen;
@@ -236,12 +236,12 @@ TEST(each_layout_is_written_as_others_do)
     };
     char prefix[HF_ZK_PREFIX_BYTES], name[HF_ZK_NODE_BYTES];
     struct hf_ticket_id id;
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     memcpy(id.bytes, uuid_bytes, sizeof id.bytes);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_true(
-            hf_zk_node_prefix(rows[i].layout, &id, rows[i].kind, prefix));
+        assert_true(hf_zk_engine_node_prefix(rows[i].layout, &id, rows[i].kind,
+                                             prefix));
         assert_string_equal(prefix, rows[i].prefix);
         assert_true(snprintf(name, sizeof name, "%s%010" PRId32, prefix,
                              (int32_t)INT32_MIN) < (int)sizeof name);
@@ -252,11 +252,11 @@ TEST(each_layout_is_written_as_others_do)
         assert_true(hf_ticket_id_equal(&node.id, &id));
     }
     assert_false(
-        hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_READ, prefix));
-    assert_false(
-        hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_WRITE, prefix));
-    assert_false(
-        hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_ELECTION, prefix));
+        hf_zk_engine_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_READ, prefix));
+    assert_false(hf_zk_engine_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_WRITE,
+                                          prefix));
+    assert_false(hf_zk_engine_node_prefix(HF_ZK_WRITELOCK, &id,
+                                          HF_TICKET_ELECTION, prefix));
 }
 
 TEST(who_sees_whom)
@@ -267,16 +267,17 @@ TEST(who_sees_whom)
         [HF_ZK_KAZOO] = {false, true, true, false},
         [HF_ZK_WRITELOCK] = {false, true, false, true},
     };
-    static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_GO,
-                                                  HF_ZK_KAZOO, HF_ZK_WRITELOCK};
+    static const enum hf_zk_engine_dialect dialects[] = {
+        HF_ZK_CURATOR, HF_ZK_GO, HF_ZK_KAZOO, HF_ZK_WRITELOCK};
 
     for (size_t i = 0; i < HF_ZK_DIALECTS; i++) {
-        assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_CURATOR),
+        assert_int_equal(hf_zk_engine_dialect_sees(dialects[i], HF_ZK_CURATOR),
                          sees[HF_ZK_CURATOR][i]);
-        assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_KAZOO),
+        assert_int_equal(hf_zk_engine_dialect_sees(dialects[i], HF_ZK_KAZOO),
                          sees[HF_ZK_KAZOO][i]);
-        assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_WRITELOCK),
-                         sees[HF_ZK_WRITELOCK][i]);
+        assert_int_equal(
+            hf_zk_engine_dialect_sees(dialects[i], HF_ZK_WRITELOCK),
+            sees[HF_ZK_WRITELOCK][i]);
     }
 }
 
@@ -286,6 +287,6 @@ TEST(what_turned_negative_came_last)
         0, 1, 1 << 30, INT32_MAX, INT32_MIN, INT32_MIN + 1, -1};
 
     for (size_t i = 1; i < sizeof in_order / sizeof in_order[0]; i++)
-        assert_true(hf_zk_node_order(in_order[i - 1]) <
-                    hf_zk_node_order(in_order[i]));
+        assert_true(hf_zk_engine_node_order(in_order[i - 1]) <
+                    hf_zk_engine_node_order(in_order[i]));
 }

@@ -12,7 +12,7 @@
 TEST(queues_lie_where_kazoo_looks)
 {
     static const struct {
-        enum hf_zk_dialect layout;
+        enum hf_zk_engine_dialect layout;
         const char *name, *path;
         bool permits;
     } rows[] = {
@@ -29,7 +29,7 @@ TEST(queues_lie_where_kazoo_looks)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(
-            hf_zk_queue_path(rows[i].layout, "/c", rows[i].name, path),
+            hf_zk_engine_queue_path(rows[i].layout, "/c", rows[i].name, path),
             rows[i].permits);
         assert_string_equal(path, rows[i].path);
     }
@@ -41,15 +41,16 @@ TEST(each_permit_says_whose_it_is)
                                             0x4d, 0xef, 0xa1, 0x23, 0x45, 0x67,
                                             0x89, 0xab, 0xcd, 0xef}};
     char names[HF_WEIGHT_MAX][HF_ZK_NODE_BYTES];
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     for (uint32_t i = 0; i < HF_WEIGHT_MAX; i++) {
-        hf_zk_permit_name(&id, i, names[i]);
-        assert_true(hf_zk_permit_parse(names[i], strlen(names[i]), &node));
+        hf_zk_engine_permit_name(&id, i, names[i]);
+        assert_true(
+            hf_zk_engine_permit_parse(names[i], strlen(names[i]), &node));
         assert_true(hf_ticket_id_equal(&node.id, &id));
         assert_int_equal(node.sequence, i);
         assert_int_equal(node.kind, HF_TICKET_LEASE);
-        assert_true(hf_zk_node_is_permit(&node));
+        assert_true(hf_zk_engine_node_is_permit(&node));
         for (uint32_t j = 0; j < i; j++)
             assert_string_not_equal(names[i], names[j]);
     }
@@ -64,10 +65,11 @@ TEST(what_is_no_permit)
         "", "0123456789ab4defa123456789abcde",
         "0123456789ab4defa123456789abcdef0", "0123456789AB4DEFA123456789ABCDEF",
         "0123456789ab4defa123456789abcdef__lock__0000000001"};
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_false(hf_zk_permit_parse(names[i], strlen(names[i]), &node));
+        assert_false(
+            hf_zk_engine_permit_parse(names[i], strlen(names[i]), &node));
 }
 
 TEST(sizes_are_decimal)
@@ -82,9 +84,10 @@ TEST(sizes_are_decimal)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct hf_jute_piece data = {rows[i].data, strlen(rows[i].data)};
 
-        assert_int_equal(hf_zk_permits_parse(data), rows[i].permits);
+        assert_int_equal(hf_zk_engine_permits_parse(data), rows[i].permits);
     }
-    assert_int_equal(hf_zk_permits_parse((struct hf_jute_piece){NULL, 0}), 0);
+    assert_int_equal(
+        hf_zk_engine_permits_parse((struct hf_jute_piece){NULL, 0}), 0);
 }
 
 /* A lock of such a name would be at another path than that of kazoo. */
@@ -93,22 +96,22 @@ TEST(names_that_are_elsewhere)
     struct hf_request request = {.queue = "s/locks",
                                  .ticket_kind = HF_TICKET_MUTEX};
 
-    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
     hf_ticket_id_set_role(&request.ticket, HF_ROLE_LOCK);
     request.ticket.bytes[8] = 0x80;
-    assert_true(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
-    assert_false(hf_zk_name_is_reserved(HF_ZK_CURATOR, &request));
+    assert_true(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_engine_name_is_reserved(HF_ZK_CURATOR, &request));
     hf_ticket_id_set_role(&request.ticket, HF_ROLE_ENTRY);
-    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
     request.ticket_kind = HF_TICKET_READ;
-    assert_true(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_true(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
     request.queue = "s/leases";
-    assert_true(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_true(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
     request.ticket_kind = HF_TICKET_LEASE;
-    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
     request.queue = "locks";
     request.ticket_kind = HF_TICKET_READ;
-    assert_false(hf_zk_name_is_reserved(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_engine_name_is_reserved(HF_ZK_KAZOO, &request));
 }
 
 /* ---------------------------------------------------------------- cases -- */

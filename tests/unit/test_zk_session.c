@@ -368,7 +368,7 @@ static void expect_new_session(struct zk_fixture *f)
     assert_string_equal(zk_fixture_sent(f), "HANDSHAKE 0x0 10000 0x0");
     accept_session_as(f, 10000, 9);
     assert_memory_equal(zk_fixture_events(f), "CONNECTED 10000", 15);
-    assert_int_equal(hf_zk_session(f->zk)->lost.state, HF_ZK_LOST_NONE);
+    assert_int_equal(hf_zk_engine_session(f->zk)->lost.state, HF_ZK_LOST_NONE);
     zk_fixture_close(f);
 }
 
@@ -381,7 +381,7 @@ TEST(a_lost_session_is_ended_before_the_next_one)
     assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 1 0x5e55");
     accept_session_as(&f, 1000, ZK_FIXTURE_SESSION);
     assert_string_equal(zk_fixture_sent(&f), "CLOSE");
-    assert_false(hf_zk_session_usable(hf_zk_session(f.zk)));
+    assert_false(hf_zk_session_usable(hf_zk_engine_session(f.zk)));
     done(&f);
     assert_string_equal(zk_fixture_events(&f), "");
     expect_new_session(&f);
@@ -448,7 +448,7 @@ TEST(a_lost_session_is_forgotten_with_the_next_one)
     }
     (void)zk_fixture_sent(&f);
     accept_session_as(&f, 10000, 9);
-    assert_int_equal(hf_zk_session(f.zk)->lost.state, HF_ZK_LOST_NONE);
+    assert_int_equal(hf_zk_engine_session(f.zk)->lost.state, HF_ZK_LOST_NONE);
     link_down(&f, NULL);
     connect(&f);
     assert_non_null(strstr(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x9"));
@@ -461,7 +461,7 @@ TEST(a_session_that_was_handed_out_is_left_alone)
     struct zk_fixture f;
 
     zk_fixture_connected(&f);
-    hf_zk_session(f.zk)->handed_out = true;
+    hf_zk_engine_session(f.zk)->handed_out = true;
     advance_to(&f, 11000);
     (void)zk_fixture_events(&f);
     (void)zk_fixture_sent(&f);
@@ -485,7 +485,7 @@ TEST(pings_go_at_a_third)
 
     zk_fixture_connected(&f);
     for (uint64_t k = 1; k < 6; k++) {
-        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)),
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
                          1000 + k * 3333);
         advance_to(&f, 1000 + k * 3333 - 1);
         assert_string_equal(zk_fixture_sent(&f), "");
@@ -497,7 +497,7 @@ TEST(pings_go_at_a_third)
     set_time(&f, f.now_ms + 1000);
     ask(&f, HF_REQUEST_LIST, "a");
     (void)zk_fixture_sent(&f);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)),
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
                      f.now_ms + 3333);
     zk_fixture_close(&f);
 }
@@ -572,7 +572,8 @@ TEST(servers_are_tried_in_order_with_pauses_after_the_last)
             link_down(&f, "refused");
         }
         assert_null(f.server);
-        pause_ms = hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) - f.now_ms;
+        pause_ms =
+            hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) - f.now_ms;
         assert_in_range(pause_ms, longest_ms / 2, longest_ms);
         longest_ms = longest_ms * 2 < 1000 ? longest_ms * 2 : 1000;
         wake(&f);
@@ -594,8 +595,9 @@ TEST(each_attempt_has_its_time)
             open_with(&f, rows[i].servers);
             if (up) /* it accepts, and says nothing */
                 link_up(&f);
-            assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)),
-                             1000 + rows[i].connect_timeout_ms);
+            assert_int_equal(
+                hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)),
+                1000 + rows[i].connect_timeout_ms);
             wake(&f);
             assert_string_equal(zk_fixture_events(&f), "");
             assert_non_null(strstr(f.text, up ? ": no answer within "
@@ -616,7 +618,7 @@ TEST(timeouts_grow_until_there_is_a_session)
     open_with(&f, 1);
     for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
         link_up(&f);
-        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) -
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
                              f.now_ms,
                          expected_ms[i]);
         wake(&f);
@@ -626,7 +628,8 @@ TEST(timeouts_grow_until_there_is_a_session)
     accept_session(&f);
     link_down(&f, "flap");
     wake(&f);
-    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) - f.now_ms,
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
+                         f.now_ms,
                      expected_ms[0]);
     zk_fixture_close(&f);
 }
@@ -641,7 +644,8 @@ TEST(only_a_steady_connection_resets_the_pauses)
     zk_fixture_connected(&f);
     for (int i = 0; i < 10; i++) {
         link_down(&f, "flap");
-        pause_ms = hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) - f.now_ms;
+        pause_ms =
+            hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) - f.now_ms;
         wake(&f);
         link_up(&f);
         accept_session(&f);
@@ -650,7 +654,8 @@ TEST(only_a_steady_connection_resets_the_pauses)
     assert_in_range(pause_ms, 500, 1000);
     set_time(&f, f.now_ms + 1);
     link_down(&f, "flap");
-    assert_in_range(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) - f.now_ms,
+    assert_in_range(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
+                        f.now_ms,
                     25, 50);
     zk_fixture_close(&f);
 }
@@ -673,18 +678,20 @@ TEST(a_policy_that_gives_up_ends_the_attempts)
     for (int i = 0; i < 2; i++) {
         link_down(&f, "refused");
         assert_string_equal(zk_fixture_events(&f), "");
-        assert_int_equal(
-            hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) - f.now_ms, 5000);
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) -
+                             f.now_ms,
+                         5000);
         wake(&f);
     }
     link_down(&f, "refused");
     assert_string_equal(zk_fixture_events(&f), "GAVE_UP 2 10000");
     assert_null(f.server);
-    assert_true(hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) == HF_FOREVER);
-    hf_zk_session_reconnect(hf_zk_session(f.zk), f.now_ms);
+    assert_true(hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) ==
+                HF_FOREVER);
+    hf_zk_session_reconnect(hf_zk_engine_session(f.zk), f.now_ms);
     zk_fixture_process(&f);
     assert_non_null(f.server);
-    hf_zk_session_reconnect(hf_zk_session(f.zk),
+    hf_zk_session_reconnect(hf_zk_engine_session(f.zk),
                             f.now_ms); /* nothing: it is at it */
     zk_fixture_process(&f);
     link_down(&f, "refused");
@@ -707,11 +714,11 @@ TEST(a_session_that_is_given_up_ends_in_its_time)
     wake(&f); /* a steady connection was no failed try */
     link_down(&f, "refused");
     assert_string_equal(zk_fixture_events(&f), "GAVE_UP 0 0");
-    while (hf_zk_session_wake_at_ms(hf_zk_session(f.zk)) != HF_FOREVER)
+    while (hf_zk_session_wake_at_ms(hf_zk_engine_session(f.zk)) != HF_FOREVER)
         wake(&f);
     assert_string_equal(zk_fixture_events(&f), "LOST");
     assert_null(f.server);
-    hf_zk_session_reconnect(hf_zk_session(f.zk), f.now_ms);
+    hf_zk_session_reconnect(hf_zk_engine_session(f.zk), f.now_ms);
     zk_fixture_process(&f);
     (void)zk_fixture_sent(&f);
     link_up(&f);
@@ -725,13 +732,15 @@ TEST(what_waiting_does_not_mend_is_final)
     struct zk_fixture f;
 
     open_with(&f, 2);
-    hf_zk_session_connection_down(hf_zk_session(f.zk), f.connection_number,
-                                  f.now_ms, HF_EDENIED, "not trusted");
+    hf_zk_session_connection_down(hf_zk_engine_session(f.zk),
+                                  f.connection_number, f.now_ms, HF_EDENIED,
+                                  "not trusted");
     zk_fixture_process(&f);
     assert_int_equal(f.error_status, HF_EUNREACHABLE);
     assert_false(f.error_final);
-    hf_zk_session_connection_down(hf_zk_session(f.zk), f.connection_number,
-                                  f.now_ms, HF_EDENIED, "not trusted");
+    hf_zk_session_connection_down(hf_zk_engine_session(f.zk),
+                                  f.connection_number, f.now_ms, HF_EDENIED,
+                                  "not trusted");
     zk_fixture_process(&f);
     assert_true(f.error_final);
     zk_fixture_close(&f);
@@ -783,23 +792,23 @@ TEST(calls_about_another_connection_do_nothing)
     number = f.connection_number;
     link_down(&f, "reset");
     (void)zk_fixture_events(&f);
-    hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
-    hf_zk_session_connection_down(hf_zk_session(f.zk), number, f.now_ms,
+    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
+    hf_zk_session_connection_down(hf_zk_engine_session(f.zk), number, f.now_ms,
                                   HF_EUNREACHABLE, "again");
-    hf_zk_session_receive(hf_zk_session(f.zk), number, f.now_ms,
+    hf_zk_session_receive(hf_zk_engine_session(f.zk), number, f.now_ms,
                           "\xff\xff\xff\xff", 4);
     wake(&f);
-    hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
-    hf_zk_session_connection_down(hf_zk_session(f.zk), number, f.now_ms,
+    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
+    hf_zk_session_connection_down(hf_zk_engine_session(f.zk), number, f.now_ms,
                                   HF_EUNREACHABLE, "again");
-    hf_zk_session_receive(hf_zk_session(f.zk), number, f.now_ms,
+    hf_zk_session_receive(hf_zk_engine_session(f.zk), number, f.now_ms,
                           "\xff\xff\xff\xff", 4);
-    hf_zk_session_receive(hf_zk_session(f.zk), f.connection_number, f.now_ms,
-                          "early", 5); /* it is not up */
+    hf_zk_session_receive(hf_zk_engine_session(f.zk), f.connection_number,
+                          f.now_ms, "early", 5); /* it is not up */
     zk_fixture_process(&f);
     assert_string_equal(zk_fixture_events(&f), "");
     link_up(&f);
-    hf_zk_session_connection_up(hf_zk_session(f.zk), f.connection_number,
+    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), f.connection_number,
                                 f.now_ms); /* twice */
     zk_fixture_process(&f);
     assert_string_equal(zk_fixture_sent(&f), "HANDSHAKE 0x0 10000 0x5e55");

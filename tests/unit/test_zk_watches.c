@@ -196,7 +196,7 @@ TEST(watchers_of_another_are_let_alone)
     struct zk_fixture f;
 
     queue_known(&f);
-    set = &hf_zk_session(f.zk)->watches;
+    set = &hf_zk_engine_session(f.zk)->watches;
     ask(&f, HF_REQUEST_WATCH, "x");
     data(&f, "him", 2, 2);
     snprintf(path, sizeof path, "%s", set->first->path);
@@ -675,7 +675,7 @@ TEST(a_lost_session_notifies_only_watchers_of_others)
     struct zk_fixture f;
 
     queue_known(&f);
-    session = hf_zk_session(f.zk);
+    session = hf_zk_engine_session(f.zk);
     other.user = &session->watches;
     hf_zk_listeners_add(&session->listeners, &other);
     hf_zk_watch_set_add(&session->watches, &elsewhere);

@@ -253,18 +253,18 @@ TEST(requests_have_their_bytes)
 
     zk_fixture_init(&f);
     assert_true(zk_fixture_open(&f));
-    (void)hf_zk_session_wanted_server(hf_zk_session(f.zk), &number);
-    hf_zk_session_connection_up(hf_zk_session(f.zk), number, f.now_ms);
-    out = hf_zk_session_output(hf_zk_session(f.zk), &count);
+    (void)hf_zk_session_wanted_server(hf_zk_engine_session(f.zk), &number);
+    hf_zk_session_connection_up(hf_zk_engine_session(f.zk), number, f.now_ms);
+    out = hf_zk_session_output(hf_zk_engine_session(f.zk), &count);
     assert_int_equal(count, sizeof handshake);
     assert_memory_equal(out, handshake, sizeof handshake);
-    hf_zk_session_written(hf_zk_session(f.zk), count);
+    hf_zk_session_written(hf_zk_engine_session(f.zk), count);
     f.up = true;
     f.raw_bytes = true; /* the fixture has not read the handshake */
     accept_session(&f);
-    hf_zk_delete_right_note(f.zk, "/q");
-    hf_zk_submit(f.zk, &request, f.now_ms);
-    out = hf_zk_session_output(hf_zk_session(f.zk), &count);
+    hf_zk_engine_delete_right_note(f.zk, "/q");
+    hf_zk_engine_submit(f.zk, &request, f.now_ms);
+    out = hf_zk_session_output(hf_zk_engine_session(f.zk), &count);
     assert_int_equal(out[3] + 4 + sizeof list, count);
     assert_memory_equal(out + 4, create, sizeof create);
     assert_memory_equal(out + 16,
@@ -274,8 +274,8 @@ TEST(requests_have_their_bytes)
     assert_memory_equal(out + count - sizeof list - sizeof acl, acl,
                         sizeof acl);
     assert_memory_equal(out + count - sizeof list, list, sizeof list);
-    hf_zk_session_written(hf_zk_session(f.zk), 3); /* part by part */
-    out = hf_zk_session_output(hf_zk_session(f.zk), &count);
+    hf_zk_session_written(hf_zk_engine_session(f.zk), 3); /* part by part */
+    out = hf_zk_session_output(hf_zk_engine_session(f.zk), &count);
     assert_memory_equal(out + 1, create, sizeof create);
     zk_fixture_close(&f);
 }
@@ -590,7 +590,7 @@ TEST(a_long_answer_is_not_collected)
     assert_string_equal(zk_fixture_events(&f), "FAILED LIST a RETRY");
     for (size_t i = 0; i < (64 << 20) / sizeof piece; i++)
         receive(&f, piece, sizeof piece);
-    assert_true(hf_zk_session(f.zk)->wire.in_size <= sizeof piece);
+    assert_true(hf_zk_engine_session(f.zk)->wire.in_size <= sizeof piece);
     ask(&f, HF_REQUEST_LIST, "b");
     done(&f);
     children(&f, "");

@@ -124,9 +124,9 @@ static void make_ticket(struct zk_fixture *f, struct zk_fake_server *h,
 static bool is_participant(const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
-    return hf_zk_participant_parse(name, strlen(name), &node);
+    return hf_zk_engine_participant_parse(name, strlen(name), &node);
 }
 
 /* A participant: its name is that of the create, without a number. */

@@ -112,7 +112,8 @@ void zk_fixture_node(const struct zk_fixture *f, const char *ticket, char *node,
     id = zk_fixture_id(ticket);
     if (ticket[length] == '/' && ticket[length + 1] == 'p') {
         ZK_FIXTURE_MUST(bytes >= HF_ZK_NODE_BYTES && sequence != NULL);
-        hf_zk_permit_name(&id, (uint32_t)strtoul(sequence + 1, NULL, 10), node);
+        hf_zk_engine_permit_name(&id, (uint32_t)strtoul(sequence + 1, NULL, 10),
+                                 node);
         return;
     }
     if (ticket[length] == '/' && ticket[length + 1] == 'm') {
@@ -125,7 +126,8 @@ void zk_fixture_node(const struct zk_fixture *f, const char *ticket, char *node,
                : ticket[length + 1] == 'l' ? HF_TICKET_LEASE
                : ticket[length + 1] == 'e' ? HF_TICKET_ELECTION
                                            : HF_TICKET_WRITE;
-    ZK_FIXTURE_MUST(hf_zk_node_prefix(f->config.layout, &id, kind, prefix));
+    ZK_FIXTURE_MUST(
+        hf_zk_engine_node_prefix(f->config.layout, &id, kind, prefix));
     if (sequence == NULL)
         snprintf(node, bytes, "%s", prefix);
     else
@@ -157,9 +159,9 @@ static void note_right(const struct zk_fixture *f, enum hf_request_kind kind)
 
     if (kind != HF_REQUEST_ENQUEUE || f->tries_rights)
         return;
-    (void)hf_zk_queue_path(f->config.layout, f->config.url.chroot, f->queue,
-                           path);
-    hf_zk_delete_right_note(f->zk, path);
+    (void)hf_zk_engine_queue_path(f->config.layout, f->config.url.chroot,
+                                  f->queue, path);
+    hf_zk_engine_delete_right_note(f->zk, path);
 }
 
 struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
@@ -186,7 +188,7 @@ struct hf_request *ask(struct zk_fixture *f, enum hf_request_kind kind,
     r->request.payload = f->payload;
     f->under_way++;
     note_right(f, kind);
-    hf_zk_submit(f->zk, &r->request, f->now_ms);
+    hf_zk_engine_submit(f->zk, &r->request, f->now_ms);
     zk_fixture_process(f);
     return &r->request;
 }
@@ -198,7 +200,7 @@ void forget(struct zk_fixture *f, struct hf_request *watch)
     ZK_FIXTURE_MUST(r->state != ZK_FIXTURE_ENDED &&
                     (watch->kind == HF_REQUEST_WATCH ||
                      watch->kind == HF_REQUEST_WATCH_QUEUE));
-    hf_zk_forget(f->zk, watch);
+    hf_zk_engine_forget(f->zk, watch);
     zk_fixture_end_request(f, r);
     zk_fixture_process(f);
 }
@@ -209,7 +211,7 @@ void zk_fixture_process(struct zk_fixture *f)
 {
     uint64_t number = f->connection_number;
     const struct hf_zk_server *server =
-        hf_zk_session_wanted_server(hf_zk_session(f->zk), &number);
+        hf_zk_session_wanted_server(hf_zk_engine_session(f->zk), &number);
     const uint8_t *bytes;
     size_t count;
 
@@ -219,27 +221,28 @@ void zk_fixture_process(struct zk_fixture *f)
         zk_fixture_forget_calls(f);
     }
     f->server = server;
-    bytes = hf_zk_session_output(hf_zk_session(f->zk), &count);
+    bytes = hf_zk_session_output(hf_zk_engine_session(f->zk), &count);
     ZK_FIXTURE_MUST(count == 0 || f->up);
     if (count == 0)
         return;
     zk_fixture_read_frames(f, bytes, count);
-    hf_zk_session_written(hf_zk_session(f->zk), count);
+    hf_zk_session_written(hf_zk_engine_session(f->zk), count);
 }
 
 void link_up(struct zk_fixture *f)
 {
     ZK_FIXTURE_MUST(f->server != NULL);
     f->up = true;
-    hf_zk_session_connection_up(hf_zk_session(f->zk), f->connection_number,
-                                f->now_ms);
+    hf_zk_session_connection_up(hf_zk_engine_session(f->zk),
+                                f->connection_number, f->now_ms);
     zk_fixture_process(f);
 }
 
 void link_down(struct zk_fixture *f, const char *why)
 {
-    hf_zk_session_connection_down(hf_zk_session(f->zk), f->connection_number,
-                                  f->now_ms, HF_EUNREACHABLE, why);
+    hf_zk_session_connection_down(hf_zk_engine_session(f->zk),
+                                  f->connection_number, f->now_ms,
+                                  HF_EUNREACHABLE, why);
     zk_fixture_process(f);
     free_ended(f);
 }
@@ -252,8 +255,8 @@ void zk_fixture_receive(struct zk_fixture *f, const void *bytes, size_t count)
 
     while (count > 0) {
         part = f->chunk > 0 && f->chunk < count ? f->chunk : count;
-        hf_zk_session_receive(hf_zk_session(f->zk), number, f->now_ms, from,
-                              part);
+        hf_zk_session_receive(hf_zk_engine_session(f->zk), number, f->now_ms,
+                              from, part);
         from += part;
         count -= part;
     }
@@ -276,31 +279,32 @@ void set_time(struct zk_fixture *f, uint64_t now_ms)
 void advance_to(struct zk_fixture *f, uint64_t now_ms)
 {
     set_time(f, now_ms);
-    hf_zk_session_tick(hf_zk_session(f->zk), f->now_ms);
+    hf_zk_session_tick(hf_zk_engine_session(f->zk), f->now_ms);
     zk_fixture_process(f);
     free_ended(f);
     /* Without memory nothing was done, and the TICK may be wanted at once. */
-    ZK_FIXTURE_MUST(hf_zk_session_wake_at_ms(hf_zk_session(f->zk)) >
+    ZK_FIXTURE_MUST(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) >
                         f->now_ms ||
                     heap_failed());
 }
 
 void wake(struct zk_fixture *f)
 {
-    advance_to(f, hf_max_ms(hf_zk_session_wake_at_ms(hf_zk_session(f->zk)),
-                            f->now_ms));
+    advance_to(f,
+               hf_max_ms(hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)),
+                         f->now_ms));
 }
 
 void run_until(struct zk_fixture *f, uint64_t now_ms)
 {
-    while (hf_zk_session_wake_at_ms(hf_zk_session(f->zk)) <= now_ms)
+    while (hf_zk_session_wake_at_ms(hf_zk_engine_session(f->zk)) <= now_ms)
         wake(f);
     set_time(f, now_ms);
 }
 
 /* ----------------------------------------------------- begin and end -- */
 
-enum hf_zk_dialect zk_fixture_layout;
+enum hf_zk_engine_dialect zk_fixture_layout;
 
 void zk_fixture_init(struct zk_fixture *f)
 {
@@ -330,7 +334,7 @@ bool zk_fixture_open(struct zk_fixture *f)
     struct hf_engine_host host = {
         .event = zk_fixture_on_event, .log = zk_fixture_on_log, .host = f};
 
-    f->zk = hf_zk_new(&f->config, &host, f->now_ms);
+    f->zk = hf_zk_engine_new(&f->config, &host, f->now_ms);
     if (f->zk == NULL)
         return false;
     zk_fixture_process(f);
@@ -351,7 +355,7 @@ void zk_fixture_close(struct zk_fixture *f)
 {
     struct zk_fixture_request *r, *next;
 
-    hf_zk_free(f->zk);
+    hf_zk_engine_free(f->zk);
     zk_fixture_forget_calls(f);
     hf_jute_free(&f->out);
     for (r = f->requests; r != NULL; r = next) {

@@ -117,8 +117,9 @@ struct zk_fixture_request {
 };
 
 struct zk_fixture {
-    struct hf_zk_config config; /* may be changed before zk_fixture_open() */
-    struct hf_zk *zk;
+    struct hf_zk_engine_config
+        config; /* may be changed before zk_fixture_open() */
+    struct hf_zk_engine *zk;
     uint64_t now_ms;
     /* The link that the client wants. */
     uint64_t connection_number;
@@ -185,7 +186,7 @@ struct zk_fixture {
 /* ----------------------------------------------------- begin and end -- */
 
 /* The layout of fixtures that begin from now on; at first Curator's. */
-extern enum hf_zk_dialect zk_fixture_layout;
+extern enum hf_zk_engine_dialect zk_fixture_layout;
 
 /* One server "h1", no chroot, a timeout of ZK_FIXTURE_TIMEOUT_MS.  Makes the
  * allocator of heap/heap.h that of the library. */
@@ -299,7 +300,7 @@ void zk_fixture_forget_calls(struct zk_fixture *f);
 void zk_fixture_drop_call(struct zk_fixture *f);
 /* True if ${name} is the name of a ticket; ${whole} is false if it is only the
  * prefix of one, as a create has it. */
-bool zk_fixture_is_ticket(const char *name, struct hf_zk_node *node,
+bool zk_fixture_is_ticket(const char *name, struct hf_zk_engine_node *node,
                           bool *whole);
 /* Deliver bytes of the server, in chunks of .chunk. */
 void zk_fixture_receive(struct zk_fixture *f, const void *bytes, size_t count);

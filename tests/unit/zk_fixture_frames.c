@@ -60,17 +60,17 @@ static void read_path(struct hf_jute_reader *frame, char *path, size_t bytes)
     ZK_FIXTURE_MUST(strlen(path) == piece.count && path[0] == '/');
 }
 
-bool zk_fixture_is_ticket(const char *name, struct hf_zk_node *node,
+bool zk_fixture_is_ticket(const char *name, struct hf_zk_engine_node *node,
                           bool *whole)
 {
     char text[ZK_FIXTURE_PATH_BYTES];
 
-    *whole = hf_zk_node_parse(name, strlen(name), node) ||
-             hf_zk_permit_parse(name, strlen(name), node) ||
-             hf_zk_participant_parse(name, strlen(name), node);
+    *whole = hf_zk_engine_node_parse(name, strlen(name), node) ||
+             hf_zk_engine_permit_parse(name, strlen(name), node) ||
+             hf_zk_engine_participant_parse(name, strlen(name), node);
     snprintf(text, sizeof text, "%.*s0000000000", ZK_FIXTURE_PATH_BYTES - 11,
              name);
-    return *whole || hf_zk_node_parse(text, strlen(text), node);
+    return *whole || hf_zk_engine_node_parse(text, strlen(text), node);
 }
 
 /* The engine tries the right to delete with a node whose name begins so. */
@@ -86,7 +86,7 @@ static void shorten(const struct zk_fixture *f, const char *path, char *text,
         [HF_TICKET_ELECTION] = "/e",   [HF_TICKET_EXCLUSIVE] = "",
         [HF_TICKET_PARTICIPANT] = "/m"};
     size_t chroot = strlen(f->config.url.chroot);
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     const char *slash;
     char name[16];
     bool whole;
@@ -103,7 +103,7 @@ static void shorten(const struct zk_fixture *f, const char *path, char *text,
         return;
     zk_fixture_id_name(&node.id, name);
     snprintf(text, bytes, "%.*s/%s%s", (int)(slash - path), path, name,
-             hf_zk_node_is_permit(&node) ? "/p" : suffixes[node.kind]);
+             hf_zk_engine_node_is_permit(&node) ? "/p" : suffixes[node.kind]);
     if (whole && node.kind != HF_TICKET_PARTICIPANT)
         snprintf(text + strlen(text), bytes - strlen(text), "#%d",
                  (int)node.sequence);
@@ -161,7 +161,7 @@ static void append_multi_op(struct zk_fixture *f, struct hf_jute_reader *frame,
     zk_text_append(paths, " ", "%s%s", what, path);
     if (opcode == HF_ZK_CREATE) {
         data = hf_jute_get_buffer(frame);
-        as->revokes = hf_zk_is_revoke_data(data);
+        as->revokes = hf_zk_engine_is_revoke_data(data);
         ZK_FIXTURE_MUST(data.count ==
                             (ends(text, "/ready") ? 0 : strlen(f->payload)) ||
                         (as->revokes && strchr(text, '#') != NULL));
@@ -301,7 +301,7 @@ static void append_set_data(struct zk_fixture *f, struct zk_fixture_call *call,
 {
     struct hf_jute_piece data = hf_jute_get_buffer(frame);
 
-    call->revokes = hf_zk_is_revoke_data(data);
+    call->revokes = hf_zk_engine_is_revoke_data(data);
     call->version = hf_jute_get_int(frame);
     zk_text_append(&f->sent, between, "SET %s v%d %.*s", text, call->version,
                    (int)data.count, data.bytes);

@@ -228,7 +228,7 @@ static void put_created(struct zk_fixture *f, const char *path, size_t bytes,
                         uint32_t sequence)
 {
     char made[ZK_FIXTURE_PATH_BYTES + 16];
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     bool whole;
 
     snprintf(made, sizeof made, "%.*s", (int)bytes, path);

@@ -27,12 +27,12 @@ static bool is_of_user(struct hf_jute_piece id, const char *auth, size_t bytes)
            memcmp(id.bytes, auth, bytes) == 0 && id.bytes[bytes] == ':';
 }
 
-struct hf_zk_access hf_zk_access_read(struct hf_jute_reader *body,
-                                      const char *auth)
+struct hf_zk_engine_access hf_zk_engine_access_read(struct hf_jute_reader *body,
+                                                    const char *auth)
 {
     size_t user_bytes = strcspn(auth, ":");
     size_t count = hf_jute_get_count(body, ENTRY_BYTES);
-    struct hf_zk_access access = {0};
+    struct hf_zk_engine_access access = {0};
 
     if (user_bytes == strlen(SUPERUSER) &&
         memcmp(auth, SUPERUSER, user_bytes) == 0)
@@ -55,7 +55,8 @@ struct hf_zk_access hf_zk_access_read(struct hf_jute_reader *body,
     return access;
 }
 
-bool hf_zk_access_lacks(const struct hf_zk_access *access, int32_t permission)
+bool hf_zk_engine_access_lacks(const struct hf_zk_engine_access *access,
+                               int32_t permission)
 {
     return ((access->granted | access->possible) & permission) == 0;
 }

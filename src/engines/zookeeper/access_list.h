@@ -22,7 +22,7 @@
 #define HF_ZK_PERM_DELETE 8
 
 /* What an access list says, each a sum of permissions. */
-struct hf_zk_access {
+struct hf_zk_engine_access {
     int32_t anyone;   /* to world:anyone */
     int32_t granted;  /* to this session, .anyone among it */
     int32_t possible; /* and to whom we may belong */
@@ -30,10 +30,11 @@ struct hf_zk_access {
 
 /* Read an access list, as getACL answers it, from ${body}.  ${auth} has our
  * credentials, "USER:PASSWORD", or is "". */
-struct hf_zk_access hf_zk_access_read(struct hf_jute_reader *body,
-                                      const char *auth);
+struct hf_zk_engine_access hf_zk_engine_access_read(struct hf_jute_reader *body,
+                                                    const char *auth);
 
 /* Is ${permission} neither granted nor possible? */
-bool hf_zk_access_lacks(const struct hf_zk_access *access, int32_t permission);
+bool hf_zk_engine_access_lacks(const struct hf_zk_engine_access *access,
+                               int32_t permission);
 
 #endif

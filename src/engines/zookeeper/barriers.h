@@ -17,7 +17,7 @@
 
 #include "engines/zookeeper/zk_request.h"
 
-struct hf_zk;
+struct hf_zk_engine;
 
 /* The name of the barrier node. */
 #define HF_ZK_READY "ready"
@@ -25,8 +25,8 @@ struct hf_zk;
 /* For a request about participants: send reads for those whose czxid is
  * unknown, and call ${then} when they are answered.  False if there is nothing
  * to read. */
-bool hf_zk_participants_ask(struct hf_zk *zk, struct hf_zk_request *req,
-                            void (*then)(struct hf_zk *zk,
-                                         struct hf_zk_request *req));
+bool hf_zk_engine_participants_ask(
+    struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
+    void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req));
 
 #endif

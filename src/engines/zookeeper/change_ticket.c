@@ -27,19 +27,20 @@
  */
 
 /* Answer that the ticket is a read ticket now. */
-static void answer_downgraded(struct hf_zk *zk, struct hf_request *request)
+static void answer_downgraded(struct hf_zk_engine *zk,
+                              struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
 
     event.as.answer.request = request;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
 }
 
 /* Fail because the ticket is no longer in its queue. */
-static void fail_gone(struct hf_zk *zk, struct hf_request *request)
+static void fail_gone(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_ELOST,
-               "the ticket is not in its queue any more");
+    hf_zk_engine_fail(zk, request, HF_FAILURE_FATAL, HF_ELOST,
+                      "the ticket is not in its queue any more");
 }
 
 /* Was the transaction carried out and rejected because of the nodes that
@@ -50,34 +51,38 @@ static bool is_node_conflict(enum hf_zk_error error)
 }
 
 /* Fail with the server's error. */
-static void fail_downgrade(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_downgrade(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
-    hf_zk_request_fail(zk, req, req->error,
-                       "turn a write ticket into a read ticket in",
-                       req->queue->path);
+    hf_zk_engine_request_fail(zk, req, req->error,
+                              "turn a write ticket into a read ticket in",
+                              req->queue->path);
 }
 
 /* The search is done.  The ticket is found by its id under either name. */
-static void either_searched(struct hf_zk *zk, struct hf_zk_request *req)
+static void either_searched(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
-    struct hf_zk_queue *queue = req->queue;
-    size_t index = hf_zk_queue_index(zk, queue, &req->request->ticket);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_queue *queue = req->queue;
+    size_t index = hf_zk_engine_queue_index(zk, queue, &req->request->ticket);
 
     if (req->list_error != HF_ZK_OK && req->list_error != HF_ZK_NO_NODE) {
-        hf_zk_request_fail(zk, req, req->list_error, "list", queue->path);
+        hf_zk_engine_request_fail(zk, req, req->list_error, "list",
+                                  queue->path);
     } else if (own_ticket == NULL || index == queue->count) {
         if (own_ticket != NULL)
-            hf_zk_own_ticket_free(zk, own_ticket);
-        fail_gone(zk, hf_zk_request_end(zk, req));
+            hf_zk_engine_own_ticket_free(zk, own_ticket);
+        fail_gone(zk, hf_zk_engine_request_end(zk, req));
     } else if (own_ticket->kind == HF_TICKET_READ) {
-        answer_downgraded(zk, hf_zk_request_end(zk, req));
+        answer_downgraded(zk, hf_zk_engine_request_end(zk, req));
     } else if (is_node_conflict(req->error)) {
-        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
-                   HF_EPROTOCOL,
-                   "the server would not turn a write ticket into a read "
-                   "ticket, and shows no reason");
+        hf_zk_engine_fail(
+            zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_RETRY,
+            HF_EPROTOCOL,
+            "the server would not turn a write ticket into a read "
+            "ticket, and shows no reason");
     } else {
         own_ticket->downgrading = false; /* the search shows that no earlier
                                             one happened either */
@@ -88,25 +93,25 @@ static void either_searched(struct hf_zk *zk, struct hf_zk_request *req)
 /* Is a search needed to know what became of the ticket?  That is so if the
  * nodes rejected the transaction, or if an earlier one got no
  * answer_downgraded. */
-static bool needs_search(struct hf_zk_request *req)
+static bool needs_search(struct hf_zk_engine_request *req)
 {
     return is_node_conflict(req->error) ||
-           (hf_zk_request_downgrading(req)->earlier_unsure &&
-            !hf_zk_is_unsure(req->error));
+           (hf_zk_engine_request_downgrading(req)->earlier_unsure &&
+            !hf_zk_engine_is_unsure(req->error));
 }
 
 /* Our write ticket.  If it is gone, already a read ticket, or the session has
  * ended, answers the request and returns NULL. */
-static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
-                                            struct hf_zk_request *req)
+static struct hf_zk_engine_own_ticket *
+find_writer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
 
     if (own_ticket == NULL || own_ticket->removing) {
-        fail_gone(zk, hf_zk_request_end(zk, req));
+        fail_gone(zk, hf_zk_engine_request_end(zk, req));
     } else if (own_ticket->kind == HF_TICKET_READ) {
-        answer_downgraded(zk, hf_zk_request_end(zk, req));
+        answer_downgraded(zk, hf_zk_engine_request_end(zk, req));
     } else if (!hf_zk_session_usable(&zk->session)) {
         req->error = HF_ZK_DISCONNECTED;
         fail_downgrade(zk, req);
@@ -116,40 +121,44 @@ static struct hf_zk_own_ticket *find_writer(struct hf_zk *zk,
     return NULL;
 }
 
-static void read_text(struct hf_zk *zk, struct hf_zk_request *req);
+static void read_text(struct hf_zk_engine *zk,
+                      struct hf_zk_engine_request *req);
 
 /* The transaction failed, or the data could not be read: search, or
  * fail_downgrade. */
-static void downgrade_refused(struct hf_zk *zk, struct hf_zk_request *req)
+static void downgrade_refused(struct hf_zk_engine *zk,
+                              struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
 
     if (needs_search(req) && hf_zk_session_usable(&zk->session)) {
-        hf_zk_request_step(req, either_searched);
-        hf_zk_search(zk, req);
+        hf_zk_engine_request_step(req, either_searched);
+        hf_zk_engine_find_ticket(zk, req);
         return;
     }
-    if (own_ticket != NULL && !hf_zk_request_downgrading(req)->earlier_unsure &&
-        !hf_zk_is_unsure(req->error))
+    if (own_ticket != NULL &&
+        !hf_zk_engine_request_downgrading(req)->earlier_unsure &&
+        !hf_zk_engine_is_unsure(req->error))
         own_ticket->downgrading = false;
     fail_downgrade(zk, req);
 }
 
 /* The transaction was downgrade_answered. */
-static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
+static void downgrade_done(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
 
     if (req->error == HF_ZK_OK) {
         if (own_ticket != NULL) /* NULL if it was removed meanwhile */
-            hf_zk_own_ticket_downgraded(zk, own_ticket);
-        answer_downgraded(zk, hf_zk_request_end(zk, req));
+            hf_zk_engine_own_ticket_downgraded(zk, own_ticket);
+        answer_downgraded(zk, hf_zk_engine_request_end(zk, req));
     } else if (req->error == HF_ZK_BAD_VERSION) {
         if (own_ticket != NULL)
             own_ticket->downgrading =
-                hf_zk_request_downgrading(req)->earlier_unsure;
+                hf_zk_engine_request_downgrading(req)->earlier_unsure;
         read_text(zk, req);
     } else {
         downgrade_refused(zk, req);
@@ -160,53 +169,58 @@ static void downgrade_done(struct hf_zk *zk, struct hf_zk_request *req)
 static void downgrade_answered(void *user, struct hf_zk_call *call,
                                const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
     struct hf_jute_piece made;
 
     req->error = reply->error;
     if (req->error == HF_ZK_OK)
         req->error = hf_zk_multi_result(&reply->body, &made, 1);
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* Write the operations of the transaction: create the read node, delete the
  * write node in the known version. */
-static void put_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
-                          const struct hf_zk_own_ticket *own_ticket)
+static void put_downgrade(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req,
+                          const struct hf_zk_engine_own_ticket *own_ticket)
 {
-    const struct hf_zk_downgrading *downgrading =
-        hf_zk_request_downgrading(req);
+    const struct hf_zk_engine_downgrading *downgrading =
+        hf_zk_engine_request_downgrading(req);
     char name[HF_ZK_NODE_BYTES];
 
-    hf_zk_own_ticket_read_name(zk, own_ticket, name);
-    hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, req->queue, name),
-                       downgrading->revoked ? HF_ZK_REVOKE
-                                            : req->request->payload,
-                       HF_ZK_EPHEMERAL);
-    hf_zk_multi_delete(&zk->session, hf_zk_own_ticket_path(zk, own_ticket, 0),
+    hf_zk_engine_own_ticket_read_name(zk, own_ticket, name);
+    hf_zk_multi_create(
+        &zk->session, hf_zk_engine_child_path(zk, req->queue, name),
+        downgrading->revoked ? HF_ZK_REVOKE : req->request->payload,
+        HF_ZK_EPHEMERAL);
+    hf_zk_multi_delete(&zk->session,
+                       hf_zk_engine_own_ticket_path(zk, own_ticket, 0),
                        downgrading->version);
 }
 
 /* Send the transaction. */
-static void send_downgrade(struct hf_zk *zk, struct hf_zk_request *req,
-                           struct hf_zk_own_ticket *own_ticket)
+static void send_downgrade(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req,
+                           struct hf_zk_engine_own_ticket *own_ticket)
 {
     size_t begin;
 
-    hf_zk_request_downgrading(req)->earlier_unsure = own_ticket->downgrading;
+    hf_zk_engine_request_downgrading(req)->earlier_unsure =
+        own_ticket->downgrading;
     own_ticket->downgrading = true;
-    hf_zk_request_step(req, downgrade_done);
-    begin = hf_zk_call_begin(
-        &zk->session, hf_zk_request_call(req, downgrade_answered), HF_ZK_MULTI);
+    hf_zk_engine_request_step(req, downgrade_done);
+    begin = hf_zk_call_begin(&zk->session,
+                             hf_zk_engine_request_call(req, downgrade_answered),
+                             HF_ZK_MULTI);
     put_downgrade(zk, req, own_ticket);
     hf_zk_multi_end(&zk->session, begin);
 }
 
 /* The data of the write node are known. */
-static void text_read(struct hf_zk *zk, struct hf_zk_request *req)
+static void text_read(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket;
+    struct hf_zk_engine_own_ticket *own_ticket;
 
     if (req->error != HF_ZK_OK)
         downgrade_refused(zk, req);
@@ -219,54 +233,61 @@ static void text_read(struct hf_zk *zk, struct hf_zk_request *req)
 static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
     struct hf_jute_reader body = reply->body;
-    struct hf_zk_request *req = call->owner;
-    struct hf_zk_downgrading *downgrading = hf_zk_request_downgrading(req);
+    struct hf_zk_engine_request *req = call->owner;
+    struct hf_zk_engine_downgrading *downgrading =
+        hf_zk_engine_request_downgrading(req);
 
     req->error = reply->error;
     if (req->error == HF_ZK_OK) {
-        downgrading->revoked = hf_zk_is_revoke_data(hf_jute_get_buffer(&body));
+        downgrading->revoked =
+            hf_zk_engine_is_revoke_data(hf_jute_get_buffer(&body));
         downgrading->version = hf_zk_get_stat(&body).version;
     }
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* Read the data of the write node before the transaction is sent; gives up
  * after HF_ZK_ATTEMPTS_MAX changes. */
-static void read_text(struct hf_zk *zk, struct hf_zk_request *req)
+static void read_text(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    const struct hf_zk_own_ticket *own_ticket = find_writer(zk, req);
+    const struct hf_zk_engine_own_ticket *own_ticket = find_writer(zk, req);
 
     if (own_ticket == NULL)
         return;
     if (req->attempts++ == HF_ZK_ATTEMPTS_MAX) {
-        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY, HF_EBUSY,
-                   "others write to the ticket all the time");
+        hf_zk_engine_fail(zk, hf_zk_engine_request_end(zk, req),
+                          HF_FAILURE_RETRY, HF_EBUSY,
+                          "others write to the ticket all the time");
         return;
     }
-    hf_zk_request_downgrading(req)->earlier_unsure = own_ticket->downgrading;
-    hf_zk_request_step(req, text_read);
-    hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, text_answered),
-                        hf_zk_own_ticket_path(zk, own_ticket, 0), false);
+    hf_zk_engine_request_downgrading(req)->earlier_unsure =
+        own_ticket->downgrading;
+    hf_zk_engine_request_step(req, text_read);
+    hf_zk_send_get_data(&zk->session,
+                        hf_zk_engine_request_call(req, text_answered),
+                        hf_zk_engine_own_ticket_path(zk, own_ticket, 0), false);
 }
 
 /* If a watch has read the data of the write node already, they need not be
  * read again. */
-void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_downgrade_ticket(struct hf_zk_engine *zk,
+                                   struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
-    struct hf_zk_own_ticket *own_ticket;
-    struct hf_zk_downgrading *downgrading;
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
+    struct hf_zk_engine_own_ticket *own_ticket;
+    struct hf_zk_engine_downgrading *downgrading;
 
     if (req == NULL)
         return;
-    hf_zk_request_enter(req, HF_ZK_DOWNGRADING);
-    downgrading = hf_zk_request_downgrading(req);
+    hf_zk_engine_request_enter(req, HF_ZK_DOWNGRADING);
+    downgrading = hf_zk_engine_request_downgrading(req);
     if ((own_ticket = find_writer(zk, req)) == NULL)
         return;
-    if (hf_zk_watches_data(zk, hf_zk_own_ticket_path(zk, own_ticket, 0),
-                           &downgrading->revoked, &downgrading->version))
+    if (hf_zk_engine_watches_data(
+            zk, hf_zk_engine_own_ticket_path(zk, own_ticket, 0),
+            &downgrading->revoked, &downgrading->version))
         send_downgrade(zk, req, own_ticket);
     else
         read_text(zk, req);
@@ -283,28 +304,32 @@ void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request)
  * notified, and describes the ticket again.  The event of our own write makes
  * the watch read the data like any other; the data do not ask for anything. */
 
-static void describe_next(struct hf_zk *zk, struct hf_zk_request *req);
+static void describe_next(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req);
 
 /* Answer the request.  ${found}: all nodes of the ticket were written. */
-static void answer_described(struct hf_zk *zk, struct hf_zk_request *req,
-                             bool found)
+static void answer_described(struct hf_zk_engine *zk,
+                             struct hf_zk_engine_request *req, bool found)
 {
     struct hf_event event = {.kind = HF_EVENT_DESCRIBED};
 
     event.as.answer.found = found;
-    event.as.answer.request = hf_zk_request_end(zk, req);
-    hf_zk_notify(zk, &event);
+    event.as.answer.request = hf_zk_engine_request_end(zk, req);
+    hf_zk_engine_notify(zk, &event);
 }
 
 /* Fail with RETRY because the version of a node is not known at the moment. */
-static void fail_unread(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_unread(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_request *req)
 {
-    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY, HF_EBUSY,
-               "the ticket is being read, as it may have changed");
+    hf_zk_engine_fail(zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_RETRY,
+                      HF_EBUSY,
+                      "the ticket is being read, as it may have changed");
 }
 
 /* One node has been written, or could not be. */
-static void node_written(struct hf_zk *zk, struct hf_zk_request *req)
+static void node_written(struct hf_zk_engine *zk,
+                         struct hf_zk_engine_request *req)
 {
     if (req->error == HF_ZK_OK)
         describe_next(zk, req);
@@ -313,16 +338,17 @@ static void node_written(struct hf_zk *zk, struct hf_zk_request *req)
     else if (req->error == HF_ZK_BAD_VERSION)
         fail_unread(zk, req);
     else
-        hf_zk_request_fail(zk, req, req->error,
-                           "describe the owner of a ticket of",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->error,
+                                  "describe the owner of a ticket of",
+                                  req->queue->path);
 }
 
 /* Write the next node; .attempts counts those already written. */
-static void describe_next(struct hf_zk *zk, struct hf_zk_request *req)
+static void describe_next(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
     const char *path;
     int32_t version;
 
@@ -331,21 +357,23 @@ static void describe_next(struct hf_zk *zk, struct hf_zk_request *req)
         answer_described(zk, req, own_ticket != NULL && !own_ticket->removing);
         return;
     }
-    path = hf_zk_own_ticket_path(zk, own_ticket, req->attempts++);
+    path = hf_zk_engine_own_ticket_path(zk, own_ticket, req->attempts++);
     if (own_ticket->downgrading || !hf_zk_session_usable(&zk->session) ||
-        !hf_zk_watches_version(zk, path, &version)) {
+        !hf_zk_engine_watches_version(zk, path, &version)) {
         fail_unread(zk, req);
         return;
     }
-    hf_zk_request_step(req, node_written);
-    hf_zk_send_set_data(&zk->session,
-                        hf_zk_request_call(req, hf_zk_request_error_answered),
-                        path, req->request->payload, version);
+    hf_zk_engine_request_step(req, node_written);
+    hf_zk_send_set_data(
+        &zk->session,
+        hf_zk_engine_request_call(req, hf_zk_engine_request_error_answered),
+        path, req->request->payload, version);
 }
 
-void hf_zk_describe_ticket(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_describe_ticket(struct hf_zk_engine *zk,
+                                  struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
 
     if (req != NULL)
         describe_next(zk, req);
@@ -358,26 +386,28 @@ void hf_zk_describe_ticket(struct hf_zk *zk, struct hf_request *request)
  * watch their nodes for that. */
 
 /* Answer the request; a ticket that is gone counts as not found. */
-static void answer_revoke_sent(struct hf_zk *zk, struct hf_zk_request *req)
+static void answer_revoke_sent(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_REVOKE_SENT};
 
     if (req->error != HF_ZK_OK && req->error != HF_ZK_NO_NODE) {
-        hf_zk_request_fail(zk, req, req->error, "write to a ticket of",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->error, "write to a ticket of",
+                                  req->queue->path);
         return;
     }
     event.as.answer.found = req->error == HF_ZK_OK;
-    event.as.answer.request = hf_zk_request_end(zk, req);
-    hf_zk_notify(zk, &event);
+    event.as.answer.request = hf_zk_engine_request_end(zk, req);
+    hf_zk_engine_notify(zk, &event);
 }
 
-static void search(struct hf_zk *zk, struct hf_zk_request *req);
+static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
 
 /* The write is answered.  A node that was listed and is gone may have another
  * name by now, because a write ticket has become a read ticket; then search
  * again. */
-static void write_done(struct hf_zk *zk, struct hf_zk_request *req)
+static void write_done(struct hf_zk_engine *zk,
+                       struct hf_zk_engine_request *req)
 {
     if (req->error == HF_ZK_NO_NODE && req->attempts++ < HF_ZK_ATTEMPTS_MAX &&
         hf_zk_session_usable(&zk->session))
@@ -387,10 +417,10 @@ static void write_done(struct hf_zk *zk, struct hf_zk_request *req)
 }
 
 /* The search is done: write to the node that it found. */
-static void searched(struct hf_zk *zk, struct hf_zk_request *req)
+static void searched(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    const struct hf_zk_queue *queue = req->queue;
-    size_t index = hf_zk_queue_index(zk, queue, &req->request->ticket);
+    const struct hf_zk_engine_queue *queue = req->queue;
+    size_t index = hf_zk_engine_queue_index(zk, queue, &req->request->ticket);
 
     req->error = req->list_error;
     if (req->error == HF_ZK_OK && index == queue->count)
@@ -401,23 +431,25 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
         answer_revoke_sent(zk, req);
         return;
     }
-    hf_zk_request_step(req, write_done);
+    hf_zk_engine_request_step(req, write_done);
     hf_zk_send_set_data(
-        &zk->session, hf_zk_request_call(req, hf_zk_request_error_answered),
-        hf_zk_child_path(zk, queue, queue->children[index].name), HF_ZK_REVOKE,
-        HF_ZK_ANY_VERSION);
+        &zk->session,
+        hf_zk_engine_request_call(req, hf_zk_engine_request_error_answered),
+        hf_zk_engine_child_path(zk, queue, queue->children[index].name),
+        HF_ZK_REVOKE, HF_ZK_ANY_VERSION);
 }
 
 /* List the queue behind a sync to find the node of the ticket. */
-static void search(struct hf_zk *zk, struct hf_zk_request *req)
+static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    hf_zk_request_step(req, searched);
-    hf_zk_search(zk, req);
+    hf_zk_engine_request_step(req, searched);
+    hf_zk_engine_find_ticket(zk, req);
 }
 
-void hf_zk_revoke_ticket(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_revoke_ticket(struct hf_zk_engine *zk,
+                                struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
 
     if (req != NULL)
         search(zk, req);

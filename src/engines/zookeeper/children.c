@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The children are an array sorted by hf_zk_child_order(), so a child is found
- * by binary search for its sequence number. */
+/* The children are an array sorted by hf_zk_engine_child_order(), so a child is
+ * found by binary search for its sequence number. */
 #include "engines/zookeeper/children.h"
 
 #include <stdlib.h>
@@ -12,21 +12,21 @@
 
 /* ----------------------------------------------------------------- order -- */
 
-uint64_t hf_zk_child_order(const struct hf_zk_child *child)
+uint64_t hf_zk_engine_child_order(const struct hf_zk_engine_child *child)
 {
     return child->node.kind == HF_TICKET_PARTICIPANT ||
-                   hf_zk_node_is_permit(&child->node)
+                   hf_zk_engine_node_is_permit(&child->node)
                ? (uint64_t)child->czxid
-               : hf_zk_node_order(child->node.sequence);
+               : hf_zk_engine_node_order(child->node.sequence);
 }
 
 /* Keep the permits of one ticket next to each other. */
-static int compare_permits(const struct hf_zk_node *x,
-                           const struct hf_zk_node *y)
+static int compare_permits(const struct hf_zk_engine_node *x,
+                           const struct hf_zk_engine_node *y)
 {
     int order = memcmp(x->id.bytes, y->id.bytes, sizeof x->id.bytes);
 
-    if (!hf_zk_node_is_permit(x) || !hf_zk_node_is_permit(y))
+    if (!hf_zk_engine_node_is_permit(x) || !hf_zk_engine_node_is_permit(y))
         return 0;
     return order != 0 ? order : x->sequence - y->sequence;
 }
@@ -34,8 +34,9 @@ static int compare_permits(const struct hf_zk_node *x,
 /* Order of children for qsort(): by sequence, then by creation. */
 static int compare(const void *a, const void *b)
 {
-    const struct hf_zk_child *x = a, *y = b;
-    uint64_t left = hf_zk_child_order(x), right = hf_zk_child_order(y);
+    const struct hf_zk_engine_child *x = a, *y = b;
+    uint64_t left = hf_zk_engine_child_order(x),
+             right = hf_zk_engine_child_order(y);
 
     if (left != right)
         return left < right ? -1 : 1;
@@ -44,7 +45,7 @@ static int compare(const void *a, const void *b)
     return compare_permits(&x->node, &y->node);
 }
 
-void hf_zk_children_sort(struct hf_zk_queue *queue)
+void hf_zk_engine_children_sort(struct hf_zk_engine_queue *queue)
 {
     if (queue->count > 0)
         qsort(queue->children, queue->count, sizeof *queue->children, compare);
@@ -53,14 +54,15 @@ void hf_zk_children_sort(struct hf_zk_queue *queue)
 
 /* The index of the first child whose order is at least ${order}, by binary
  * search. */
-static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
+static size_t lower_bound(const struct hf_zk_engine_queue *queue,
+                          uint64_t order)
 {
     size_t low = 0, high = queue->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (hf_zk_child_order(&queue->children[middle]) < order)
+        if (hf_zk_engine_child_order(&queue->children[middle]) < order)
             low = middle + 1;
         else
             high = middle;
@@ -70,14 +72,14 @@ static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
 
 /* The index of ${id} among the children with the same order that begin at
  * ${index}; .count if it is not there. */
-static size_t index_among_equal(const struct hf_zk_queue *queue, size_t index,
-                                const struct hf_ticket_id *id)
+static size_t index_among_equal(const struct hf_zk_engine_queue *queue,
+                                size_t index, const struct hf_ticket_id *id)
 {
-    const struct hf_zk_child *children = queue->children;
+    const struct hf_zk_engine_child *children = queue->children;
 
     for (size_t i = index; i < queue->count; i++) {
-        if (hf_zk_child_order(&children[i]) !=
-            hf_zk_child_order(&children[index]))
+        if (hf_zk_engine_child_order(&children[i]) !=
+            hf_zk_engine_child_order(&children[index]))
             break;
         if (hf_ticket_id_equal(&children[i].node.id, id))
             return i;
@@ -85,47 +87,49 @@ static size_t index_among_equal(const struct hf_zk_queue *queue, size_t index,
     return queue->count;
 }
 
-size_t hf_zk_children_find(const struct hf_zk_queue *queue, int32_t sequence,
-                           const struct hf_ticket_id *id)
+size_t hf_zk_engine_children_find(const struct hf_zk_engine_queue *queue,
+                                  int32_t sequence,
+                                  const struct hf_ticket_id *id)
 {
     return index_among_equal(
-        queue, lower_bound(queue, hf_zk_node_order(sequence)), id);
+        queue, lower_bound(queue, hf_zk_engine_node_order(sequence)), id);
 }
 
 /* Keep each name once.  A permit that is counted twice would block its owner
  * for ever.  Sets .unsorted if two children have the same number, because a
  * list does not show which came first. */
-static void drop_duplicates(struct hf_zk_queue *queue)
+static void drop_duplicates(struct hf_zk_engine_queue *queue)
 {
-    struct hf_zk_child *children = queue->children;
+    struct hf_zk_engine_child *children = queue->children;
     size_t kept = 0;
 
     for (size_t i = 0; i < queue->count; i++) {
         if (kept > 0 && strcmp(children[i].name, children[kept - 1].name) == 0)
             continue;
         /* Two with one number: their creation has still to be asked for. */
-        if (kept > 0 && hf_zk_child_order(&children[i]) ==
-                            hf_zk_child_order(&children[kept - 1]))
+        if (kept > 0 && hf_zk_engine_child_order(&children[i]) ==
+                            hf_zk_engine_child_order(&children[kept - 1]))
             queue->unsorted = true;
         children[kept++] = children[i];
     }
     queue->count = kept;
 }
 
-void hf_zk_children_set(struct hf_zk_queue *queue, struct hf_zk_child *children,
-                        size_t count, char *names)
+void hf_zk_engine_children_set(struct hf_zk_engine_queue *queue,
+                               struct hf_zk_engine_child *children,
+                               size_t count, char *names)
 {
     hf_free(queue->children);
     hf_free(queue->names);
     queue->children = children;
     queue->count = count;
     queue->names = names;
-    hf_zk_children_sort(queue);
+    hf_zk_engine_children_sort(queue);
     drop_duplicates(queue);
 }
 
-size_t hf_zk_children_count_id(const struct hf_zk_queue *queue,
-                               const struct hf_ticket_id *id)
+size_t hf_zk_engine_children_count_id(const struct hf_zk_engine_queue *queue,
+                                      const struct hf_ticket_id *id)
 {
     size_t nodes = 0;
 
@@ -135,8 +139,8 @@ size_t hf_zk_children_count_id(const struct hf_zk_queue *queue,
 }
 
 /* The new id differs only in the version of the UUID, which becomes 8. */
-void hf_zk_children_change_id(struct hf_zk_queue *queue,
-                              const struct hf_ticket_id *id)
+void hf_zk_engine_children_change_id(struct hf_zk_engine_queue *queue,
+                                     const struct hf_ticket_id *id)
 {
     struct hf_ticket_id other = *id;
 
@@ -151,7 +155,7 @@ void hf_zk_children_change_id(struct hf_zk_queue *queue,
 /* ------------------------------------------------------------------ gone -- */
 
 /* Set .nearest_other of every child.  None may have gone. */
-static void link_nearest_others(struct hf_zk_queue *queue)
+static void link_nearest_others(struct hf_zk_engine_queue *queue)
 {
     size_t other = 0;
 
@@ -164,7 +168,7 @@ static void link_nearest_others(struct hf_zk_queue *queue)
     queue->gone_count = 0;
 }
 
-void hf_zk_children_compact(struct hf_zk_queue *queue)
+void hf_zk_engine_children_compact(struct hf_zk_engine_queue *queue)
 {
     size_t kept = 0;
 
@@ -177,13 +181,14 @@ void hf_zk_children_compact(struct hf_zk_queue *queue)
 }
 
 /* Set .gone of one child and count it. */
-static void count_gone(struct hf_zk_queue *queue, size_t index)
+static void count_gone(struct hf_zk_engine_queue *queue, size_t index)
 {
     queue->gone_count += !queue->children[index].gone;
     queue->children[index].gone = true;
 }
 
-void hf_zk_children_mark_gone(struct hf_zk_queue *queue, size_t index)
+void hf_zk_engine_children_mark_gone(struct hf_zk_engine_queue *queue,
+                                     size_t index)
 {
     count_gone(queue, index);
     for (; queue->first_live < queue->count &&
@@ -202,22 +207,23 @@ static bool goes_for_good(enum hf_ticket_kind kind)
 
 /* Called for watched nodes; the name must match, because a number may have
  * been used twice. */
-void hf_zk_children_node_gone(struct hf_zk *zk, const char *name,
-                              const char *path)
+void hf_zk_engine_children_node_gone(struct hf_zk_engine *zk, const char *name,
+                                     const char *path)
 {
-    struct hf_zk_queue *queue = hf_zk_queue_find(zk, name);
+    struct hf_zk_engine_queue *queue = hf_zk_engine_queue_find(zk, name);
     const char *child = strrchr(path, '/') + 1;
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     size_t index;
 
-    if (queue == NULL || !hf_zk_queue_parse(queue, child, strlen(child), &node))
+    if (queue == NULL ||
+        !hf_zk_engine_queue_parse(queue, child, strlen(child), &node))
         return;
-    index = hf_zk_children_find(queue, node.sequence, &node.id);
+    index = hf_zk_engine_children_find(queue, node.sequence, &node.id);
     if (index == queue->count || queue->children[index].gone ||
         strcmp(queue->children[index].name, child) != 0)
         return;
     if (goes_for_good(node.kind))
-        hf_zk_children_mark_gone(queue, index);
+        hf_zk_engine_children_mark_gone(queue, index);
     else
         queue->listed_on = 0;
 }

@@ -4,8 +4,9 @@
  * them have gone since.
  *
  * A child that has gone is marked and keeps its index, so that indexes stay
- * valid until hf_zk_children_compact() removes the marked ones.  A child is
- * found by its sequence number, which the array is ordered by, without a walk.
+ * valid until hf_zk_engine_children_compact() removes the marked ones.  A child
+ * is found by its sequence number, which the array is ordered by, without a
+ * walk.
  *
  * Nothing here sends a call or knows which tickets are of this session, except
  * by the field .ours.  zk_own_ticket.c and queue_snapshot.c know that, and
@@ -18,41 +19,44 @@
 
 /* The number that orders children.  For a permit or a participant it is the
  * czxid, or 0 if that is unknown, which sorts it first. */
-uint64_t hf_zk_child_order(const struct hf_zk_child *child);
+uint64_t hf_zk_engine_child_order(const struct hf_zk_engine_child *child);
 
 /* Replace the children of the queue by the ${count} ${children}, whose names
  * are in ${names}.  The queue takes ownership of both, sorts them, and drops
  * duplicate names. */
-void hf_zk_children_set(struct hf_zk_queue *queue, struct hf_zk_child *children,
-                        size_t count, char *names);
+void hf_zk_engine_children_set(struct hf_zk_engine_queue *queue,
+                               struct hf_zk_engine_child *children,
+                               size_t count, char *names);
 
 /* Sort the children again because more czxids are known.  Call
- * hf_zk_children_compact() afterwards. */
-void hf_zk_children_sort(struct hf_zk_queue *queue);
+ * hf_zk_engine_children_compact() afterwards. */
+void hf_zk_engine_children_sort(struct hf_zk_engine_queue *queue);
 
 /* Remove the children that have gone.  Indexes change. */
-void hf_zk_children_compact(struct hf_zk_queue *queue);
+void hf_zk_engine_children_compact(struct hf_zk_engine_queue *queue);
 
 /* The index of the child with that number and id, or .count. */
-size_t hf_zk_children_find(const struct hf_zk_queue *queue, int32_t sequence,
-                           const struct hf_ticket_id *id);
+size_t hf_zk_engine_children_find(const struct hf_zk_engine_queue *queue,
+                                  int32_t sequence,
+                                  const struct hf_ticket_id *id);
 
 /* How many children have that id. */
-size_t hf_zk_children_count_id(const struct hf_zk_queue *queue,
-                               const struct hf_ticket_id *id);
+size_t hf_zk_engine_children_count_id(const struct hf_zk_engine_queue *queue,
+                                      const struct hf_ticket_id *id);
 
 /* Give the children with ${id} another id, because they are not the ticket
  * that their names say: another session made them, or some nodes of the ticket
  * are missing. */
-void hf_zk_children_change_id(struct hf_zk_queue *queue,
-                              const struct hf_ticket_id *id);
+void hf_zk_engine_children_change_id(struct hf_zk_engine_queue *queue,
+                                     const struct hf_ticket_id *id);
 
 /* The child at ${index} has gone: mark it. */
-void hf_zk_children_mark_gone(struct hf_zk_queue *queue, size_t index);
+void hf_zk_engine_children_mark_gone(struct hf_zk_engine_queue *queue,
+                                     size_t index);
 
 /* The node at ${path}, a child of the queue ${name}, has gone.  Marks it, or
  * ends the use of the cached list if something may stand in its place. */
-void hf_zk_children_node_gone(struct hf_zk *zk, const char *name,
-                              const char *path);
+void hf_zk_engine_children_node_gone(struct hf_zk_engine *zk, const char *name,
+                                     const char *path);
 
 #endif

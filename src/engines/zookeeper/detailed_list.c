@@ -31,7 +31,7 @@
 
 /* One child that is shown. */
 struct list_entry {
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     const char *name; /* in .names of the list */
     bool there;       /* it existed when it was read; or it is not read */
     int64_t czxid;    /* 0: not read */
@@ -42,8 +42,8 @@ struct list_entry {
 
 /* The state of one detailed list, freed when the request is answered. */
 struct detailed_list {
-    struct hf_zk *zk;
-    struct hf_zk_request *req; /* answered when the list is complete */
+    struct hf_zk_engine *zk;
+    struct hf_zk_engine_request *req; /* answered when the list is complete */
     char *names;
     struct list_entry *entries;
     size_t count;
@@ -74,21 +74,21 @@ static void free_list(struct detailed_list *list)
 /* Fail the request with the server's error and free the list. */
 static void fail(struct detailed_list *list, enum hf_zk_error error)
 {
-    struct hf_zk *zk = list->zk;
-    struct hf_zk_request *req = list->req;
+    struct hf_zk_engine *zk = list->zk;
+    struct hf_zk_engine_request *req = list->req;
 
     free_list(list);
-    hf_zk_request_fail(zk, req, error, "list", req->queue->path);
+    hf_zk_engine_request_fail(zk, req, error, "list", req->queue->path);
 }
 
 /* Fail the request for lack of memory and free the list. */
 static void fail_memory(struct detailed_list *list)
 {
-    struct hf_zk *zk = list->zk;
-    struct hf_request *request = hf_zk_request_end(zk, list->req);
+    struct hf_zk_engine *zk = list->zk;
+    struct hf_request *request = hf_zk_engine_request_end(zk, list->req);
 
     free_list(list);
-    hf_zk_fail_memory(zk, request);
+    hf_zk_engine_fail_memory(zk, request);
 }
 
 /* Is it a participant or the barrier node, which have no number? */
@@ -102,9 +102,9 @@ static bool is_of_barrier(const struct list_entry *entry)
  * none. */
 static uint64_t order_of(const struct list_entry *entry)
 {
-    return hf_zk_node_is_permit(&entry->node) || is_of_barrier(entry)
+    return hf_zk_engine_node_is_permit(&entry->node) || is_of_barrier(entry)
                ? (uint64_t)entry->czxid
-               : hf_zk_node_order(entry->node.sequence);
+               : hf_zk_engine_node_order(entry->node.sequence);
 }
 
 /* Order of entries for qsort(). */
@@ -131,7 +131,7 @@ static struct hf_ticket ticket_of(const struct detailed_list *list,
         .kind = entry->node.kind,
         .weight = 1,
         .payload = entry->czxid == 0 ? "" : list->text + entry->payload,
-        .dialect = hf_zk_dialect_name(entry->node.dialect),
+        .dialect = hf_zk_engine_dialect_name(entry->node.dialect),
         .created_utc_ms = entry->ctime > 0 ? (uint64_t)entry->ctime : 0,
         .session = entry->session,
         .unread = entry->czxid == 0,
@@ -153,7 +153,7 @@ static void answer(struct detailed_list *list)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
     struct hf_ticket *tickets = hf_alloc((list->count + 1) * sizeof *tickets);
-    struct hf_zk *zk = list->zk;
+    struct hf_zk_engine *zk = list->zk;
     size_t count = 0;
 
     if (tickets == NULL) {
@@ -170,11 +170,11 @@ static void answer(struct detailed_list *list)
         else
             tickets[count++] = ticket_of(list, &list->entries[i]);
     }
-    event.as.answer.request = hf_zk_request_end(zk, list->req);
+    event.as.answer.request = hf_zk_engine_request_end(zk, list->req);
     event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
     event.as.answer.unknown = list->unknown;
     event.as.answer.unknown_count = list->unknown_count;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
     hf_free(tickets);
     free_list(list);
 }
@@ -229,14 +229,14 @@ static void take_in(struct detailed_list *list, struct list_entry *entry,
     entry->ctime = stat.ctime;
     entry->session = hf_zk_is_session(stat.owner) ? (uint64_t)stat.owner : 0;
     entry->payload = list->used;
-    list->used += hf_zk_payload_copy(list->text + list->used, data) + 1;
+    list->used += hf_zk_engine_payload_copy(list->text + list->used, data) + 1;
 }
 
 /* The answer to one read of the batch. */
 static void data_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
     struct detailed_list *list = call->owner;
     size_t first = list->asked - (list->asked - 1) % BATCH - 1;
     struct hf_jute_reader body = reply->body;
@@ -254,7 +254,7 @@ static void data_read(void *user, struct hf_zk_call *call,
 /* Send the reads of the next batch. */
 static void ask_batch(struct detailed_list *list)
 {
-    struct hf_zk *zk = list->zk;
+    struct hf_zk_engine *zk = list->zk;
 
     for (size_t i = 0; i < BATCH && list->asked < list->wanted; i++) {
         struct hf_zk_call *call = &list->calls[i];
@@ -263,10 +263,11 @@ static void ask_batch(struct detailed_list *list)
         call->user = zk;
         call->owner = list;
         list->pending++;
-        hf_zk_send_get_data(&zk->session, call,
-                            hf_zk_child_path(zk, list->req->queue,
-                                             list->entries[list->asked++].name),
-                            false);
+        hf_zk_send_get_data(
+            &zk->session, call,
+            hf_zk_engine_child_path(zk, list->req->queue,
+                                    list->entries[list->asked++].name),
+            false);
     }
 }
 
@@ -314,15 +315,15 @@ static void ask_all(struct detailed_list *list)
     begin = hf_zk_call_begin(session, call, HF_ZK_MULTI_READ);
     for (size_t i = 0; i < list->wanted; i++)
         hf_zk_multi_get_data(session,
-                             hf_zk_child_path(list->zk, list->req->queue,
-                                              list->entries[i].name));
+                             hf_zk_engine_child_path(list->zk, list->req->queue,
+                                                     list->entries[i].name));
     hf_zk_multi_end(session, begin);
 }
 
 /* Has the entry a number in its name, which orders it without a read? */
 static bool has_number(const struct list_entry *entry)
 {
-    return !hf_zk_node_is_permit(&entry->node) && !is_of_barrier(entry);
+    return !hf_zk_engine_node_is_permit(&entry->node) && !is_of_barrier(entry);
 }
 
 /* Put the entries to read first, and count them. */
@@ -355,17 +356,17 @@ static void choose_wanted(struct detailed_list *list)
 /* Is ${name} shown?  A list shows either tickets, or participants and their
  * barrier node.  Sets ${node} if so. */
 static bool is_wanted(const struct detailed_list *list, const char *name,
-                      size_t bytes, struct hf_zk_node *node)
+                      size_t bytes, struct hf_zk_engine_node *node)
 {
     bool participants =
         list->req->request->ticket_kind == HF_TICKET_PARTICIPANT;
 
     if (participants && bytes == strlen(HF_ZK_READY) &&
         memcmp(name, HF_ZK_READY, bytes) == 0) {
-        *node = (struct hf_zk_node){.kind = HF_TICKET_READY};
+        *node = (struct hf_zk_engine_node){.kind = HF_TICKET_READY};
         return true;
     }
-    return hf_zk_queue_parse(list->req->queue, name, bytes, node) &&
+    return hf_zk_engine_queue_parse(list->req->queue, name, bytes, node) &&
            (node->kind == HF_TICKET_PARTICIPANT) == participants;
 }
 
@@ -375,7 +376,7 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
     size_t count = hf_jute_get_count(body, sizeof(int32_t));
-    size_t room = hf_zk_tickets_at_most(body, count);
+    size_t room = hf_zk_engine_tickets_at_most(body, count);
     char *names;
 
     list->names = names = hf_alloc(bytes + 1);
@@ -385,13 +386,14 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
         return false;
     for (size_t i = 0; i < count; i++) {
         struct hf_jute_piece name = hf_jute_get_buffer(body);
-        struct hf_zk_node node;
+        struct hf_zk_engine_node node;
 
         if (name.bytes == NULL)
             continue;
         memcpy(names, name.bytes, name.count);
         if (is_wanted(list, names, name.count, &node)) {
-            hf_zk_report_unseen_layout(list->zk, list->req->queue, name, &node);
+            hf_zk_engine_report_unseen_layout(list->zk, list->req->queue, name,
+                                              &node);
             assert(list->count < room);
             list->entries[list->count].name = names;
             list->entries[list->count++].node = node;
@@ -407,9 +409,9 @@ static bool take_names(struct detailed_list *list, struct hf_jute_reader *body)
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
-    struct detailed_list *list = hf_zk_request_detailed(req);
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
+    struct detailed_list *list = hf_zk_engine_request_detailed(req);
     struct hf_jute_reader body = reply->body;
 
     req->list_error =
@@ -418,13 +420,13 @@ static void children_listed(void *user, struct hf_zk_call *call,
         req->list_error = HF_ZK_OUT_OF_MEMORY;
     if (body.failed)
         req->list_error = HF_ZK_MALFORMED;
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* The names are known, or the list has failed. */
-static void listed(struct hf_zk *zk, struct hf_zk_request *req)
+static void listed(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    struct detailed_list *list = hf_zk_request_detailed(req);
+    struct detailed_list *list = hf_zk_engine_request_detailed(req);
 
     list->error = req->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : req->list_error;
     choose_wanted(list);
@@ -438,22 +440,23 @@ static void listed(struct hf_zk *zk, struct hf_zk_request *req)
 
 /* The list is behind a sync, so it shows what other clients have done before.
  */
-void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_list_detailed(struct hf_zk_engine *zk,
+                                struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
     struct detailed_list *list;
 
     if (req == NULL)
         return;
     list = hf_alloc(sizeof *list);
     if (list == NULL) {
-        hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
+        hf_zk_engine_fail_memory(zk, hf_zk_engine_request_end(zk, req));
         return;
     }
     list->zk = zk;
     list->req = req;
-    hf_zk_request_enter(req, HF_ZK_DETAILED);
+    hf_zk_engine_request_enter(req, HF_ZK_DETAILED);
     req->as.detailed = list;
-    hf_zk_request_step(req, listed);
-    hf_zk_search_with(zk, req, children_listed);
+    hf_zk_engine_request_step(req, listed);
+    hf_zk_engine_list_behind_sync(zk, req, children_listed);
 }

@@ -22,79 +22,89 @@
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
 
-static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req);
+static void create_ticket(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req);
 
 /* ---------------------------------------------------------------- ticket -- */
 
 /* The create succeeded: answer from the list, or fail if the ticket is not in
  * it. */
-static void ticket_created(struct hf_zk *zk, struct hf_zk_request *req,
-                           struct hf_zk_own_ticket *own_ticket)
+static void ticket_created(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req,
+                           struct hf_zk_engine_own_ticket *own_ticket)
 {
-    size_t index = hf_zk_queue_index(zk, req->queue, &own_ticket->id);
+    size_t index = hf_zk_engine_queue_index(zk, req->queue, &own_ticket->id);
     bool there = req->list_error == HF_ZK_OK && index < req->queue->count;
 
     if (there) {
-        hf_zk_answer_list(zk, req);
+        hf_zk_engine_answer_list(zk, req);
     } else if (req->list_error == HF_ZK_OK ||
                req->list_error == HF_ZK_NO_NODE) {
-        hf_zk_own_ticket_free(zk, own_ticket);
-        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
-                   HF_EPROTOCOL,
-                   "the ticket was gone as soon as it was in the queue; see "
-                   "who removes tickets there");
+        hf_zk_engine_own_ticket_free(zk, own_ticket);
+        hf_zk_engine_fail(
+            zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_RETRY,
+            HF_EPROTOCOL,
+            "the ticket was gone as soon as it was in the queue; see "
+            "who removes tickets there");
     } else {
         /* The ticket is in the queue, but the queue could not be listed, so
          * the core has to ask again. */
-        hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->list_error, "list",
+                                  req->queue->path);
     }
 }
 
 /* The parent takes tickets and does not give them back.  Nothing was created.
  */
-static void fail_no_delete(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_no_delete(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
-    hf_zk_fail(zk, req->request, HF_FAILURE_FATAL, HF_EDENIED,
-               "this user may create tickets below %s and may not delete them, "
-               "so no release would be possible; expected the permissions c, d "
-               "and r in that node: see its access list (holdfast zk acl get) "
-               "and mend it (holdfast zk acl set), or %s",
-               req->queue->path,
-               zk->config.url.session.auth[0] == '\0'
-                   ? "give us credentials: we have none"
-                   : "use those of another user");
-    hf_zk_request_free(zk, req);
+    hf_zk_engine_fail(
+        zk, req->request, HF_FAILURE_FATAL, HF_EDENIED,
+        "this user may create tickets below %s and may not delete them, "
+        "so no release would be possible; expected the permissions c, d "
+        "and r in that node: see its access list (holdfast zk acl get) "
+        "and mend it (holdfast zk acl set), or %s",
+        req->queue->path,
+        zk->config.url.session.auth[0] == '\0'
+            ? "give us credentials: we have none"
+            : "use those of another user");
+    hf_zk_engine_request_free(zk, req);
 }
 
 /* The create and the list are answered. */
-static void create_done(struct hf_zk *zk, struct hf_zk_request *req)
+static void create_done(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
-    enum hf_zk_refused refused = hf_zk_request_creation(req)->refused;
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
+    enum hf_zk_engine_refused refused =
+        hf_zk_engine_request_creation(req)->refused;
 
     if (req->error == HF_ZK_OK && own_ticket != NULL) {
         ticket_created(zk, req, own_ticket);
     } else if (refused == HF_ZK_REFUSED_ENTRY_MUTEX) {
-        hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_RETRY,
-                   HF_EPROTOCOL,
-                   "the ticket in the lock in front of the semaphore was gone "
-                   "before there was a permit; see who removes tickets there");
+        hf_zk_engine_fail(
+            zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_RETRY,
+            HF_EPROTOCOL,
+            "the ticket in the lock in front of the semaphore was gone "
+            "before there was a permit; see who removes tickets there");
     } else if (refused == HF_ZK_REFUSED_DELETE) {
         fail_no_delete(zk, req);
-    } else if (hf_zk_retry_with_parents(zk, req)) {
-        hf_zk_delete_right_forget(zk, req->queue->path);
+    } else if (hf_zk_engine_retry_with_parents(zk, req)) {
+        hf_zk_engine_delete_right_forget(zk, req->queue->path);
         create_ticket(zk, req);
     } else {
-        hf_zk_fail_create(zk, req, "put a ticket below", req->queue->path);
+        hf_zk_engine_fail_create(zk, req, "put a ticket below",
+                                 req->queue->path);
     }
 }
 
 /* Set ${name} and ${node} from the path that the server reports for the
  * created node.  False if it is no node of this ticket. */
-static bool read_path(const struct hf_zk_request *req,
+static bool read_path(const struct hf_zk_engine_request *req,
                       struct hf_jute_piece path, struct hf_jute_piece *name,
-                      struct hf_zk_node *node)
+                      struct hf_zk_engine_node *node)
 {
     size_t before = strlen(req->queue->path) + 1;
 
@@ -103,22 +113,24 @@ static bool read_path(const struct hf_zk_request *req,
         path.bytes[before - 1] != '/')
         return false;
     *name = (struct hf_jute_piece){path.bytes + before, path.count - before};
-    return hf_zk_queue_parse(req->queue, name->bytes, name->count, node) &&
+    return hf_zk_engine_queue_parse(req->queue, name->bytes, name->count,
+                                    node) &&
            hf_ticket_id_equal(&node->id, &req->request->ticket);
 }
 
 /* Remember the ticket under the names that the server gave its ${count} nodes.
  * HF_ZK_MALFORMED if the answer makes no sense. */
-static enum hf_zk_error take_names(struct hf_zk *zk, struct hf_zk_request *req,
+static enum hf_zk_error take_names(struct hf_zk_engine *zk,
+                                   struct hf_zk_engine_request *req,
                                    const struct hf_jute_piece *paths,
                                    uint32_t count, int64_t czxid)
 {
     struct hf_jute_piece first, name;
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
     uint32_t sequence;
 
     if (!read_path(req, paths[0], &first, &node) ||
-        hf_zk_own_ticket_find(zk, &node.id) != NULL)
+        hf_zk_engine_own_ticket_find(zk, &node.id) != NULL)
         return HF_ZK_MALFORMED;
     sequence = (uint32_t)node.sequence;
     for (uint32_t i = 1; i < count; i++) {
@@ -126,8 +138,8 @@ static enum hf_zk_error take_names(struct hf_zk *zk, struct hf_zk_request *req,
             (uint32_t)node.sequence != sequence + i)
             return HF_ZK_MALFORMED;
     }
-    return hf_zk_own_ticket_add(zk, req->queue, first.bytes, first.count, count,
-                                czxid) != NULL
+    return hf_zk_engine_own_ticket_add(zk, req->queue, first.bytes, first.count,
+                                       count, czxid) != NULL
                ? HF_ZK_OK
                : HF_ZK_OUT_OF_MEMORY;
 }
@@ -136,8 +148,8 @@ static enum hf_zk_error take_names(struct hf_zk *zk, struct hf_zk_request *req,
 static void ticket_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
     struct hf_jute_reader body = reply->body;
     struct hf_jute_piece path = hf_jute_get_buffer(&body);
     int64_t czxid = hf_zk_get_stat(&body).czxid;
@@ -147,16 +159,16 @@ static void ticket_answered(void *user, struct hf_zk_call *call,
     if (reply->error == HF_ZK_OK)
         req->error = body.failed ? HF_ZK_MALFORMED
                                  : take_names(zk, req, &path, 1, czxid);
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* Which operation did the server refuse with ${error}?  ${body} answers the
  * multi. */
-static enum hf_zk_refused refused_of(struct hf_zk_request *req,
-                                     enum hf_zk_error error,
-                                     const struct hf_jute_reader *body)
+static enum hf_zk_engine_refused refused_of(struct hf_zk_engine_request *req,
+                                            enum hf_zk_error error,
+                                            const struct hf_jute_reader *body)
 {
-    uint32_t trial = hf_zk_request_creation(req)->trial;
+    uint32_t trial = hf_zk_engine_request_creation(req)->trial;
     size_t index;
 
     if (error != HF_ZK_NO_AUTH && error != HF_ZK_NO_NODE)
@@ -175,10 +187,10 @@ static enum hf_zk_refused refused_of(struct hf_zk_request *req,
 static void nodes_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
     struct hf_jute_piece paths[1 + HF_WEIGHT_MAX];
-    struct hf_zk_request *req = call->owner;
-    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    struct hf_zk_engine_request *req = call->owner;
+    struct hf_zk_engine_creation *creation = hf_zk_engine_request_creation(req);
     uint32_t weight = req->request->weight;
     uint32_t others = creation->trial > 0 ? 1 : 0;
 
@@ -189,49 +201,53 @@ static void nodes_answered(void *user, struct hf_zk_call *call,
     }
     if (req->error == HF_ZK_OK) {
         hf_zk_call_committed(&zk->session, call);
-        hf_zk_delete_right_note(zk, req->queue->path);
+        hf_zk_engine_delete_right_note(zk, req->queue->path);
         req->error = reply->zxid <= 0 ? HF_ZK_MALFORMED
                                       : take_names(zk, req, paths + others,
                                                    weight, reply->zxid);
     }
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* Begin the multi that creates the nodes of the ticket, with the trial in front
  * if there is one.  Returns what hf_zk_multi_end() needs. */
-static size_t begin_nodes(struct hf_zk *zk, struct hf_zk_request *req)
+static size_t begin_nodes(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req)
 {
-    struct hf_zk_call *call = hf_zk_request_call(req, nodes_answered);
+    struct hf_zk_call *call = hf_zk_engine_request_call(req, nodes_answered);
     size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
 
-    if (hf_zk_request_creation(req)->trial > 0)
-        hf_zk_multi_try_delete(zk, req->queue, &req->request->ticket);
+    if (hf_zk_engine_request_creation(req)->trial > 0)
+        hf_zk_engine_multi_try_delete(zk, req->queue, &req->request->ticket);
     return begin;
 }
 
 /* Create one node for each permit, all or none. */
-static void create_nodes(struct hf_zk *zk, struct hf_zk_request *req,
-                         const char *prefix, enum hf_zk_create_flags flags)
+static void create_nodes(struct hf_zk_engine *zk,
+                         struct hf_zk_engine_request *req, const char *prefix,
+                         enum hf_zk_create_flags flags)
 {
     const struct hf_request *request = req->request;
     size_t begin = begin_nodes(zk, req);
 
     for (uint32_t i = 0; i < request->weight; i++)
         hf_zk_multi_create(&zk->session,
-                           hf_zk_child_path(zk, req->queue, prefix),
+                           hf_zk_engine_child_path(zk, req->queue, prefix),
                            request->payload, flags);
     hf_zk_multi_end(&zk->session, begin);
 }
 
 /* Our first ticket in the entry mutex in front of the permits ${queue}, or
  * NULL. */
-static const struct hf_zk_own_ticket *
-find_entry_mutex(const struct hf_zk *zk, const struct hf_zk_queue *queue)
+static const struct hf_zk_engine_own_ticket *
+find_entry_mutex(const struct hf_zk_engine *zk,
+                 const struct hf_zk_engine_queue *queue)
 {
-    const struct hf_zk_own_ticket *mutex = NULL;
+    const struct hf_zk_engine_own_ticket *mutex = NULL;
     size_t bytes = strlen(queue->path);
 
-    for (const struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first;
+    for (const struct hf_zk_engine_own_ticket *own_ticket =
+             zk->own_tickets.first;
          own_ticket != NULL; own_ticket = own_ticket->next) {
         if (own_ticket->removing ||
             strncmp(own_ticket->queue->path, queue->path, bytes) != 0 ||
@@ -245,42 +261,47 @@ find_entry_mutex(const struct hf_zk *zk, const struct hf_zk_queue *queue)
 
 /* Create the permits of kazoo's layout.  The check of the entry mutex comes
  * last, so that its index shows which operation failed. */
-static void create_permits(struct hf_zk *zk, struct hf_zk_request *req)
+static void create_permits(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
     const struct hf_request *request = req->request;
-    const struct hf_zk_own_ticket *mutex = find_entry_mutex(zk, req->queue);
+    const struct hf_zk_engine_own_ticket *mutex =
+        find_entry_mutex(zk, req->queue);
     size_t begin = begin_nodes(zk, req);
     char name[HF_ZK_NODE_BYTES];
 
     for (uint32_t i = 0; i < request->weight; i++) {
-        hf_zk_permit_name(&request->ticket, i, name);
-        hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, req->queue, name),
+        hf_zk_engine_permit_name(&request->ticket, i, name);
+        hf_zk_multi_create(&zk->session,
+                           hf_zk_engine_child_path(zk, req->queue, name),
                            request->payload, HF_ZK_EPHEMERAL);
     }
     if (mutex != NULL)
-        hf_zk_multi_check(&zk->session, hf_zk_own_ticket_path(zk, mutex, 0));
+        hf_zk_multi_check(&zk->session,
+                          hf_zk_engine_own_ticket_path(zk, mutex, 0));
     hf_zk_multi_end(&zk->session, begin);
 }
 
 /* Write the name of the node to create: the prefix of a sequential node, or
  * the whole name of a participant.  False if the layout has none for this
  * kind. */
-static bool format_name(const struct hf_zk *zk,
+static bool format_name(const struct hf_zk_engine *zk,
                         const struct hf_request *request,
                         char prefix[HF_ZK_PREFIX_BYTES])
 {
     if (request->ticket_kind != HF_TICKET_PARTICIPANT)
-        return hf_zk_node_prefix(zk->config.layout, &request->ticket,
-                                 request->ticket_kind, prefix);
+        return hf_zk_engine_node_prefix(zk->config.layout, &request->ticket,
+                                        request->ticket_kind, prefix);
     hf_ticket_id_format(&request->ticket, prefix);
     return true;
 }
 
 /* Send the create, with missing parents before it and the list after it. */
-static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
+static void create_ticket(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req)
 {
     const struct hf_request *request = req->request;
-    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    struct hf_zk_engine_creation *creation = hf_zk_engine_request_creation(req);
     char prefix[HF_ZK_PREFIX_BYTES];
     enum hf_zk_create_flags flags =
         request->ticket_kind == HF_TICKET_PARTICIPANT
@@ -288,48 +309,50 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_request *req)
             : HF_ZK_EPHEMERAL_SEQUENTIAL;
     bool named = format_name(zk, request, prefix);
 
-    assert(named); /* hf_zk_enqueue() has checked that */
+    assert(named); /* hf_zk_engine_enqueue() has checked that */
     (void)named;
-    hf_zk_request_step(req, create_done);
+    hf_zk_engine_request_step(req, create_done);
     req->attempts++;
-    if (!hf_zk_create_parents(zk, req, strlen(req->queue->path)))
+    if (!hf_zk_engine_create_parents(zk, req, strlen(req->queue->path)))
         return;
-    creation->trial =
-        hf_zk_delete_right_known(zk, req->queue->path) ? 0 : HF_ZK_DELETE_TRIAL;
+    creation->trial = hf_zk_engine_delete_right_known(zk, req->queue->path)
+                          ? 0
+                          : HF_ZK_DELETE_TRIAL;
     if (req->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
         create_permits(zk, req);
     else if (request->weight > 1 || creation->trial > 0)
         create_nodes(zk, req, prefix, flags);
     else
         hf_zk_send_create(
-            &zk->session, hf_zk_request_call(req, ticket_answered),
-            HF_ZK_CREATE2, hf_zk_child_path(zk, req->queue, prefix),
+            &zk->session, hf_zk_engine_request_call(req, ticket_answered),
+            HF_ZK_CREATE2, hf_zk_engine_child_path(zk, req->queue, prefix),
             request->payload, flags);
-    hf_zk_list_children(zk, req);
+    hf_zk_engine_list_children(zk, req);
 }
 
 /* Check the name, then create; an existing ticket is only listed. */
-void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request)
 {
     char prefix[HF_ZK_PREFIX_BYTES];
-    struct hf_zk_request *req;
+    struct hf_zk_engine_request *req;
 
     /* The core asks again for a ticket that exists. */
-    if (hf_zk_own_ticket_find(zk, &request->ticket) != NULL) {
-        hf_zk_list_queue(zk, request);
+    if (hf_zk_engine_own_ticket_find(zk, &request->ticket) != NULL) {
+        hf_zk_engine_list_queue(zk, request);
         return;
     }
     assert(request->weight <= HF_WEIGHT_MAX);
-    if (hf_zk_name_is_reserved(zk->config.layout, request)) {
-        hf_zk_fail_name(zk, request);
+    if (hf_zk_engine_name_is_reserved(zk->config.layout, request)) {
+        hf_zk_engine_fail_name(zk, request);
     } else if (!format_name(zk, request, prefix)) {
-        hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-                   "layout=%s has no names for readers and writers, nor for "
-                   "an election, only for a mutex; expected a mutex, or "
-                   "layout=curator or layout=kazoo",
-                   hf_zk_layout_name(zk->config.layout));
-    } else if ((req = hf_zk_request_new(zk, request)) != NULL) {
-        hf_zk_request_enter(req, HF_ZK_CREATING);
+        hf_zk_engine_fail(
+            zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+            "layout=%s has no names for readers and writers, nor for "
+            "an election, only for a mutex; expected a mutex, or "
+            "layout=curator or layout=kazoo",
+            hf_zk_engine_layout_name(zk->config.layout));
+    } else if ((req = hf_zk_engine_request_new(zk, request)) != NULL) {
+        hf_zk_engine_request_enter(req, HF_ZK_CREATING);
         create_ticket(zk, req);
     }
 }

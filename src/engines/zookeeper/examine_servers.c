@@ -56,7 +56,7 @@ struct server_examination {
 static const struct hf_zk_session_config *
 config_of(const struct server_examination *examination)
 {
-    return &hf_zk_url_of(examination->engine->zk)->session;
+    return &hf_zk_engine_url(examination->engine->zk)->session;
 }
 
 /* --------------------------------------------------------------- the end -- */
@@ -278,26 +278,26 @@ static bool add_all_dead(struct server_examination *examination)
 /* Every connection has ended: go on with what the session sees. */
 static void servers_examined(struct server_examination *examination)
 {
-    struct hf_zk *zk = examination->engine->zk;
+    struct hf_zk_engine *zk = examination->engine->zk;
     bool all_dead;
 
     for (size_t i = 0; i < examination->server_count; i++)
         add_server(examination, i);
     add_different(examination);
     all_dead = add_all_dead(examination);
-    examination->session =
-        hf_zk_examine(zk, &examination->list, on_session_examined, examination);
+    examination->session = hf_zk_engine_examine(
+        zk, &examination->list, on_session_examined, examination);
     if (examination->session == NULL) {
         fail(examination, HF_FAILURE_FATAL, HF_ENOMEM, "out of memory");
         return;
     }
     hf_zk_session_set_now(
-        hf_zk_session(zk),
+        hf_zk_engine_session(zk),
         examination->engine->host.now_ms(examination->engine->host.host));
-    hf_zk_examinations_begin(zk);
+    hf_zk_engine_examinations_begin(zk);
     hf_zk_io_run_soon(&examination->engine->io);
     if (all_dead && examination->session != NULL)
-        hf_zk_examination_give_up(examination->session);
+        hf_zk_engine_examination_give_up(examination->session);
 }
 
 /* --------------------------------------------------------- a connection -- */
@@ -470,14 +470,14 @@ static void on_timer(uv_timer_t *timer)
         end_ask(&examination->asks[i], HF_CONNECTION_ABORT,
                 "no answer within 3 s");
     if (examination->session != NULL)
-        hf_zk_examination_give_up(examination->session);
+        hf_zk_engine_examination_give_up(examination->session);
 }
 
 /* A new examination, with its timer; NULL if that fails. */
 static struct server_examination *make(struct hf_engine *engine,
                                        struct hf_request *request)
 {
-    size_t servers = hf_zk_url_of(engine->zk)->session.server_count;
+    size_t servers = hf_zk_engine_url(engine->zk)->session.server_count;
     struct server_examination *examination = hf_alloc(
         sizeof *examination + servers * QUESTIONS * sizeof(struct ask));
 
@@ -496,7 +496,8 @@ static struct server_examination *make(struct hf_engine *engine,
     return examination;
 }
 
-void hf_zk_engine_examine(struct hf_engine *engine, struct hf_request *request)
+void hf_zk_engine_examine_servers(struct hf_engine *engine,
+                                  struct hf_request *request)
 {
     static const char text[] = "no memory to examine the servers";
     struct server_examination *examination = make(engine, request);
@@ -526,7 +527,7 @@ void hf_zk_engine_examine(struct hf_engine *engine, struct hf_request *request)
 }
 
 /* One that has calls in flight is answered when these are. */
-void hf_zk_engine_end_examinations(struct hf_engine *engine)
+void hf_zk_engine_end_server_examinations(struct hf_engine *engine)
 {
     struct server_examination *examination = engine->examinations, *next;
 
@@ -535,7 +536,7 @@ void hf_zk_engine_end_examinations(struct hf_engine *engine)
 
         next = examination->next;
         if (examination->session != NULL) {
-            hf_zk_examination_give_up(examination->session);
+            hf_zk_engine_examination_give_up(examination->session);
             continue;
         }
         for (size_t i = 0; i < count; i++) {
@@ -551,7 +552,7 @@ void hf_zk_engine_end_examinations(struct hf_engine *engine)
     }
 }
 
-void hf_zk_engine_examinations_after_fork(const struct hf_engine *engine)
+void hf_zk_engine_server_examinations_after_fork(const struct hf_engine *engine)
 {
     const struct server_examination *examination = engine->examinations;
 

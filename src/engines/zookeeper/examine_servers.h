@@ -21,19 +21,21 @@ struct server_examination;
 struct hf_engine {
     struct hf_engine_host host;
     char *description; /* servers and chroot, as a URL */
-    struct hf_zk *zk;
+    struct hf_zk_engine *zk;
     struct hf_zk_io io;
     struct server_examination *examinations; /* the newest first */
 };
 
 /* Carry out ${request}. */
-void hf_zk_engine_examine(struct hf_engine *engine, struct hf_request *request);
+void hf_zk_engine_examine_servers(struct hf_engine *engine,
+                                  struct hf_request *request);
 
 /* The session is about to be closed: answer what still waits for servers, or
  * for a session. */
-void hf_zk_engine_end_examinations(struct hf_engine *engine);
+void hf_zk_engine_end_server_examinations(struct hf_engine *engine);
 
 /* In the child of a fork: close descriptors only. */
-void hf_zk_engine_examinations_after_fork(const struct hf_engine *engine);
+void hf_zk_engine_server_examinations_after_fork(
+    const struct hf_engine *engine);
 
 #endif

@@ -28,21 +28,21 @@ static bool is_partial(const struct hf_request *request)
 
 /* Make the snapshot that the request is answered with.  False for lack of
  * memory. */
-static bool snapshot(struct hf_zk *zk, struct hf_zk_request *req,
+static bool snapshot(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
                      struct hf_snapshot *to)
 {
     if (req->request->ticket_kind == HF_TICKET_PARTICIPANT)
-        return hf_zk_participants_snapshot(
-            zk, req->queue, hf_zk_request_listing(req)->ready, to);
+        return hf_zk_engine_participants_snapshot(
+            zk, req->queue, hf_zk_engine_request_listing(req)->ready, to);
     if (!is_partial(req->request))
-        return hf_zk_queue_snapshot(zk, req->queue, to);
-    hf_zk_queue_partial_snapshot(zk, req->queue, &req->request->ticket,
-                                 req->request->ticket_kind, to);
+        return hf_zk_engine_queue_snapshot(zk, req->queue, to);
+    hf_zk_engine_queue_partial_snapshot(zk, req->queue, &req->request->ticket,
+                                        req->request->ticket_kind, to);
     return true;
 }
 
 /* Answer the request with the snapshot. */
-static void answer(struct hf_zk *zk, struct hf_zk_request *req)
+static void answer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
     bool watches_queue = req->request->kind == HF_REQUEST_WATCH_QUEUE;
@@ -50,91 +50,96 @@ static void answer(struct hf_zk *zk, struct hf_zk_request *req)
     if (req->request->kind == HF_REQUEST_ENQUEUE)
         event.kind = HF_EVENT_ENQUEUED;
     if (watches_queue)
-        hf_zk_request_end_cancel(zk, req);
+        hf_zk_engine_request_end_cancel(zk, req);
     if (!snapshot(zk, req, &event.as.answer.snapshot)) {
         if (watches_queue)
-            hf_zk_watches_cancel(zk, req->request);
-        hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
+            hf_zk_engine_watches_cancel(zk, req->request);
+        hf_zk_engine_fail_memory(zk, hf_zk_engine_request_end(zk, req));
         return;
     }
     event.as.answer.request = req->request;
     if (watches_queue)
-        hf_zk_watches_listed(zk, req->queue, &event);
+        hf_zk_engine_watches_listed(zk, req->queue, &event);
     else
-        hf_zk_notify(zk, &event);
+        hf_zk_engine_notify(zk, &event);
     /* Last, because this may free the queue, which owns the payload in the
      * snapshot. */
-    hf_zk_request_free(zk, req);
+    hf_zk_engine_request_free(zk, req);
 }
 
 /* --------------------------------------------- what a list does not show -- */
 
 /* A ticket whose number is out of range was removed again, or could not be. */
-static void removed_beyond(struct hf_zk *zk, struct hf_zk_request *req)
+static void removed_beyond(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
     if (req->error != HF_ZK_OK && req->error != HF_ZK_NO_NODE) {
-        hf_zk_request_fail(zk, req, req->error, "remove a ticket from",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->error, "remove a ticket from",
+                                  req->queue->path);
         return;
     }
-    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EEXHAUSTED,
-               "the server has numbered the tickets of this queue up to "
-               "%" PRId64 "; let the queue drain and remove its node, so that "
-               "it begins anew",
-               HF_ZK_SEQUENCE_END);
+    hf_zk_engine_fail(
+        zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_FATAL, HF_EEXHAUSTED,
+        "the server has numbered the tickets of this queue up to "
+        "%" PRId64 "; let the queue drain and remove its node, so that "
+        "it begins anew",
+        HF_ZK_SEQUENCE_END);
 }
 
 /* If our ticket has a number beyond HF_ZK_SEQUENCE_END, remove it and fail the
  * request later.  False if the number is all right. */
-static bool remove_if_beyond(struct hf_zk *zk, struct hf_zk_request *req)
+static bool remove_if_beyond(struct hf_zk_engine *zk,
+                             struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
 
     if (own_ticket == NULL ||
-        hf_zk_node_order(own_ticket->sequence) + own_ticket->weight <=
+        hf_zk_engine_node_order(own_ticket->sequence) + own_ticket->weight <=
             HF_ZK_SEQUENCE_END)
         return false;
     req->error = HF_ZK_DISCONNECTED;
     if (hf_zk_session_usable(&zk->session))
-        hf_zk_delete_ticket(zk, req, removed_beyond);
+        hf_zk_engine_delete_ticket(zk, req, removed_beyond);
     else
         removed_beyond(zk, req);
     return true;
 }
 
 /* All calls of the step are answered: answer the request or fail. */
-static void details_known(struct hf_zk *zk, struct hf_zk_request *req)
+static void details_known(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req)
 {
     if (req->request == NULL) { /* the request was cancelled meanwhile */
-        hf_zk_request_end_cancel(zk, req);
-        hf_zk_request_free(zk, req);
+        hf_zk_engine_request_end_cancel(zk, req);
+        hf_zk_engine_request_free(zk, req);
         return;
     }
     if (req->error == HF_ZK_OK) {
         if (remove_if_beyond(zk, req))
             return;
-        if (hf_zk_participants_ask(zk, req, details_known))
+        if (hf_zk_engine_participants_ask(zk, req, details_known))
             return;
         if (req->queue->unsorted || !is_partial(req->request))
-            hf_zk_queue_sort(zk, req->queue);
+            hf_zk_engine_queue_sort(zk, req->queue);
         answer(zk, req);
         return;
     }
     if (req->request->kind == HF_REQUEST_WATCH_QUEUE) {
-        hf_zk_request_end_cancel(zk, req);
-        hf_zk_watches_cancel(zk, req->request);
+        hf_zk_engine_request_end_cancel(zk, req);
+        hf_zk_engine_watches_cancel(zk, req->request);
     }
-    hf_zk_request_fail(zk, req, req->error, "look at a ticket in",
-                       req->queue->path);
+    hf_zk_engine_request_fail(zk, req, req->error, "look at a ticket in",
+                              req->queue->path);
 }
 
 /* Store the czxid of the ticket at ${index}, and of all its permits, which are
  * created together. */
-static void set_czxid(struct hf_zk_queue *queue, size_t index, int64_t czxid)
+static void set_czxid(struct hf_zk_engine_queue *queue, size_t index,
+                      int64_t czxid)
 {
     const struct hf_ticket_id id = queue->children[index].node.id;
-    bool all = hf_zk_node_is_permit(&queue->children[index].node);
+    bool all = hf_zk_engine_node_is_permit(&queue->children[index].node);
 
     queue->unsorted = true;
     do
@@ -148,65 +153,68 @@ static void set_czxid(struct hf_zk_queue *queue, size_t index, int64_t czxid)
 static void own_node_answered(void *user, struct hf_zk_call *call,
                               const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
     struct hf_jute_reader body = reply->body;
     const struct hf_ticket_id *id = &req->request->ticket;
-    size_t index = hf_zk_queue_index(zk, req->queue, id);
+    size_t index = hf_zk_engine_queue_index(zk, req->queue, id);
     struct hf_zk_stat stat;
     const char *name;
 
     if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE) {
         req->error = reply->error;
     } else if (index < req->queue->count &&
-               hf_zk_own_ticket_find(zk, id) == NULL) {
+               hf_zk_engine_own_ticket_find(zk, id) == NULL) {
         stat = hf_zk_get_stat(&body); /* all zeros for NoNode, so no owner */
         name = req->queue->children[index].name;
         if (stat.owner != zk->session.id)
-            hf_zk_children_change_id(req->queue, id);
-        else if (hf_zk_own_ticket_add(zk, req->queue, name, strlen(name),
-                                      hf_zk_queue_weight(zk, req->queue, id),
-                                      stat.czxid) == NULL)
+            hf_zk_engine_children_change_id(req->queue, id);
+        else if (hf_zk_engine_own_ticket_add(
+                     zk, req->queue, name, strlen(name),
+                     hf_zk_engine_queue_weight(zk, req->queue, id),
+                     stat.czxid) == NULL)
             req->error = HF_ZK_OUT_OF_MEMORY;
         else
             set_czxid(req->queue, index, stat.czxid);
     }
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* The Stat of a node with the same number as ours: which was created first? */
 static void tie_answered(void *user, struct hf_zk_call *call,
                          const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
     struct hf_jute_reader body = reply->body;
     size_t index;
 
-    index = hf_zk_queue_index(zk, req->queue, &req->ids[call - req->calls]);
+    index =
+        hf_zk_engine_queue_index(zk, req->queue, &req->ids[call - req->calls]);
     if (reply->error == HF_ZK_OK && index < req->queue->count)
         set_czxid(req->queue, index, hf_zk_get_stat(&body).czxid);
     else if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE)
         req->error = reply->error;
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* Finish the call for ${req} and for all requests that wait for the data of
  * the same head. */
-static void head_answered(struct hf_zk *zk, struct hf_zk_request *req)
+static void head_answered(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req)
 {
-    struct hf_zk_queue *queue = req->queue;
-    struct hf_zk_request_list requests = {0};
+    struct hf_zk_engine_queue *queue = req->queue;
+    struct hf_zk_engine_request_list requests = {0};
 
     queue->users++;
     if (queue->head_reader == req) {
         requests = queue->head_requests;
-        queue->head_requests = (struct hf_zk_request_list){0};
+        queue->head_requests = (struct hf_zk_engine_request_list){0};
         queue->head_reader = NULL;
     }
-    hf_zk_request_answered(zk, req);
-    hf_zk_request_list_answered(zk, &requests);
-    hf_zk_queue_release(zk, queue);
+    hf_zk_engine_request_answered(zk, req);
+    hf_zk_engine_request_list_answered(zk, &requests);
+    hf_zk_engine_queue_release(zk, queue);
 }
 
 /* The data of the head, for texts that say who holds the lock.  A failure is
@@ -214,44 +222,45 @@ static void head_answered(struct hf_zk *zk, struct hf_zk_request *req)
 static void head_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
     const struct hf_ticket_id *id = &req->ids[call - req->calls];
     struct hf_jute_reader body = reply->body;
-    struct hf_zk_listing *listing = hf_zk_request_listing(req);
-    struct hf_zk_watch *watch = listing->watch;
+    struct hf_zk_engine_listing *listing = hf_zk_engine_request_listing(req);
+    struct hf_zk_engine_watch *watch = listing->watch;
     struct hf_jute_piece payload;
 
     listing->watch = NULL;
     if (reply->error == HF_ZK_OK) {
         payload = hf_jute_get_buffer(&body);
-        hf_zk_queue_set_head(req->queue, id, payload);
+        hf_zk_engine_queue_set_head(req->queue, id, payload);
         if (watch != NULL)
-            hf_zk_watches_read_node(zk, watch, payload,
-                                    hf_zk_get_stat(&body).version);
+            hf_zk_engine_watches_read_node(zk, watch, payload,
+                                           hf_zk_get_stat(&body).version);
     } else if (watch != NULL) {
-        hf_zk_watches_read(zk, watch, false);
+        hf_zk_engine_watches_read(zk, watch, false);
     }
     head_answered(zk, req);
 }
 
 /* The path of the child at ${index}. */
-static const char *path_at(struct hf_zk *zk, const struct hf_zk_request *req,
-                           size_t index)
+static const char *path_at(struct hf_zk_engine *zk,
+                           const struct hf_zk_engine_request *req, size_t index)
 {
-    return hf_zk_child_path(zk, req->queue, req->queue->children[index].name);
+    return hf_zk_engine_child_path(zk, req->queue,
+                                   req->queue->children[index].name);
 }
 
 /* A call about the child at ${index}, which .ids remembers. */
-static struct hf_zk_call *call_about(struct hf_zk_request *req, size_t index,
-                                     hf_zk_answered *answered)
+static struct hf_zk_call *call_about(struct hf_zk_engine_request *req,
+                                     size_t index, hf_zk_answered *answered)
 {
     req->ids[req->call_count] = req->queue->children[index].node.id;
-    return hf_zk_request_call(req, answered);
+    return hf_zk_engine_request_call(req, answered);
 }
 
 /* Does the child at ${index} have the same number as ours? */
-static bool is_tied(const struct hf_zk_queue *queue, size_t index,
+static bool is_tied(const struct hf_zk_engine_queue *queue, size_t index,
                     size_t own_index)
 {
     return index < queue->count && queue->children[index].node.sequence ==
@@ -259,13 +268,13 @@ static bool is_tied(const struct hf_zk_queue *queue, size_t index,
 }
 
 /* Ask for the czxid of nodes with our number.  They stand next to ours. */
-static void ask_about_ties(struct hf_zk *zk, struct hf_zk_request *req,
-                           size_t own_index)
+static void ask_about_ties(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req, size_t own_index)
 {
-    const struct hf_zk_queue *queue = req->queue;
+    const struct hf_zk_engine_queue *queue = req->queue;
     size_t first = own_index, asked = 0;
 
-    if (hf_zk_node_is_permit(&queue->children[own_index].node))
+    if (hf_zk_engine_node_is_permit(&queue->children[own_index].node))
         return;
     while (first > 0 && is_tied(queue, first - 1, own_index))
         first--;
@@ -280,11 +289,11 @@ static void ask_about_ties(struct hf_zk *zk, struct hf_zk_request *req,
 }
 
 /* Ask for what is not known of our own node and of nodes with its number. */
-static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
-                          size_t index)
+static void ask_about_own(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req, size_t index)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
 
     if (own_ticket == NULL)
         hf_zk_send_exists(&zk->session,
@@ -300,11 +309,11 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_request *req,
  * If our ticket is right behind the head, the read sets a watch too, because
  * the core will ask for that next.  Without memory for the watch it does
  * not. */
-static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
-                           size_t own_index)
+static void ask_about_head(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req, size_t own_index)
 {
-    struct hf_zk_listing *listing = hf_zk_request_listing(req);
-    struct hf_zk_queue *queue = req->queue;
+    struct hf_zk_engine_listing *listing = hf_zk_engine_request_listing(req);
+    struct hf_zk_engine_queue *queue = req->queue;
     size_t head = queue->first_live;
 
     if (head == queue->count || own_index == head ||
@@ -314,7 +323,7 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
     if (queue->head_reader != NULL &&
         hf_ticket_id_equal(&queue->head_asked,
                            &queue->children[head].node.id)) {
-        hf_zk_request_list_add(&queue->head_requests, req);
+        hf_zk_engine_request_list_add(&queue->head_requests, req);
         return;
     }
     if (queue->head_reader == NULL) {
@@ -323,36 +332,40 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_request *req,
     }
     if (own_index == head + 1 && req->request->kind != HF_REQUEST_WATCH_QUEUE &&
         queue->children[head].node.kind != HF_TICKET_LEASE)
-        listing->watch = hf_zk_watches_ask_node(zk, path_at(zk, req, head));
-    hf_zk_send_get_data(
-        &zk->session, call_about(req, head, head_read), path_at(zk, req, head),
-        listing->watch != NULL && hf_zk_watches_flag(zk, listing->watch));
+        listing->watch =
+            hf_zk_engine_watches_ask_node(zk, path_at(zk, req, head));
+    hf_zk_send_get_data(&zk->session, call_about(req, head, head_read),
+                        path_at(zk, req, head),
+                        listing->watch != NULL &&
+                            hf_zk_engine_watches_flag(zk, listing->watch));
 }
 
 /* Remove a ticket of ours that is incomplete or out of range, then send the
  * calls for what the list does not show. */
-void hf_zk_answer_list(struct hf_zk *zk, struct hf_zk_request *req)
+void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
+                              struct hf_zk_engine_request *req)
 {
-    struct hf_zk_queue *queue = req->queue;
+    struct hf_zk_engine_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
-    struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_find(zk, id);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, id);
     size_t index;
 
     if (req->phase != HF_ZK_LISTING)
-        hf_zk_request_enter(req, HF_ZK_LISTING);
+        hf_zk_engine_request_enter(req, HF_ZK_LISTING);
     /* The ticket is gone, or nodes of a lease are missing, no matter who
      * removed them.  Forget it, because a check of it would fail the proof of
      * all others. */
-    if (hf_zk_queue_weight(zk, queue, id) <
+    if (hf_zk_engine_queue_weight(zk, queue, id) <
         (own_ticket != NULL ? own_ticket->weight : req->request->weight)) {
         if (own_ticket != NULL)
-            hf_zk_own_ticket_free(zk, own_ticket);
-        hf_zk_children_change_id(queue, id);
+            hf_zk_engine_own_ticket_free(zk, own_ticket);
+        hf_zk_engine_children_change_id(queue, id);
     }
-    index = hf_zk_queue_index(zk, queue, id);
+    index = hf_zk_engine_queue_index(zk, queue, id);
     if (remove_if_beyond(zk, req))
         return;
-    hf_zk_request_step(req, details_known);
+    hf_zk_engine_request_step(req, details_known);
     req->error = HF_ZK_OK;
     if (hf_zk_session_usable(&zk->session)) {
         if (index < queue->count &&
@@ -368,34 +381,36 @@ void hf_zk_answer_list(struct hf_zk *zk, struct hf_zk_request *req)
 /* --------------------------------------------------------------- request -- */
 
 /* The queue has been listed, or the list failed. */
-static void listed(struct hf_zk *zk, struct hf_zk_request *req)
+static void listed(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
     if (req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE) {
-        hf_zk_answer_list(zk, req);
+        hf_zk_engine_answer_list(zk, req);
         return;
     }
-    hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
+    hf_zk_engine_request_fail(zk, req, req->list_error, "list",
+                              req->queue->path);
 }
 
 /* Answer from the cached list if it can be used, otherwise list the queue. */
-void hf_zk_list_queue(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_list_queue(struct hf_zk_engine *zk,
+                             struct hf_request *request)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &request->ticket);
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &request->ticket);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
 
     if (req == NULL)
         return;
     if (own_ticket != NULL &&
-        hf_zk_cached_list_serves(zk, req->queue, own_ticket)) {
-        hf_zk_answer_list(zk, req);
+        hf_zk_engine_cached_list_serves(zk, req->queue, own_ticket)) {
+        hf_zk_engine_answer_list(zk, req);
         return;
     }
-    hf_zk_request_step(req, listed);
+    hf_zk_engine_request_step(req, listed);
     /* This server has shown us our ticket before, so it shows it again and no
      * sync is needed. */
     if (own_ticket != NULL)
-        hf_zk_list_children(zk, req);
+        hf_zk_engine_list_children(zk, req);
     else
-        hf_zk_search(zk, req);
+        hf_zk_engine_find_ticket(zk, req);
 }

@@ -14,6 +14,7 @@
 
 /* The queue has been listed: ask for what the list does not show, then answer
  * the request. */
-void hf_zk_answer_list(struct hf_zk *zk, struct hf_zk_request *req);
+void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
+                              struct hf_zk_engine_request *req);
 
 #endif

@@ -38,7 +38,7 @@ struct asked_node {
 
 /* The state of one page, freed when the request is answered. */
 struct walk {
-    struct hf_zk *zk;
+    struct hf_zk_engine *zk;
     struct hf_request *request;
     struct hf_name_list queues;
     size_t asked_before; /* nodes of the pages before */
@@ -173,12 +173,12 @@ static void answer(struct walk *walk)
     char *cursor = make_cursor(walk, &names);
 
     if (cursor == NULL || walk->queues.failed) {
-        hf_zk_fail_memory(walk->zk, walk->request);
+        hf_zk_engine_fail_memory(walk->zk, walk->request);
     } else {
         hf_name_list_answer(&walk->queues, &names);
         event.as.answer.request = walk->request;
         event.as.answer.names = &names;
-        hf_zk_notify(walk->zk, &event);
+        hf_zk_engine_notify(walk->zk, &event);
     }
     hf_free(cursor);
     free_walk(walk);
@@ -188,13 +188,14 @@ static void answer(struct walk *walk)
 static void fail_limit(struct walk *walk)
 {
     if (walk->used > WAITING_BYTES_MAX)
-        hf_zk_fail(walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
-                   "the paths of nodes below \"/%.200s\" that are still to be "
-                   "asked take more than %u MiB; expected fewer children: name "
-                   "a prefix that has fewer",
-                   walk->request->queue, WAITING_BYTES_MAX >> 20);
+        hf_zk_engine_fail(
+            walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
+            "the paths of nodes below \"/%.200s\" that are still to be "
+            "asked take more than %u MiB; expected fewer children: name "
+            "a prefix that has fewer",
+            walk->request->queue, WAITING_BYTES_MAX >> 20);
     else
-        hf_zk_fail(
+        hf_zk_engine_fail(
             walk->zk, walk->request, HF_FAILURE_FATAL, HF_ELIMIT,
             "there are more than %d nodes below \"/%.200s\", and each is "
             "asked for its children; expected fewer: name a prefix that "
@@ -208,11 +209,11 @@ static void fail_limit(struct walk *walk)
 static void finish(struct walk *walk)
 {
     if (walk->error == HF_ZK_OUT_OF_MEMORY) {
-        hf_zk_fail_memory(walk->zk, walk->request);
+        hf_zk_engine_fail_memory(walk->zk, walk->request);
         free_walk(walk);
     } else if (walk->error != HF_ZK_OK) {
-        hf_zk_fail_with_error(walk->zk, walk->request, walk->error,
-                              "list the children of", walk->error_path);
+        hf_zk_engine_fail_with_error(walk->zk, walk->request, walk->error,
+                                     "list the children of", walk->error_path);
         free_walk(walk);
     } else if (is_too_large(walk)) {
         fail_limit(walk);
@@ -235,14 +236,14 @@ struct findings {
 static bool is_ticket(const struct walk *walk, const char *name, size_t bytes,
                       struct findings *found)
 {
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
     if (walk->zk->config.layout == HF_ZK_KAZOO &&
-        hf_zk_permit_parse(name, bytes, &node))
+        hf_zk_engine_permit_parse(name, bytes, &node))
         return found->permits = true;
-    if (hf_zk_participant_parse(name, bytes, &node))
+    if (hf_zk_engine_participant_parse(name, bytes, &node))
         return found->participants = true;
-    if (hf_zk_node_parse(name, bytes, &node))
+    if (hf_zk_engine_node_parse(name, bytes, &node))
         return found->tickets = true;
     return false;
 }
@@ -418,18 +419,19 @@ static void ask_more(struct walk *walk)
 
 /* The page begins with a sync, so it shows what other clients have done
  * before. */
-void hf_zk_name_queues(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_name_queues(struct hf_zk_engine *zk,
+                              struct hf_request *request)
 {
     struct walk *walk = hf_alloc(sizeof *walk);
 
     if (walk == NULL) {
-        hf_zk_fail_memory(zk, request);
+        hf_zk_engine_fail_memory(zk, request);
         return;
     }
     walk->zk = zk;
     walk->request = request;
     if (!take_cursor(walk, request->names, request->queue)) {
-        hf_zk_fail_memory(zk, request);
+        hf_zk_engine_fail_memory(zk, request);
         free_walk(walk);
         return;
     }

@@ -92,8 +92,8 @@ static bool skip_hex(struct name_rest *rest, struct hf_ticket_id *id)
     return true;
 }
 
-bool hf_zk_node_parse_hex(const char *text, size_t bytes,
-                          struct hf_ticket_id *id)
+bool hf_zk_engine_node_parse_hex(const char *text, size_t bytes,
+                                 struct hf_ticket_id *id)
 {
     struct name_rest rest = {text, bytes};
 
@@ -147,7 +147,7 @@ static struct hf_ticket_id digest_id(const char *name, size_t bytes)
 }
 
 /* Parse a name of Curator, or of go-zookeeper, which begins in the same way. */
-static bool is_curator(struct name_rest rest, struct hf_zk_node *node)
+static bool is_curator(struct name_rest rest, struct hf_zk_engine_node *node)
 {
     size_t count = sizeof curator_markers / sizeof curator_markers[0];
     const char *name = rest.text;
@@ -170,7 +170,7 @@ static bool is_curator(struct name_rest rest, struct hf_zk_node *node)
 }
 
 /* Parse a name of kazoo. */
-static bool is_kazoo(struct name_rest rest, struct hf_zk_node *node)
+static bool is_kazoo(struct name_rest rest, struct hf_zk_engine_node *node)
 {
     size_t count = sizeof kazoo_markers / sizeof kazoo_markers[0];
 
@@ -196,7 +196,7 @@ static bool skip_session(struct name_rest *rest)
 }
 
 /* Parse a name of WriteLock: x-, a session or our id, -, the sequence. */
-static bool is_writelock(struct name_rest rest, struct hf_zk_node *node)
+static bool is_writelock(struct name_rest rest, struct hf_zk_engine_node *node)
 {
     const char *name = rest.text;
     size_t bytes = rest.bytes;
@@ -213,7 +213,8 @@ static bool is_writelock(struct name_rest rest, struct hf_zk_node *node)
     return skip(&rest, "-") && is_sequence(&rest, &node->sequence);
 }
 
-bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
+bool hf_zk_engine_node_parse(const char *name, size_t bytes,
+                             struct hf_zk_engine_node *node)
 {
     struct name_rest rest = {name, bytes};
 
@@ -230,7 +231,7 @@ struct layout {
     const char *before;
     const char *after[HF_TICKET_QUEUED_LAST + 1];
     bool hyphens;                 /* the id is written with hyphens */
-    bool seen_by[HF_ZK_DIALECTS]; /* see hf_zk_dialect_sees() */
+    bool seen_by[HF_ZK_DIALECTS]; /* see hf_zk_engine_dialect_sees() */
 };
 
 static const struct layout layouts[] = {
@@ -274,15 +275,16 @@ static void format_id(const struct hf_ticket_id *id, bool hyphens,
     *to = '\0';
 }
 
-void hf_zk_node_format_hex(const struct hf_ticket_id *id,
-                           char text[HF_ZK_NODE_BYTES])
+void hf_zk_engine_node_format_hex(const struct hf_ticket_id *id,
+                                  char text[HF_ZK_NODE_BYTES])
 {
     format_id(id, false, text);
 }
 
-bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
-                       enum hf_ticket_kind kind,
-                       char prefix[HF_ZK_PREFIX_BYTES])
+bool hf_zk_engine_node_prefix(enum hf_zk_engine_dialect layout,
+                              const struct hf_ticket_id *id,
+                              enum hf_ticket_kind kind,
+                              char prefix[HF_ZK_PREFIX_BYTES])
 {
     /* Only Curator has numbered leases, so every layout uses its names. */
     const struct layout *of =
@@ -299,23 +301,24 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
     return true;
 }
 
-const char *hf_zk_dialect_name(enum hf_zk_dialect dialect)
+const char *hf_zk_engine_dialect_name(enum hf_zk_engine_dialect dialect)
 {
     return dialect == HF_ZK_GO ? "go-zookeeper" : layouts[dialect].name;
 }
 
-const char *hf_zk_layout_name(enum hf_zk_dialect layout)
+const char *hf_zk_engine_layout_name(enum hf_zk_engine_dialect layout)
 {
     return layouts[layout].name;
 }
 
-bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout)
+bool hf_zk_engine_dialect_sees(enum hf_zk_engine_dialect dialect,
+                               enum hf_zk_engine_dialect layout)
 {
     return layouts[layout].seen_by[dialect];
 }
 
-void hf_zk_node_format_name(const char *prefix, int32_t sequence,
-                            char name[HF_ZK_NODE_BYTES])
+void hf_zk_engine_node_format_name(const char *prefix, int32_t sequence,
+                                   char name[HF_ZK_NODE_BYTES])
 {
     int bytes =
         snprintf(name, HF_ZK_NODE_BYTES, "%s%010" PRId32, prefix, sequence);
@@ -324,12 +327,12 @@ void hf_zk_node_format_name(const char *prefix, int32_t sequence,
     (void)bytes;
 }
 
-size_t hf_zk_node_sequence_bytes(int32_t sequence)
+size_t hf_zk_engine_node_sequence_bytes(int32_t sequence)
 {
     return (size_t)snprintf(NULL, 0, "%010" PRId32, sequence);
 }
 
-uint64_t hf_zk_node_order(int32_t sequence)
+uint64_t hf_zk_engine_node_order(int32_t sequence)
 {
     return (uint32_t)sequence;
 }
@@ -337,8 +340,9 @@ uint64_t hf_zk_node_order(int32_t sequence)
 /* --------------------------------------------------------------- pattern -- */
 
 /* The name must have exactly the length that our layout gives it. */
-bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
-                      struct hf_zk_pattern *pattern)
+bool hf_zk_engine_pattern_of(const struct hf_zk_engine_node *node,
+                             const char *name,
+                             struct hf_zk_engine_pattern *pattern)
 {
     const struct layout *layout = &layouts[node->dialect];
     size_t bytes = strlen(name), after;
@@ -351,7 +355,7 @@ bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
                      (layout->hyphens ? UUID_BYTES : HEX_BYTES) + after +
                      DIGITS_LEAST)
         return false;
-    *pattern = (struct hf_zk_pattern){
+    *pattern = (struct hf_zk_engine_pattern){
         .name = name,
         .bytes = bytes,
         .id_at = strlen(layout->before),
@@ -363,8 +367,8 @@ bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
 
 /* Numbers of the same length compare as their texts do.  A text with a sign,
  * or that is no number, compares below. */
-bool hf_zk_pattern_precedes(const struct hf_zk_pattern *pattern,
-                            const char *name, size_t bytes)
+bool hf_zk_engine_pattern_precedes(const struct hf_zk_engine_pattern *pattern,
+                                   const char *name, size_t bytes)
 {
     const char *reference = pattern->name;
     size_t kind_at = pattern->kind_at, digits = pattern->digits_at;
@@ -375,8 +379,8 @@ bool hf_zk_pattern_precedes(const struct hf_zk_pattern *pattern,
            memcmp(name + kind_at, reference + kind_at, digits - kind_at) == 0;
 }
 
-bool hf_zk_participant_parse(const char *name, size_t bytes,
-                             struct hf_zk_node *node)
+bool hf_zk_engine_participant_parse(const char *name, size_t bytes,
+                                    struct hf_zk_engine_node *node)
 {
     if (!hf_ticket_id_parse(&node->id, name, bytes))
         return false;
@@ -407,23 +411,24 @@ static void set_tag(struct hf_ticket_id *id, unsigned tag)
     id->bytes[8] = (uint8_t)((id->bytes[8] & 0x3f) | (tag & 3) << 6);
 }
 
-void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
-                       char name[HF_ZK_NODE_BYTES])
+void hf_zk_engine_permit_name(const struct hf_ticket_id *id, uint32_t nth,
+                              char name[HF_ZK_NODE_BYTES])
 {
     struct hf_ticket_id permit = *id;
 
     assert(nth < HF_WEIGHT_MAX);
     if (nth > 0)
         set_tag(&permit, (get_tag(id) + nth) % TAGS);
-    hf_zk_node_format_hex(&permit, name);
+    hf_zk_engine_node_format_hex(&permit, name);
 }
 
 /* The id of the ticket is that of its first permit, so the tag (the six bits
  * that count the permits) goes into .sequence.  A permit that kazoo made has
  * the tag of a first one. */
-bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
+bool hf_zk_engine_permit_parse(const char *name, size_t bytes,
+                               struct hf_zk_engine_node *node)
 {
-    if (!hf_zk_node_parse_hex(name, bytes, &node->id))
+    if (!hf_zk_engine_node_parse_hex(name, bytes, &node->id))
         return false;
     node->dialect = HF_ZK_KAZOO;
     node->kind = HF_TICKET_LEASE;
@@ -432,7 +437,7 @@ bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
     return true;
 }
 
-bool hf_zk_node_is_permit(const struct hf_zk_node *node)
+bool hf_zk_engine_node_is_permit(const struct hf_zk_engine_node *node)
 {
     return node->kind == HF_TICKET_LEASE && node->dialect == HF_ZK_KAZOO;
 }

@@ -55,7 +55,7 @@
 #define HF_ZK_SEQUENCE_END ((INT64_C(1) << 31) - (INT64_C(1) << 20))
 
 /* The programs whose names are known. */
-enum hf_zk_dialect {
+enum hf_zk_engine_dialect {
     HF_ZK_CURATOR,
     HF_ZK_GO, /* read only, no layout */
     HF_ZK_KAZOO,
@@ -64,59 +64,62 @@ enum hf_zk_dialect {
 #define HF_ZK_DIALECTS 4
 
 /* A parsed name. */
-struct hf_zk_node {
-    enum hf_zk_dialect dialect;
+struct hf_zk_engine_node {
+    enum hf_zk_engine_dialect dialect;
     enum hf_ticket_kind kind;
     /* From the name, or a digest of the name if it contains no id. */
     struct hf_ticket_id id;
     int32_t sequence; /* number of the node; of a permit see
-                         hf_zk_permit_parse() */
+                         hf_zk_engine_permit_parse() */
 };
 
 /* Parse the ${bytes} of ${name}.  False if it is a ticket in no dialect. */
-bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node);
+bool hf_zk_engine_node_parse(const char *name, size_t bytes,
+                             struct hf_zk_engine_node *node);
 
 /* The same for a participant of a double barrier, whose name is just its id. */
-bool hf_zk_participant_parse(const char *name, size_t bytes,
-                             struct hf_zk_node *node);
+bool hf_zk_engine_participant_parse(const char *name, size_t bytes,
+                                    struct hf_zk_engine_node *node);
 
-/* Write an id as 32 hexadecimal digits.  hf_zk_node_parse_hex() reads ${bytes}
- * that must be exactly that. */
-void hf_zk_node_format_hex(const struct hf_ticket_id *id,
-                           char text[HF_ZK_NODE_BYTES]);
-bool hf_zk_node_parse_hex(const char *text, size_t bytes,
-                          struct hf_ticket_id *id);
+/* Write an id as 32 hexadecimal digits.  hf_zk_engine_node_parse_hex() reads
+ * ${bytes} that must be exactly that. */
+void hf_zk_engine_node_format_hex(const struct hf_ticket_id *id,
+                                  char text[HF_ZK_NODE_BYTES]);
+bool hf_zk_engine_node_parse_hex(const char *text, size_t bytes,
+                                 struct hf_ticket_id *id);
 
 /* Write the name of a node up to the sequence.  False if ${layout} has no
  * names for tickets of that kind. */
-bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
-                       enum hf_ticket_kind kind,
-                       char prefix[HF_ZK_PREFIX_BYTES]);
+bool hf_zk_engine_node_prefix(enum hf_zk_engine_dialect layout,
+                              const struct hf_ticket_id *id,
+                              enum hf_ticket_kind kind,
+                              char prefix[HF_ZK_PREFIX_BYTES]);
 
 /* A name for people, such as "curator" or "go-zookeeper"; static. */
-const char *hf_zk_dialect_name(enum hf_zk_dialect dialect);
+const char *hf_zk_engine_dialect_name(enum hf_zk_engine_dialect dialect);
 
 /* The name as in a URL, such as "curator"; static. */
-const char *hf_zk_layout_name(enum hf_zk_dialect layout);
+const char *hf_zk_engine_layout_name(enum hf_zk_engine_dialect layout);
 
 /* Do programs that use ${dialect} with their default settings see tickets in
  * ${layout}? */
-bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout);
+bool hf_zk_engine_dialect_sees(enum hf_zk_engine_dialect dialect,
+                               enum hf_zk_engine_dialect layout);
 
 /* Write the full name that a server makes of ${prefix} and ${sequence}. */
-void hf_zk_node_format_name(const char *prefix, int32_t sequence,
-                            char name[HF_ZK_NODE_BYTES]);
+void hf_zk_engine_node_format_name(const char *prefix, int32_t sequence,
+                                   char name[HF_ZK_NODE_BYTES]);
 
 /* How many bytes ${sequence} takes in a name. */
-size_t hf_zk_node_sequence_bytes(int32_t sequence);
+size_t hf_zk_engine_node_sequence_bytes(int32_t sequence);
 
 /* ${sequence} as an order: a negative number comes after all others, because
  * the counter has wrapped. */
-uint64_t hf_zk_node_order(int32_t sequence);
+uint64_t hf_zk_engine_node_order(int32_t sequence);
 
 /* What a name has in common with all names of the same form: everything except
  * the id and the number. */
-struct hf_zk_pattern {
+struct hf_zk_engine_pattern {
     const char *name;
     size_t bytes;
     size_t id_at;     /* the id begins here */
@@ -126,22 +129,23 @@ struct hf_zk_pattern {
 
 /* Make the pattern of ${name}, which was parsed to ${node} and must outlive
  * the pattern.  False if it is not in the form that we write. */
-bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
-                      struct hf_zk_pattern *pattern);
+bool hf_zk_engine_pattern_of(const struct hf_zk_engine_node *node,
+                             const char *name,
+                             struct hf_zk_engine_pattern *pattern);
 
 /* True if ${name} has the same form and a greater number, so it stands behind.
  * If false, the name must be parsed.  This costs a tenth of parsing. */
-bool hf_zk_pattern_precedes(const struct hf_zk_pattern *pattern,
-                            const char *name, size_t bytes);
+bool hf_zk_engine_pattern_precedes(const struct hf_zk_engine_pattern *pattern,
+                                   const char *name, size_t bytes);
 
 /* Write the name of the ${nth} permit of a ticket, and parse one.  .sequence
  * of ${node} is then ${nth}. */
-void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
-                       char name[HF_ZK_NODE_BYTES]);
-bool hf_zk_permit_parse(const char *name, size_t bytes,
-                        struct hf_zk_node *node);
+void hf_zk_engine_permit_name(const struct hf_ticket_id *id, uint32_t nth,
+                              char name[HF_ZK_NODE_BYTES]);
+bool hf_zk_engine_permit_parse(const char *name, size_t bytes,
+                               struct hf_zk_engine_node *node);
 
-/* True if hf_zk_permit_parse() made ${node}. */
-bool hf_zk_node_is_permit(const struct hf_zk_node *node);
+/* True if hf_zk_engine_permit_parse() made ${node}. */
+bool hf_zk_engine_node_is_permit(const struct hf_zk_engine_node *node);
 
 #endif

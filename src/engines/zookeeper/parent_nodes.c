@@ -16,7 +16,7 @@
 /* Containers are deleted by the server when they are empty.  Programs that use
  * the other layouts make persistent parents and rely on them: kazoo checks for
  * the parent only once. */
-static bool makes_containers(const struct hf_zk *zk)
+static bool makes_containers(const struct hf_zk_engine *zk)
 {
     return !zk->containers_unsupported && zk->config.layout == HF_ZK_CURATOR;
 }
@@ -25,8 +25,8 @@ static bool makes_containers(const struct hf_zk *zk)
  * kazoo's permits it is their number, written with the create.  kazoo itself
  * writes it a moment later, and a client that comes in between does not see
  * it. */
-static const char *parent_data(const struct hf_zk_request *req, size_t bytes,
-                               char text[DATA_BYTES])
+static const char *parent_data(const struct hf_zk_engine_request *req,
+                               size_t bytes, char text[DATA_BYTES])
 {
     uint32_t permits = req->request->limit;
 
@@ -43,9 +43,11 @@ static size_t next_component_end(const char *path, size_t bytes)
 }
 
 /* How many parents there are below the chroot, which we never create. */
-static size_t count_parents(const struct hf_zk *zk, struct hf_zk_request *req)
+static size_t count_parents(const struct hf_zk_engine *zk,
+                            struct hf_zk_engine_request *req)
 {
-    const struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    const struct hf_zk_engine_creation *creation =
+        hf_zk_engine_request_creation(req);
     size_t count = 0;
 
     for (size_t at = strlen(zk->config.url.chroot);
@@ -59,9 +61,9 @@ static size_t count_parents(const struct hf_zk *zk, struct hf_zk_request *req)
 static void parent_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
-    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
+    struct hf_zk_engine_creation *creation = hf_zk_engine_request_creation(req);
     size_t level = (size_t)(call - creation->parent_calls) + 1;
 
     if (reply->error != HF_ZK_NO_NODE && level > creation->parent_level) {
@@ -72,16 +74,17 @@ static void parent_answered(void *user, struct hf_zk_call *call,
     if (reply->error == HF_ZK_UNIMPLEMENTED &&
         creation->parents == HF_ZK_PARENTS_CONTAINERS)
         zk->containers_unsupported = true;
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* Send the create of the parent at the first ${bytes} of the path. */
-static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
+static void send_parent(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_request *req,
                         struct hf_zk_call *call, size_t bytes)
 {
     char text[DATA_BYTES];
     bool container =
-        hf_zk_request_creation(req)->parents == HF_ZK_PARENTS_CONTAINERS;
+        hf_zk_engine_request_creation(req)->parents == HF_ZK_PARENTS_CONTAINERS;
 
     call->answered = parent_answered;
     call->user = zk;
@@ -95,10 +98,10 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_request *req,
 }
 
 /* Nothing is sent unless the first create has failed for a missing parent. */
-bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
-                          size_t bytes)
+bool hf_zk_engine_create_parents(struct hf_zk_engine *zk,
+                                 struct hf_zk_engine_request *req, size_t bytes)
 {
-    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    struct hf_zk_engine_creation *creation = hf_zk_engine_request_creation(req);
     size_t at = strlen(zk->config.url.chroot);
     size_t count;
 
@@ -110,7 +113,7 @@ bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
     if (creation->parent_calls == NULL)
         creation->parent_calls = hf_alloc(count * sizeof(struct hf_zk_call));
     if (creation->parent_calls == NULL) {
-        hf_zk_fail_memory(zk, hf_zk_request_end(zk, req));
+        hf_zk_engine_fail_memory(zk, hf_zk_engine_request_end(zk, req));
         return false;
     }
     for (size_t nth = 0; nth < count; nth++) {
@@ -121,7 +124,7 @@ bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
 }
 
 /* Do all parents exist, as far as the answers show? */
-static bool parents_exist(const struct hf_zk_creation *creation)
+static bool parents_exist(const struct hf_zk_engine_creation *creation)
 {
     return creation->parent_level > 0 &&
            (creation->parent_error == HF_ZK_OK ||
@@ -131,9 +134,10 @@ static bool parents_exist(const struct hf_zk_creation *creation)
 /* Repeat once to send the parents, and again if they exist but the node
  * failed, because a container may have been deleted in between, or if the
  * server knows no containers. */
-bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req)
+bool hf_zk_engine_retry_with_parents(struct hf_zk_engine *zk,
+                                     struct hf_zk_engine_request *req)
 {
-    struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    struct hf_zk_engine_creation *creation = hf_zk_engine_request_creation(req);
     bool retry = creation->parents == HF_ZK_PARENTS_ASSUMED ||
                  parents_exist(creation) ||
                  (creation->parent_error == HF_ZK_UNIMPLEMENTED &&
@@ -148,36 +152,43 @@ bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req)
 }
 
 /* Fail because the chroot of the URL does not exist. */
-static void fail_no_chroot(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_no_chroot(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
-    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EDIR,
-               "the node %s, which the URL has for a root, does not exist; "
-               "create it, or correct the URL",
-               zk->config.url.chroot);
+    hf_zk_engine_fail(
+        zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_FATAL, HF_EDIR,
+        "the node %s, which the URL has for a root, does not exist; "
+        "create it, or correct the URL",
+        zk->config.url.chroot);
 }
 
 /* Fail with what kept a parent from being created. */
-static void fail_parent(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_parent(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_request *req)
 {
-    const struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    const struct hf_zk_engine_creation *creation =
+        hf_zk_engine_request_creation(req);
     size_t bytes = strlen(zk->config.url.chroot);
 
     for (size_t level = 0; level < creation->parent_level; level++)
         bytes = next_component_end(req->queue->path, bytes);
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, req->queue->path);
-    hf_zk_request_fail(zk, req, creation->parent_error, "create", zk->path);
+    hf_zk_engine_request_fail(zk, req, creation->parent_error, "create",
+                              zk->path);
 }
 
 /* If a parent could not be created, its error says more than the node's. */
-void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
-                       const char *what, const char *path)
+void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
+                              struct hf_zk_engine_request *req,
+                              const char *what, const char *path)
 {
-    const struct hf_zk_creation *creation = hf_zk_request_creation(req);
+    const struct hf_zk_engine_creation *creation =
+        hf_zk_engine_request_creation(req);
     bool tried = creation->parents != HF_ZK_PARENTS_ASSUMED ||
                  count_parents(zk, req) == 0;
 
     if (req->error != HF_ZK_NO_NODE || !tried || parents_exist(creation))
-        hf_zk_request_fail(zk, req, req->error, what, path);
+        hf_zk_engine_request_fail(zk, req, req->error, what, path);
     else if (creation->parent_level == 0)
         fail_no_chroot(zk, req);
     else
@@ -203,42 +214,45 @@ static uint64_t digest_of(const char *path)
     return digest != 0 ? digest : 1;
 }
 
-bool hf_zk_delete_right_known(const struct hf_zk *zk, const char *parent)
+bool hf_zk_engine_delete_right_known(const struct hf_zk_engine *zk,
+                                     const char *parent)
 {
     uint64_t digest = digest_of(parent);
 
     return zk->delete_rights.digests[digest % HF_ZK_DELETE_RIGHTS] == digest;
 }
 
-void hf_zk_delete_right_note(struct hf_zk *zk, const char *parent)
+void hf_zk_engine_delete_right_note(struct hf_zk_engine *zk, const char *parent)
 {
     uint64_t digest = digest_of(parent);
 
     zk->delete_rights.digests[digest % HF_ZK_DELETE_RIGHTS] = digest;
 }
 
-void hf_zk_delete_right_forget(struct hf_zk *zk, const char *parent)
+void hf_zk_engine_delete_right_forget(struct hf_zk_engine *zk,
+                                      const char *parent)
 {
-    if (hf_zk_delete_right_known(zk, parent))
+    if (hf_zk_engine_delete_right_known(zk, parent))
         zk->delete_rights.digests[digest_of(parent) % HF_ZK_DELETE_RIGHTS] = 0;
 }
 
-void hf_zk_delete_rights_clear(struct hf_zk *zk)
+void hf_zk_engine_delete_rights_clear(struct hf_zk_engine *zk)
 {
-    zk->delete_rights = (struct hf_zk_delete_rights){0};
+    zk->delete_rights = (struct hf_zk_engine_delete_rights){0};
 }
 
 /* The node is ephemeral, as tickets are, so a quota or a local session treats
  * it as one. */
-void hf_zk_multi_try_delete(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                            const struct hf_ticket_id *ticket)
+void hf_zk_engine_multi_try_delete(struct hf_zk_engine *zk,
+                                   const struct hf_zk_engine_queue *queue,
+                                   const struct hf_ticket_id *ticket)
 {
     char name[sizeof TRIAL_PREFIX + HF_TICKET_ID_TEXT_BYTES];
     const char *path;
 
     (void)snprintf(name, sizeof name, "%s", TRIAL_PREFIX);
     hf_ticket_id_format(ticket, name + sizeof TRIAL_PREFIX - 1);
-    path = hf_zk_child_path(zk, queue, name);
+    path = hf_zk_engine_child_path(zk, queue, name);
     hf_zk_multi_create(&zk->session, path, "", HF_ZK_EPHEMERAL);
     hf_zk_multi_delete(&zk->session, path, HF_ZK_ANY_VERSION);
 }

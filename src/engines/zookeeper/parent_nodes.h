@@ -20,17 +20,20 @@
 /* To be called in a step that creates a node, before it: send creates for the
  * node at the first ${bytes} of the queue's path and those above it, if they
  * were found missing.  False, with the request failed, for lack of memory. */
-bool hf_zk_create_parents(struct hf_zk *zk, struct hf_zk_request *req,
-                          size_t bytes);
+bool hf_zk_engine_create_parents(struct hf_zk_engine *zk,
+                                 struct hf_zk_engine_request *req,
+                                 size_t bytes);
 
 /* The create was answered.  True if the step must be repeated with its
  * parents. */
-bool hf_zk_retry_with_parents(struct hf_zk *zk, struct hf_zk_request *req);
+bool hf_zk_engine_retry_with_parents(struct hf_zk_engine *zk,
+                                     struct hf_zk_engine_request *req);
 
 /* The create failed and is not repeated: fail the request with the error of
  * the node, or with what kept a parent from being created. */
-void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
-                       const char *what, const char *path);
+void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
+                              struct hf_zk_engine_request *req,
+                              const char *what, const char *path);
 
 /* ------------------------------------------------------- right to delete -- */
 
@@ -60,19 +63,24 @@ void hf_zk_fail_create(struct hf_zk *zk, struct hf_zk_request *req,
 #define HF_ZK_DELETE_TRIAL 2
 #define HF_ZK_DELETE_TRIAL_DELETE 1
 
-/* Has this session deleted a node below ${parent}, a path?  hf_zk_delete_right_
- * note() notes that it has, and hf_zk_delete_right_forget() that it has to be
- * tried again: there may be another node by now, or another access list. */
-bool hf_zk_delete_right_known(const struct hf_zk *zk, const char *parent);
-void hf_zk_delete_right_note(struct hf_zk *zk, const char *parent);
-void hf_zk_delete_right_forget(struct hf_zk *zk, const char *parent);
+/* Has this session deleted a node below ${parent}, a path?
+ * hf_zk_engine_delete_right_note
+ * () notes that it has, and hf_zk_engine_delete_right_forget() that it has to
+ * be tried again: there may be another node by now, or another access list. */
+bool hf_zk_engine_delete_right_known(const struct hf_zk_engine *zk,
+                                     const char *parent);
+void hf_zk_engine_delete_right_note(struct hf_zk_engine *zk,
+                                    const char *parent);
+void hf_zk_engine_delete_right_forget(struct hf_zk_engine *zk,
+                                      const char *parent);
 
 /* Forget all of them, because the session has ended. */
-void hf_zk_delete_rights_clear(struct hf_zk *zk);
+void hf_zk_engine_delete_rights_clear(struct hf_zk_engine *zk);
 
 /* Put the HF_ZK_DELETE_TRIAL operations that try the right in ${queue} at the
  * front of a multi.  The id of the ticket makes the name of the node unique. */
-void hf_zk_multi_try_delete(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                            const struct hf_ticket_id *ticket);
+void hf_zk_engine_multi_try_delete(struct hf_zk_engine *zk,
+                                   const struct hf_zk_engine_queue *queue,
+                                   const struct hf_ticket_id *ticket);
 
 #endif

@@ -50,25 +50,31 @@
 
 /* In the current step, list the queue after everything that the step has sent.
  * Sets .list_error; the children are then in the queue. */
-void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_request *req);
+void hf_zk_engine_list_children(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_request *req);
 
 /* The same for a ticket that may have been created through another server:
  * sync first, and do not share the list. */
-void hf_zk_search(struct hf_zk *zk, struct hf_zk_request *req);
+void hf_zk_engine_find_ticket(struct hf_zk_engine *zk,
+                              struct hf_zk_engine_request *req);
 
-/* The same as hf_zk_search(), but the list goes to ${answered} and is not
- * stored in the queue.  ${answered} must end with hf_zk_request_answered(). */
-void hf_zk_search_with(struct hf_zk *zk, struct hf_zk_request *req,
-                       hf_zk_answered *answered);
+/* The same as hf_zk_engine_find_ticket(), but the list goes to ${answered} and
+ * is not stored in the queue.  ${answered} must end with
+ * hf_zk_engine_request_answered(). */
+void hf_zk_engine_list_behind_sync(struct hf_zk_engine *zk,
+                                   struct hf_zk_engine_request *req,
+                                   hf_zk_answered *answered);
 
 /* Store the list of a search in the queue, unless its sync failed, and set
- * .list_error.  The caller then calls hf_zk_request_answered(). */
-void hf_zk_take_search_list(struct hf_zk *zk, struct hf_zk_request *req,
-                            const struct hf_zk_reply *reply);
+ * .list_error.  The caller then calls hf_zk_engine_request_answered(). */
+void hf_zk_engine_take_synced_list(struct hf_zk_engine *zk,
+                                   struct hf_zk_engine_request *req,
+                                   const struct hf_zk_reply *reply);
 
 /* Can the cached list be used for our ticket ${own_ticket} instead of a new
  * list?  If so, the children that have gone are removed from it. */
-bool hf_zk_cached_list_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
-                              const struct hf_zk_own_ticket *own_ticket);
+bool hf_zk_engine_cached_list_serves(
+    struct hf_zk_engine *zk, struct hf_zk_engine_queue *queue,
+    const struct hf_zk_engine_own_ticket *own_ticket);
 
 #endif

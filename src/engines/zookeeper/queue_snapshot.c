@@ -19,7 +19,8 @@
 
 /* The shortest name is that of the barrier node; those with a number are
  * longer. */
-size_t hf_zk_tickets_at_most(const struct hf_jute_reader *body, size_t count)
+size_t hf_zk_engine_tickets_at_most(const struct hf_jute_reader *body,
+                                    size_t count)
 {
     size_t most = body->left / (HF_ZK_CHILD_LEAST_BYTES + strlen(HF_ZK_READY));
 
@@ -48,7 +49,7 @@ static int compare_known(const void *a, const void *b)
 
 /* Collect those of the list of ${queue}, which is to be replaced.  False for
  * lack of memory. */
-static bool know_participants(const struct hf_zk_queue *queue,
+static bool know_participants(const struct hf_zk_engine_queue *queue,
                               struct known_participants *known)
 {
     size_t count = 0;
@@ -61,7 +62,7 @@ static bool know_participants(const struct hf_zk_queue *queue,
     if ((known->at = hf_alloc(count * sizeof *known->at)) == NULL)
         return false;
     for (size_t i = queue->first_live; i < queue->count; i++) {
-        const struct hf_zk_child *child = &queue->children[i];
+        const struct hf_zk_engine_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT && !child->gone)
             known->at[known->count++] =
@@ -73,12 +74,12 @@ static bool know_participants(const struct hf_zk_queue *queue,
 
 /* The czxid of a participant, which the previous list may have; 0 if unknown.
  * See barriers.c. */
-static int64_t participant_czxid(const struct hf_zk *zk,
+static int64_t participant_czxid(const struct hf_zk_engine *zk,
                                  const struct known_participants *known,
-                                 const struct hf_zk_node *node)
+                                 const struct hf_zk_engine_node *node)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &node->id);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &node->id);
     const struct known_participant wanted = {node->id, 0};
     const struct known_participant *found;
 
@@ -93,26 +94,27 @@ static int64_t participant_czxid(const struct hf_zk *zk,
 
 /* The czxid of a child as far as it is known.  Permits of ours are ordered by
  * it; of other permits nobody has to know the order. */
-static int64_t czxid_of(const struct hf_zk *zk,
+static int64_t czxid_of(const struct hf_zk_engine *zk,
                         const struct known_participants *known,
-                        const struct hf_zk_node *node)
+                        const struct hf_zk_engine_node *node)
 {
-    const struct hf_zk_own_ticket *own_ticket;
+    const struct hf_zk_engine_own_ticket *own_ticket;
 
     if (node->kind == HF_TICKET_PARTICIPANT)
         return participant_czxid(zk, known, node);
-    own_ticket = hf_zk_node_is_permit(node)
-                     ? hf_zk_own_ticket_find(zk, &node->id)
+    own_ticket = hf_zk_engine_node_is_permit(node)
+                     ? hf_zk_engine_own_ticket_find(zk, &node->id)
                      : NULL;
     return own_ticket == NULL ? 0 : own_ticket->czxid;
 }
 
 /* Turn the names of a list into children and copy the names to ${names}.
  * Reports unknown nodes.  Returns how many are tickets. */
-static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
+static size_t take_children(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_queue *queue,
                             struct hf_jute_reader *body, size_t count,
                             const struct known_participants *known,
-                            struct hf_zk_child *children, char *names)
+                            struct hf_zk_engine_child *children, char *names)
 {
     size_t kept = 0;
 
@@ -120,18 +122,19 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         struct hf_jute_piece name = hf_jute_get_buffer(body);
 
         if (name.bytes == NULL ||
-            !hf_zk_queue_parse(queue, name.bytes, name.count,
-                               &children[kept].node)) {
-            hf_zk_report_unknown_node(zk, queue, name);
+            !hf_zk_engine_queue_parse(queue, name.bytes, name.count,
+                                      &children[kept].node)) {
+            hf_zk_engine_report_unknown_node(zk, queue, name);
             continue;
         }
-        hf_zk_report_unseen_layout(zk, queue, name, &children[kept].node);
+        hf_zk_engine_report_unseen_layout(zk, queue, name,
+                                          &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
         children[kept].czxid = czxid_of(zk, known, &children[kept].node);
         children[kept].ours =
-            hf_zk_own_ticket_find(zk, &children[kept].node.id) != NULL;
+            hf_zk_engine_own_ticket_find(zk, &children[kept].node.id) != NULL;
         children[kept].gone = false;
         names += name.count + 1;
         kept++;
@@ -141,30 +144,33 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
 
 /* A list that shows a ticket of ours as a reader shows that a downgrade
  * without an answer has happened. */
-static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
+static void note_downgraded(struct hf_zk_engine *zk,
+                            const struct hf_zk_engine_queue *queue)
 {
     for (size_t i = 0; i < queue->count; i++) {
-        const struct hf_zk_node *node = &queue->children[i].node;
-        struct hf_zk_own_ticket *own_ticket =
-            node->kind == HF_TICKET_READ ? hf_zk_own_ticket_find(zk, &node->id)
-                                         : NULL;
+        const struct hf_zk_engine_node *node = &queue->children[i].node;
+        struct hf_zk_engine_own_ticket *own_ticket =
+            node->kind == HF_TICKET_READ
+                ? hf_zk_engine_own_ticket_find(zk, &node->id)
+                : NULL;
 
         if (own_ticket != NULL && own_ticket->downgrading &&
             own_ticket->sequence == node->sequence)
-            hf_zk_own_ticket_downgraded(zk, own_ticket);
+            hf_zk_engine_own_ticket_downgraded(zk, own_ticket);
     }
 }
 
 /* Replace the queue's children by those in ${body}.  Nothing is changed if it
  * cannot be read or there is no memory. */
-static enum hf_zk_error replace_list(struct hf_zk *zk,
-                                     struct hf_zk_queue *queue,
+static enum hf_zk_error replace_list(struct hf_zk_engine *zk,
+                                     struct hf_zk_engine_queue *queue,
                                      struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
     size_t count = hf_jute_get_count(body, HF_ZK_CHILD_LEAST_BYTES);
-    size_t room = hf_zk_tickets_at_most(body, count);
-    struct hf_zk_child *children = hf_alloc((room + 1) * sizeof *children);
+    size_t room = hf_zk_engine_tickets_at_most(body, count);
+    struct hf_zk_engine_child *children =
+        hf_alloc((room + 1) * sizeof *children);
     char *names = hf_alloc(bytes + 1);
     enum hf_zk_error error = HF_ZK_OUT_OF_MEMORY;
     struct known_participants known = {NULL, 0};
@@ -175,10 +181,10 @@ static enum hf_zk_error replace_list(struct hf_zk *zk,
     error = HF_ZK_MALFORMED;
     if (body->failed)
         goto keep;
-    hf_zk_children_set(queue, children, count, names);
+    hf_zk_engine_children_set(queue, children, count, names);
     note_downgraded(zk, queue);
     queue->listed_on = zk->session.connection_number;
-    hf_zk_children_compact(queue);
+    hf_zk_engine_children_compact(queue);
     hf_free(known.at);
     return HF_ZK_OK;
 keep:
@@ -188,15 +194,15 @@ keep:
     return error;
 }
 
-enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
-                                       struct hf_zk_queue *queue,
-                                       enum hf_zk_error error,
-                                       struct hf_jute_reader *body)
+enum hf_zk_error hf_zk_engine_queue_take_list(struct hf_zk_engine *zk,
+                                              struct hf_zk_engine_queue *queue,
+                                              enum hf_zk_error error,
+                                              struct hf_jute_reader *body)
 {
     if (error == HF_ZK_OK)
         return replace_list(zk, queue, body);
     if (error == HF_ZK_NO_NODE) {
-        hf_zk_children_set(queue, NULL, 0, NULL);
+        hf_zk_engine_children_set(queue, NULL, 0, NULL);
         queue->first_live = 0;
         queue->listed_on = 0;
     }
@@ -205,36 +211,39 @@ enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
 
 /* Set the czxids of our own tickets, because two nodes may have the same
  * number, for example one that somebody created by hand. */
-static void set_own_czxids(const struct hf_zk *zk, struct hf_zk_queue *queue)
+static void set_own_czxids(const struct hf_zk_engine *zk,
+                           struct hf_zk_engine_queue *queue)
 {
     for (size_t i = 0; i < queue->count; i++) {
-        struct hf_zk_child *child = &queue->children[i];
-        const struct hf_zk_own_ticket *own_ticket =
+        struct hf_zk_engine_child *child = &queue->children[i];
+        const struct hf_zk_engine_own_ticket *own_ticket =
             child->node.kind == HF_TICKET_PARTICIPANT
                 ? NULL
-                : hf_zk_own_ticket_find(zk, &child->node.id);
+                : hf_zk_engine_own_ticket_find(zk, &child->node.id);
 
         if (own_ticket != NULL)
             child->czxid = own_ticket->czxid;
     }
 }
 
-void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue)
+void hf_zk_engine_queue_sort(const struct hf_zk_engine *zk,
+                             struct hf_zk_engine_queue *queue)
 {
     set_own_czxids(zk, queue);
-    hf_zk_children_sort(queue);
-    hf_zk_children_compact(queue);
+    hf_zk_engine_children_sort(queue);
+    hf_zk_engine_children_compact(queue);
 }
 
-size_t hf_zk_queue_index(const struct hf_zk *zk,
-                         const struct hf_zk_queue *queue,
-                         const struct hf_ticket_id *id)
+size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
+                                const struct hf_zk_engine_queue *queue,
+                                const struct hf_ticket_id *id)
 {
-    const struct hf_zk_own_ticket *own_ticket = hf_zk_own_ticket_find(zk, id);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, id);
     size_t index = queue->count;
 
     if (own_ticket != NULL && own_ticket->queue == queue)
-        index = hf_zk_children_find(queue, own_ticket->sequence, id);
+        index = hf_zk_engine_children_find(queue, own_ticket->sequence, id);
     if (index < queue->count && !queue->children[index].gone)
         return index;
     index = queue->first_live;
@@ -246,13 +255,13 @@ size_t hf_zk_queue_index(const struct hf_zk *zk,
 }
 
 /* The nodes of a lease stand next to each other with consecutive numbers. */
-uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
-                            const struct hf_zk_queue *queue,
-                            const struct hf_ticket_id *id)
+uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine *zk,
+                                   const struct hf_zk_engine_queue *queue,
+                                   const struct hf_ticket_id *id)
 {
-    size_t index = hf_zk_queue_index(zk, queue, id), next = index;
-    const struct hf_zk_node *first;
-    const struct hf_zk_node *node;
+    size_t index = hf_zk_engine_queue_index(zk, queue, id), next = index;
+    const struct hf_zk_engine_node *first;
+    const struct hf_zk_engine_node *node;
 
     if (index == queue->count)
         return 0;
@@ -270,8 +279,8 @@ uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
 
 /* Other programs write arbitrary bytes; a payload is valid UTF-8 without NUL.
  */
-size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
-                          struct hf_jute_piece data)
+size_t hf_zk_engine_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                                 struct hf_jute_piece data)
 {
     size_t bytes = data.count;
 
@@ -288,26 +297,27 @@ size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
     return strlen(payload);
 }
 
-void hf_zk_queue_set_head(struct hf_zk_queue *queue,
-                          const struct hf_ticket_id *id,
-                          struct hf_jute_piece payload)
+void hf_zk_engine_queue_set_head(struct hf_zk_engine_queue *queue,
+                                 const struct hf_ticket_id *id,
+                                 struct hf_jute_piece payload)
 {
     queue->head = *id;
     queue->head_known = true;
-    (void)hf_zk_payload_copy(queue->head_payload, payload);
+    (void)hf_zk_engine_payload_copy(queue->head_payload, payload);
 }
 
 /* Make ${ticket} from ${child}.  Strings belong to the queue. */
-static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
-                        const struct hf_zk_child *child,
+static void fill_ticket(const struct hf_zk_engine *zk,
+                        const struct hf_zk_engine_queue *queue,
+                        const struct hf_zk_engine_child *child,
                         struct hf_ticket *ticket)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &child->node.id);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &child->node.id);
     int64_t czxid = own_ticket != NULL ? own_ticket->czxid : child->czxid;
 
     ticket->id = child->node.id;
-    ticket->sequence = hf_zk_child_order(child);
+    ticket->sequence = hf_zk_engine_child_order(child);
     ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
     ticket->kind = child->node.kind;
     ticket->weight = 1;
@@ -318,7 +328,7 @@ static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
 
 /* Is ${child} another permit of ${ticket}?  The permits of a lease are created
  * together, so no other node is between them. */
-static bool belongs_to(const struct hf_zk_child *child,
+static bool belongs_to(const struct hf_zk_engine_child *child,
                        const struct hf_ticket *ticket)
 {
     return child->node.kind == HF_TICKET_LEASE &&
@@ -326,9 +336,9 @@ static bool belongs_to(const struct hf_zk_child *child,
            hf_ticket_id_equal(&child->node.id, &ticket->id);
 }
 
-bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count)
+bool hf_zk_engine_snapshot_room(struct hf_zk_engine *zk, size_t count)
 {
-    struct hf_zk_queues *queues = &zk->queues;
+    struct hf_zk_engine_queues *queues = &zk->queues;
     struct hf_ticket *tickets;
 
     if (count <= queues->snapshot_size)
@@ -342,18 +352,19 @@ bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count)
 }
 
 /* Permits of one lease become one ticket with a weight. */
-bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                          struct hf_snapshot *snapshot)
+bool hf_zk_engine_queue_snapshot(struct hf_zk_engine *zk,
+                                 const struct hf_zk_engine_queue *queue,
+                                 struct hf_snapshot *snapshot)
 {
     struct hf_ticket *tickets;
 
-    if (!hf_zk_snapshot_room(zk, queue->count))
+    if (!hf_zk_engine_snapshot_room(zk, queue->count))
         return false;
     tickets = zk->queues.snapshot;
     snapshot->tickets = tickets;
     snapshot->count = 0;
     for (size_t i = 0; i < queue->count; i++) {
-        const struct hf_zk_child *child = &queue->children[i];
+        const struct hf_zk_engine_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT)
             continue;
@@ -367,7 +378,7 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
 }
 
 /* Append one ticket to the snapshot. */
-static void put_ticket(struct hf_zk *zk, struct hf_snapshot *snapshot,
+static void put_ticket(struct hf_zk_engine *zk, struct hf_snapshot *snapshot,
                        enum hf_ticket_kind kind, const struct hf_ticket_id *id,
                        int64_t czxid)
 {
@@ -381,17 +392,18 @@ static void put_ticket(struct hf_zk *zk, struct hf_snapshot *snapshot,
 }
 
 /* A participant whose node was gone when it was read is left out. */
-bool hf_zk_participants_snapshot(struct hf_zk *zk,
-                                 const struct hf_zk_queue *queue, int64_t ready,
-                                 struct hf_snapshot *snapshot)
+bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
+                                        const struct hf_zk_engine_queue *queue,
+                                        int64_t ready,
+                                        struct hf_snapshot *snapshot)
 {
     static const struct hf_ticket_id no_id;
 
-    if (!hf_zk_snapshot_room(zk, queue->count + 1))
+    if (!hf_zk_engine_snapshot_room(zk, queue->count + 1))
         return false;
     *snapshot = (struct hf_snapshot){zk->queues.snapshot, 0, 0};
     for (size_t i = 0; i < queue->count; i++) {
-        const struct hf_zk_child *child = &queue->children[i];
+        const struct hf_zk_engine_child *child = &queue->children[i];
 
         if (child->node.kind == HF_TICKET_PARTICIPANT && child->czxid > 0)
             put_ticket(zk, snapshot, child->node.kind, &child->node.id,
@@ -406,14 +418,14 @@ bool hf_zk_participants_snapshot(struct hf_zk *zk,
 
 /* The head, the nearest tickets ahead that may be in the way, and the ticket
  * itself; .more counts those left out. */
-void hf_zk_queue_partial_snapshot(struct hf_zk *zk,
-                                  const struct hf_zk_queue *queue,
-                                  const struct hf_ticket_id *mine,
-                                  enum hf_ticket_kind kind,
-                                  struct hf_snapshot *snapshot)
+void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
+                                         const struct hf_zk_engine_queue *queue,
+                                         const struct hf_ticket_id *mine,
+                                         enum hf_ticket_kind kind,
+                                         struct hf_snapshot *snapshot)
 {
-    const struct hf_zk_child *children = queue->children;
-    size_t index = hf_zk_queue_index(zk, queue, mine);
+    const struct hf_zk_engine_child *children = queue->children;
+    size_t index = hf_zk_engine_queue_index(zk, queue, mine);
     struct hf_ticket *tickets = zk->queues.partial;
     size_t first = queue->first_live, count = 0;
 

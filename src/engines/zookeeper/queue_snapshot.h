@@ -13,62 +13,66 @@
 /* At most how many of the ${count} names that come next in ${body} are those of
  * tickets?  Memory is for these, because a ticket takes many times the bytes of
  * a name of one letter, of which an answer may have millions. */
-size_t hf_zk_tickets_at_most(const struct hf_jute_reader *body, size_t count);
+size_t hf_zk_engine_tickets_at_most(const struct hf_jute_reader *body,
+                                    size_t count);
 
 /* Take in the answer to a getChildren and return ${error}; NoNode counts as an
  * empty list.  With nothing changed, HF_ZK_MALFORMED if it makes no sense, or
  * HF_ZK_OUT_OF_MEMORY. */
-enum hf_zk_error hf_zk_queue_take_list(struct hf_zk *zk,
-                                       struct hf_zk_queue *queue,
-                                       enum hf_zk_error error,
-                                       struct hf_jute_reader *body);
+enum hf_zk_error hf_zk_engine_queue_take_list(struct hf_zk_engine *zk,
+                                              struct hf_zk_engine_queue *queue,
+                                              enum hf_zk_error error,
+                                              struct hf_jute_reader *body);
 
 /* Sort the children again because more czxids are known. */
-void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue);
+void hf_zk_engine_queue_sort(const struct hf_zk_engine *zk,
+                             struct hf_zk_engine_queue *queue);
 
 /* The index of the ticket in the last list, or .count if it is not there.  A
  * ticket of ours is found by its number, without a walk. */
-size_t hf_zk_queue_index(const struct hf_zk *zk,
-                         const struct hf_zk_queue *queue,
-                         const struct hf_ticket_id *id);
+size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
+                                const struct hf_zk_engine_queue *queue,
+                                const struct hf_ticket_id *id);
 
 /* How many nodes the ticket has in the last list, with consecutive numbers; 0
  * if it is not there. */
-uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
-                            const struct hf_zk_queue *queue,
-                            const struct hf_ticket_id *id);
+uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine *zk,
+                                   const struct hf_zk_engine_queue *queue,
+                                   const struct hf_ticket_id *id);
 
 /* Write the data of a node as a payload: text without NUL, quoted if the data
  * are something else.  Returns its length. */
-size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
-                          struct hf_jute_piece data);
+size_t hf_zk_engine_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                                 struct hf_jute_piece data);
 
 /* Remember the payload of the ticket ${id}, which is at the head. */
-void hf_zk_queue_set_head(struct hf_zk_queue *queue,
-                          const struct hf_ticket_id *id,
-                          struct hf_jute_piece payload);
+void hf_zk_engine_queue_set_head(struct hf_zk_engine_queue *queue,
+                                 const struct hf_ticket_id *id,
+                                 struct hf_jute_piece payload);
 
 /* Make room for a snapshot of ${count} tickets; it overwrites the last one.
  * False for lack of memory. */
-bool hf_zk_snapshot_room(struct hf_zk *zk, size_t count);
+bool hf_zk_engine_snapshot_room(struct hf_zk_engine *zk, size_t count);
 
 /* Make a snapshot of the last list, valid until the next call.  False for lack
  * of memory. */
-bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                          struct hf_snapshot *snapshot);
+bool hf_zk_engine_queue_snapshot(struct hf_zk_engine *zk,
+                                 const struct hf_zk_engine_queue *queue,
+                                 struct hf_snapshot *snapshot);
 
 /* The same of a double barrier: the participants, and the barrier node of the
  * current generation, whose czxid is ${ready}; not positive: there is none. */
-bool hf_zk_participants_snapshot(struct hf_zk *zk,
-                                 const struct hf_zk_queue *queue, int64_t ready,
-                                 struct hf_snapshot *snapshot);
+bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
+                                        const struct hf_zk_engine_queue *queue,
+                                        int64_t ready,
+                                        struct hf_snapshot *snapshot);
 
 /* Make a snapshot of what hf_admission_trim() would leave for the ticket
  * ${mine} of ${kind}, without making the rest; valid until the next call. */
-void hf_zk_queue_partial_snapshot(struct hf_zk *zk,
-                                  const struct hf_zk_queue *queue,
-                                  const struct hf_ticket_id *mine,
-                                  enum hf_ticket_kind kind,
-                                  struct hf_snapshot *snapshot);
+void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
+                                         const struct hf_zk_engine_queue *queue,
+                                         const struct hf_ticket_id *mine,
+                                         enum hf_ticket_kind kind,
+                                         struct hf_snapshot *snapshot);
 
 #endif

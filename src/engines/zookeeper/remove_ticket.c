@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct hf_zk_removal, in zk_request.h, says what is being deleted. */
+/* struct hf_zk_engine_removal, in zk_request.h, says what is being deleted. */
 #include "engines/zookeeper/remove_ticket.h"
 
 #include "engines/zookeeper/children.h"
@@ -14,10 +14,10 @@
  * by themselves, but only after a minute without tickets. */
 #define COUNTER_HIGH (INT32_C(1) << 30)
 
-static void search(struct hf_zk *zk, struct hf_zk_request *req);
+static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
 
 /* Are several nodes being deleted, in one multi? */
-static bool is_several(const struct hf_zk_removal *removal)
+static bool is_several(const struct hf_zk_engine_removal *removal)
 {
     return removal->nodes == HF_ZK_REMOVED_OWN_SEVERAL ||
            removal->nodes == HF_ZK_REMOVED_LISTED_SEVERAL;
@@ -25,11 +25,12 @@ static bool is_several(const struct hf_zk_removal *removal)
 
 /* The deletes are answered: search again if a listed node was not there,
  * otherwise go on with .then. */
-static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
+static void delete_done(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_request *req)
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
-    struct hf_zk_removal *removal = hf_zk_request_removal(req);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_removal *removal = hf_zk_engine_request_removal(req);
     bool gone = req->error == HF_ZK_OK || req->error == HF_ZK_NO_NODE;
     bool refused = !gone && removal->eviction == HF_ZK_EVICTION_WRITTEN;
 
@@ -51,7 +52,7 @@ static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
         req->error = HF_ZK_DISCONNECTED; /* some nodes were deleted and
                                             perhaps not all */
     else if (gone && own_ticket != NULL)
-        hf_zk_own_ticket_free(zk, own_ticket);
+        hf_zk_engine_own_ticket_free(zk, own_ticket);
     removal->then(zk, req);
 }
 
@@ -59,9 +60,10 @@ static void delete_done(struct hf_zk *zk, struct hf_zk_request *req)
 static void deleted(void *user, struct hf_zk_call *call,
                     const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
-    const struct hf_zk_removal *removal = hf_zk_request_removal(req);
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
+    const struct hf_zk_engine_removal *removal =
+        hf_zk_engine_request_removal(req);
     enum hf_zk_error error = reply->error;
 
     if (error == HF_ZK_OK &&
@@ -73,8 +75,8 @@ static void deleted(void *user, struct hf_zk_call *call,
         (req->error == HF_ZK_NO_NODE || error != HF_ZK_OK))
         req->error = error;
     if (error == HF_ZK_NO_AUTH)
-        hf_zk_delete_right_forget(zk, req->queue->path);
-    hf_zk_request_answered(zk, req);
+        hf_zk_engine_delete_right_forget(zk, req->queue->path);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* The answer to the delete of the queue's node is ignored, because the server
@@ -82,40 +84,43 @@ static void deleted(void *user, struct hf_zk_call *call,
 static void parent_deleted(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
     (void)reply;
-    hf_zk_request_answered(zk, call->owner);
+    hf_zk_engine_request_answered(zk, call->owner);
 }
 
 /* Delete the queue's node too if its counter is high. */
-static void delete_parent(struct hf_zk *zk, struct hf_zk_request *req,
-                          int32_t sequence)
+static void delete_parent(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req, int32_t sequence)
 {
     if (req->request->kind == HF_REQUEST_REMOVE &&
         (sequence < 0 || sequence >= COUNTER_HIGH))
-        hf_zk_send_delete(&zk->session, hf_zk_request_call(req, parent_deleted),
+        hf_zk_send_delete(&zk->session,
+                          hf_zk_engine_request_call(req, parent_deleted),
                           req->queue->path);
 }
 
 /* Delete the nodes of our ticket, whose names we know. */
-static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
-                       struct hf_zk_own_ticket *own_ticket)
+static void delete_own(struct hf_zk_engine *zk,
+                       struct hf_zk_engine_request *req,
+                       struct hf_zk_engine_own_ticket *own_ticket)
 {
     char read_name[HF_ZK_NODE_BYTES];
 
     own_ticket->removing = true;
-    hf_zk_request_removal(req)->nodes =
+    hf_zk_engine_request_removal(req)->nodes =
         own_ticket->weight > 1 ? HF_ZK_REMOVED_OWN_SEVERAL : HF_ZK_REMOVED_OWN;
     req->error = HF_ZK_NO_NODE;
-    hf_zk_request_step(req, delete_done);
-    hf_zk_own_ticket_delete(zk, own_ticket, hf_zk_request_call(req, deleted));
+    hf_zk_engine_request_step(req, delete_done);
+    hf_zk_engine_own_ticket_delete(zk, own_ticket,
+                                   hf_zk_engine_request_call(req, deleted));
     /* It may have the read ticket's name by now.  The order matters: a
      * downgrade that is carried out later finds the write node gone and fails.
      */
     if (own_ticket->downgrading) {
-        hf_zk_own_ticket_read_name(zk, own_ticket, read_name);
-        hf_zk_send_delete(&zk->session, hf_zk_request_call(req, deleted),
-                          hf_zk_child_path(zk, req->queue, read_name));
+        hf_zk_engine_own_ticket_read_name(zk, own_ticket, read_name);
+        hf_zk_send_delete(&zk->session, hf_zk_engine_request_call(req, deleted),
+                          hf_zk_engine_child_path(zk, req->queue, read_name));
     }
     delete_parent(zk, req, own_ticket->sequence);
 }
@@ -124,18 +129,19 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_request *req,
  * transaction, at most as many as we ever make of one.  Others, which must be
  * somebody else's, are deleted by a later round.  Who evicts the ticket is
  * written first, so that it is there when the owner's watch fires. */
-static void send_multi(struct hf_zk *zk, struct hf_zk_request *req,
-                       size_t index)
+static void send_multi(struct hf_zk_engine *zk,
+                       struct hf_zk_engine_request *req, size_t index)
 {
-    const struct hf_zk_queue *queue = req->queue;
+    const struct hf_zk_engine_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
-    const struct hf_zk_removal *removal = hf_zk_request_removal(req);
+    const struct hf_zk_engine_removal *removal =
+        hf_zk_engine_request_removal(req);
     char data[HF_ZK_EVICTION_BYTES];
     size_t begin = hf_zk_call_begin(
-        &zk->session, hf_zk_request_call(req, deleted), HF_ZK_MULTI);
+        &zk->session, hf_zk_engine_request_call(req, deleted), HF_ZK_MULTI);
 
     if (removal->eviction == HF_ZK_EVICTION_WRITTEN) {
-        hf_zk_eviction_format(id, req->request->evicted_by, data);
+        hf_zk_engine_eviction_format(id, req->request->evicted_by, data);
         hf_zk_multi_set_data(&zk->session, queue->path, data, removal->version);
     }
     for (uint32_t i = 0; index < queue->count && i < HF_WEIGHT_MAX; index++) {
@@ -143,7 +149,7 @@ static void send_multi(struct hf_zk *zk, struct hf_zk_request *req,
             continue;
         hf_zk_multi_delete(
             &zk->session,
-            hf_zk_child_path(zk, queue, queue->children[index].name),
+            hf_zk_engine_child_path(zk, queue, queue->children[index].name),
             HF_ZK_ANY_VERSION);
         i++;
     }
@@ -151,61 +157,65 @@ static void send_multi(struct hf_zk *zk, struct hf_zk_request *req,
 }
 
 /* Delete the ${nodes} nodes that were listed with the id, from ${index} on. */
-static void delete_listed(struct hf_zk *zk, struct hf_zk_request *req,
-                          size_t index, size_t nodes)
+static void delete_listed(struct hf_zk_engine *zk,
+                          struct hf_zk_engine_request *req, size_t index,
+                          size_t nodes)
 {
-    const struct hf_zk_queue *queue = req->queue;
-    struct hf_zk_removal *removal = hf_zk_request_removal(req);
+    const struct hf_zk_engine_queue *queue = req->queue;
+    struct hf_zk_engine_removal *removal = hf_zk_engine_request_removal(req);
     int32_t sequence = queue->children[index].node.sequence;
 
     removal->nodes =
         nodes > 1 ? HF_ZK_REMOVED_LISTED_SEVERAL : HF_ZK_REMOVED_LISTED;
     removal->partly |= nodes < req->request->weight;
     req->error = HF_ZK_NO_NODE;
-    hf_zk_request_step(req, delete_done);
+    hf_zk_engine_request_step(req, delete_done);
     if (nodes > 1 || removal->eviction == HF_ZK_EVICTION_WRITTEN)
         send_multi(zk, req, index);
     else
         hf_zk_send_delete(
-            &zk->session, hf_zk_request_call(req, deleted),
-            hf_zk_child_path(zk, queue, queue->children[index].name));
+            &zk->session, hf_zk_engine_request_call(req, deleted),
+            hf_zk_engine_child_path(zk, queue, queue->children[index].name));
     delete_parent(zk, req, sequence);
 }
 
-static void searched(struct hf_zk *zk, struct hf_zk_request *req);
+static void searched(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
 
 /* The answer to the read of the parent's data. */
 static void parent_read(void *user, struct hf_zk_call *call,
                         const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
-    struct hf_zk_removal *removal = hf_zk_request_removal(req);
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
+    struct hf_zk_engine_removal *removal = hf_zk_engine_request_removal(req);
     struct hf_jute_reader body = reply->body;
 
     if (reply->error == HF_ZK_OK &&
-        hf_zk_eviction_may_replace(hf_jute_get_buffer(&body)) && !body.failed) {
+        hf_zk_engine_eviction_may_replace(hf_jute_get_buffer(&body)) &&
+        !body.failed) {
         removal->version = hf_zk_get_stat(&body).version;
         removal->eviction = HF_ZK_EVICTION_WRITTEN;
     }
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* See whether it can be written there who evicts the ticket. */
-static void read_parent(struct hf_zk *zk, struct hf_zk_request *req)
+static void read_parent(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_request *req)
 {
-    hf_zk_request_removal(req)->eviction = HF_ZK_EVICTION_NONE;
-    hf_zk_request_step(req, searched);
-    hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, parent_read),
+    hf_zk_engine_request_removal(req)->eviction = HF_ZK_EVICTION_NONE;
+    hf_zk_engine_request_step(req, searched);
+    hf_zk_send_get_data(&zk->session,
+                        hf_zk_engine_request_call(req, parent_read),
                         req->queue->path, false);
 }
 
 /* The search is done: delete what it found. */
-static void searched(struct hf_zk *zk, struct hf_zk_request *req)
+static void searched(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    struct hf_zk_removal *removal = hf_zk_request_removal(req);
-    struct hf_zk_queue *queue = req->queue;
-    size_t index = hf_zk_queue_index(zk, queue, &req->request->ticket);
+    struct hf_zk_engine_removal *removal = hf_zk_engine_request_removal(req);
+    struct hf_zk_engine_queue *queue = req->queue;
+    size_t index = hf_zk_engine_queue_index(zk, queue, &req->request->ticket);
     bool listed = req->list_error == HF_ZK_OK;
 
     if (listed && index < queue->count && hf_zk_session_usable(&zk->session)) {
@@ -213,8 +223,9 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
             read_parent(zk, req);
             return;
         }
-        delete_listed(zk, req, index,
-                      hf_zk_children_count_id(queue, &req->request->ticket));
+        delete_listed(
+            zk, req, index,
+            hf_zk_engine_children_count_id(queue, &req->request->ticket));
         return;
     }
     removal->nodes = HF_ZK_REMOVED_NOTHING;
@@ -225,25 +236,26 @@ static void searched(struct hf_zk *zk, struct hf_zk_request *req)
 }
 
 /* List the queue behind a sync to find the nodes of the ticket. */
-static void search(struct hf_zk *zk, struct hf_zk_request *req)
+static void search(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    hf_zk_request_step(req, searched);
-    hf_zk_search(zk, req);
+    hf_zk_engine_request_step(req, searched);
+    hf_zk_engine_find_ticket(zk, req);
 }
 
 /* A ticket of ours is deleted by the names of its nodes, any other is searched
  * for first. */
-void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
-                         void (*then)(struct hf_zk *zk,
-                                      struct hf_zk_request *req))
+void hf_zk_engine_delete_ticket(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_request *req,
+                                void (*then)(struct hf_zk_engine *zk,
+                                             struct hf_zk_engine_request *req))
 {
-    struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &req->request->ticket);
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
 
-    struct hf_zk_removal *removal;
+    struct hf_zk_engine_removal *removal;
 
-    hf_zk_request_enter(req, HF_ZK_REMOVING);
-    removal = hf_zk_request_removal(req);
+    hf_zk_engine_request_enter(req, HF_ZK_REMOVING);
+    removal = hf_zk_engine_request_removal(req);
     removal->then = then;
     removal->eviction = req->request->evicted_by != NULL ? HF_ZK_EVICTION_UNREAD
                                                          : HF_ZK_EVICTION_NONE;
@@ -255,25 +267,27 @@ void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
 }
 
 /* Answer HF_REQUEST_REMOVE. */
-static void ticket_deleted(struct hf_zk *zk, struct hf_zk_request *req)
+static void ticket_deleted(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_request *req)
 {
     struct hf_event event = {.kind = HF_EVENT_REMOVED};
 
     if (req->error != HF_ZK_OK && req->error != HF_ZK_NO_NODE) {
-        hf_zk_request_fail(zk, req, req->error, "delete a ticket of",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->error, "delete a ticket of",
+                                  req->queue->path);
         return;
     }
     event.as.answer.found =
-        req->error == HF_ZK_OK && !hf_zk_request_removal(req)->partly;
-    event.as.answer.request = hf_zk_request_end(zk, req);
-    hf_zk_notify(zk, &event);
+        req->error == HF_ZK_OK && !hf_zk_engine_request_removal(req)->partly;
+    event.as.answer.request = hf_zk_engine_request_end(zk, req);
+    hf_zk_engine_notify(zk, &event);
 }
 
-void hf_zk_remove_ticket(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_remove_ticket(struct hf_zk_engine *zk,
+                                struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
 
     if (req != NULL)
-        hf_zk_delete_ticket(zk, req, ticket_deleted);
+        hf_zk_engine_delete_ticket(zk, req, ticket_deleted);
 }

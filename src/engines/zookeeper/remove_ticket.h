@@ -13,8 +13,9 @@
 /* Delete all nodes of the request's ticket.  ${then} is called with .error
  * HF_ZK_OK if the ticket existed, HF_ZK_NO_NODE if not, and another error if
  * it may still exist. */
-void hf_zk_delete_ticket(struct hf_zk *zk, struct hf_zk_request *req,
-                         void (*then)(struct hf_zk *zk,
-                                      struct hf_zk_request *req));
+void hf_zk_engine_delete_ticket(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_request *req,
+                                void (*then)(struct hf_zk_engine *zk,
+                                             struct hf_zk_engine_request *req));
 
 #endif

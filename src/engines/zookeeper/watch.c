@@ -19,12 +19,12 @@
  * gone. */
 
 /* Report HF_EVENT_GONE. */
-static void answer_gone(struct hf_zk *zk, struct hf_request *request)
+static void answer_gone(struct hf_zk_engine *zk, struct hf_request *request)
 {
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     event.as.answer.request = request;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
 }
 
 /* Is ${kind} the kind that the request watches?  Names distinguish read
@@ -37,11 +37,11 @@ static bool is_same_kind(enum hf_ticket_kind kind,
 
 /* Watch the ticket if it is in the last list, or report GONE if it has another
  * kind by now.  False if it is not in the list. */
-static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
-                         const struct hf_zk_queue *queue)
+static bool watch_listed(struct hf_zk_engine *zk, struct hf_request *request,
+                         const struct hf_zk_engine_queue *queue)
 {
-    const struct hf_zk_child *children = queue->children;
-    size_t first = hf_zk_queue_index(zk, queue, &request->ticket);
+    const struct hf_zk_engine_child *children = queue->children;
+    size_t first = hf_zk_engine_queue_index(zk, queue, &request->ticket);
     uint32_t nodes = 0;
 
     if (first == queue->count) /* it may have been seen to go */
@@ -53,69 +53,74 @@ static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
             answer_gone(zk, request);
             return true;
         }
-        if (!hf_zk_watches_join(zk, request,
-                                hf_zk_child_path(zk, queue, children[i].name)))
+        if (!hf_zk_engine_watches_join(
+                zk, request,
+                hf_zk_engine_child_path(zk, queue, children[i].name)))
             return true; /* the request has been failed */
         nodes++;
         if (children[i].node.kind != HF_TICKET_LEASE)
             break;
     }
     if (nodes > 0)
-        hf_zk_watches_start(zk, request);
+        hf_zk_engine_watches_start(zk, request);
     return nodes > 0;
 }
 
 /* Watch all nodes of a ticket of ours. */
-static void watch_own(struct hf_zk *zk, struct hf_request *request,
-                      const struct hf_zk_own_ticket *own_ticket)
+static void watch_own(struct hf_zk_engine *zk, struct hf_request *request,
+                      const struct hf_zk_engine_own_ticket *own_ticket)
 {
     for (uint32_t i = 0; i < own_ticket->weight; i++) {
-        if (!hf_zk_watches_join(zk, request,
-                                hf_zk_own_ticket_path(zk, own_ticket, i)))
+        if (!hf_zk_engine_watches_join(
+                zk, request, hf_zk_engine_own_ticket_path(zk, own_ticket, i)))
             return;
     }
-    hf_zk_watches_start(zk, request);
+    hf_zk_engine_watches_start(zk, request);
 }
 
 /* The search is done. */
-static void ticket_searched(struct hf_zk *zk, struct hf_zk_request *req)
+static void ticket_searched(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_request *req)
 {
     struct hf_request *request = req->request;
 
-    hf_zk_request_end_cancel(zk, req);
+    hf_zk_engine_request_end_cancel(zk, req);
     if (request == NULL) /* cancelled meanwhile */
-        hf_zk_request_free(zk, req);
+        hf_zk_engine_request_free(zk, req);
     else if (req->list_error != HF_ZK_OK && req->list_error != HF_ZK_NO_NODE)
-        hf_zk_request_fail(zk, req, req->list_error, "list", req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->list_error, "list",
+                                  req->queue->path);
     else if (!hf_zk_session_usable(&zk->session)) /* closing, or disconnected */
-        hf_zk_request_fail(zk, req, HF_ZK_DISCONNECTED, "watch in",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, HF_ZK_DISCONNECTED, "watch in",
+                                  req->queue->path);
     else if (req->list_error == HF_ZK_OK &&
              watch_listed(zk, request, req->queue))
-        hf_zk_request_free(zk, req);
+        hf_zk_engine_request_free(zk, req);
     else
-        answer_gone(zk, hf_zk_request_end(zk, req));
+        answer_gone(zk, hf_zk_engine_request_end(zk, req));
 }
 
 /* List the queue behind a sync to find the ticket. */
-static void search(struct hf_zk *zk, struct hf_request *request)
+static void search(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
 
     if (req == NULL)
         return;
-    hf_zk_request_allow_cancel(zk, req);
-    hf_zk_request_step(req, ticket_searched);
-    hf_zk_search(zk, req);
+    hf_zk_engine_request_allow_cancel(zk, req);
+    hf_zk_engine_request_step(req, ticket_searched);
+    hf_zk_engine_find_ticket(zk, req);
 }
 
 /* Look for the ticket among our own, then in the last list, then by a search.
  */
-void hf_zk_watch_ticket(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_watch_ticket(struct hf_zk_engine *zk,
+                               struct hf_request *request)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, &request->ticket);
-    const struct hf_zk_queue *queue = hf_zk_queue_find(zk, request->queue);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &request->ticket);
+    const struct hf_zk_engine_queue *queue =
+        hf_zk_engine_queue_find(zk, request->queue);
 
     /* While it is being downgraded, only a list shows which of its two names
      * it has. */
@@ -141,7 +146,7 @@ void hf_zk_watch_ticket(struct hf_zk *zk, struct hf_request *request)
  * from another session. */
 
 /* Did the list succeed?  A queue without a node counts as empty. */
-static bool is_listed(const struct hf_zk_request *req)
+static bool is_listed(const struct hf_zk_engine_request *req)
 {
     return req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE;
 }
@@ -149,48 +154,50 @@ static bool is_listed(const struct hf_zk_request *req)
 /* Does the semaphore's node say another number of permits than the request?
  * kazoo refuses that too, because a client that uses a greater number lets too
  * many in. */
-static bool size_differs(struct hf_zk_request *req)
+static bool size_differs(struct hf_zk_engine_request *req)
 {
-    uint32_t permits = hf_zk_request_listing(req)->permits;
+    uint32_t permits = hf_zk_engine_request_listing(req)->permits;
 
     return req->request != NULL && permits > 0 && req->request->limit > 0 &&
            permits != req->request->limit;
 }
 
 /* Fail with a text that has both numbers of permits. */
-static void fail_size(struct hf_zk *zk, struct hf_zk_request *req)
+static void fail_size(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
-    uint32_t permits = hf_zk_request_listing(req)->permits;
+    uint32_t permits = hf_zk_engine_request_listing(req)->permits;
     uint32_t limit = req->request->limit;
     char path[HF_ZK_QUEUE_PATH_BYTES];
 
     snprintf(path, sizeof path, "%s", req->queue->path);
-    hf_zk_fail(zk, hf_zk_request_end(zk, req), HF_FAILURE_FATAL, HF_EKIND,
-               "the semaphore has %" PRIu32 " permits, says its node %.200s, "
-               "and not %" PRIu32 "; give all programs there the same number, "
-               "or write another one to the node",
-               permits, path, limit);
+    hf_zk_engine_fail(
+        zk, hf_zk_engine_request_end(zk, req), HF_FAILURE_FATAL, HF_EKIND,
+        "the semaphore has %" PRIu32 " permits, says its node %.200s, "
+        "and not %" PRIu32 "; give all programs there the same number, "
+        "or write another one to the node",
+        permits, path, limit);
 }
 
 /* All calls are answered: complete the list, or fail, or drop a cancelled
  * request. */
-static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
+static void watch_done(struct hf_zk_engine *zk,
+                       struct hf_zk_engine_request *req)
 {
     if (size_differs(req)) {
-        hf_zk_request_end_cancel(zk, req);
+        hf_zk_engine_request_end_cancel(zk, req);
         fail_size(zk, req);
         return;
     }
     if (req->request != NULL && is_listed(req)) {
-        hf_zk_answer_list(zk, req);
+        hf_zk_engine_answer_list(zk, req);
         return;
     }
-    hf_zk_request_end_cancel(zk, req);
+    hf_zk_engine_request_end_cancel(zk, req);
     if (req->request == NULL) /* cancelled meanwhile */
-        hf_zk_request_free(zk, req);
+        hf_zk_engine_request_free(zk, req);
     else
-        hf_zk_request_fail(zk, req, req->list_error, "look at",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, req->list_error, "look at",
+                                  req->queue->path);
 }
 
 /* The answer to getChildren.  The watch is set now, if the node is there, so
@@ -198,61 +205,64 @@ static void watch_done(struct hf_zk *zk, struct hf_zk_request *req)
 static void children_listed(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
-    struct hf_zk_listing *listing = hf_zk_request_listing(req);
-    struct hf_zk_watch *watch = listing->watch;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
+    struct hf_zk_engine_listing *listing = hf_zk_engine_request_listing(req);
+    struct hf_zk_engine_watch *watch = listing->watch;
 
     listing->watch = NULL;
-    hf_zk_take_search_list(zk, req, reply);
+    hf_zk_engine_take_synced_list(zk, req, reply);
     if (req->request != NULL && is_listed(req) && !size_differs(req) &&
-        !hf_zk_watches_join_queue(watch, req->request))
+        !hf_zk_engine_watches_join_queue(watch, req->request))
         req->list_error = HF_ZK_OUT_OF_MEMORY;
-    hf_zk_watches_read(zk, watch, reply->error == HF_ZK_OK);
-    hf_zk_request_answered(zk, req);
+    hf_zk_engine_watches_read(zk, watch, reply->error == HF_ZK_OK);
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* The data of a semaphore's node in kazoo's layout. */
 static void size_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_request *req = call->owner;
     struct hf_jute_reader body = reply->body;
 
     if (reply->error == HF_ZK_OK)
-        hf_zk_request_listing(req)->permits =
-            hf_zk_permits_parse(hf_jute_get_buffer(&body));
-    hf_zk_request_answered(zk, req);
+        hf_zk_engine_request_listing(req)->permits =
+            hf_zk_engine_permits_parse(hf_jute_get_buffer(&body));
+    hf_zk_engine_request_answered(zk, req);
 }
 
 /* The calls of the one step: a sync if needed, the size of a semaphore, and
  * the list that sets the watch. */
-void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_watch_queue(struct hf_zk_engine *zk,
+                              struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
-    struct hf_zk_watch *watch;
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
+    struct hf_zk_engine_watch *watch;
 
     if (req == NULL)
         return;
-    hf_zk_request_enter(req, HF_ZK_LISTING);
-    watch = hf_zk_watches_ask_queue(zk, request, req->queue);
-    hf_zk_request_listing(req)->watch = watch;
+    hf_zk_engine_request_enter(req, HF_ZK_LISTING);
+    watch = hf_zk_engine_watches_ask_queue(zk, request, req->queue);
+    hf_zk_engine_request_listing(req)->watch = watch;
     if (watch == NULL) {
-        hf_zk_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
-                           req->queue->path);
+        hf_zk_engine_request_fail(zk, req, HF_ZK_OUT_OF_MEMORY, "look at",
+                                  req->queue->path);
         return;
     }
-    hf_zk_request_allow_cancel(zk, req);
-    hf_zk_request_step(req, watch_done);
+    hf_zk_engine_request_allow_cancel(zk, req);
+    hf_zk_engine_request_step(req, watch_done);
     if (request->ticket_kind == HF_TICKET_PARTICIPANT)
-        hf_zk_send_sync(&zk->session,
-                        hf_zk_request_call(req, hf_zk_request_sync_answered),
-                        req->queue->path);
+        hf_zk_send_sync(
+            &zk->session,
+            hf_zk_engine_request_call(req, hf_zk_engine_request_sync_answered),
+            req->queue->path);
     if (req->queue->permits)
-        hf_zk_send_get_data(&zk->session, hf_zk_request_call(req, size_read),
+        hf_zk_send_get_data(&zk->session,
+                            hf_zk_engine_request_call(req, size_read),
                             req->queue->path, false);
-    hf_zk_send_get_children(&zk->session,
-                            hf_zk_request_call(req, children_listed),
-                            req->queue->path, hf_zk_watches_flag(zk, watch));
+    hf_zk_send_get_children(
+        &zk->session, hf_zk_engine_request_call(req, children_listed),
+        req->queue->path, hf_zk_engine_watches_flag(zk, watch));
 }

@@ -9,22 +9,23 @@
 #include "engines/zookeeper/zk_private.h"
 
 /* The watch that ${watcher} is the first member of. */
-static struct hf_zk_watch *watch_of(struct hf_zk_watcher *watcher)
+static struct hf_zk_engine_watch *watch_of(struct hf_zk_watcher *watcher)
 {
-    return (struct hf_zk_watch *)(void *)watcher;
+    return (struct hf_zk_engine_watch *)(void *)watcher;
 }
 
 /* The mode in which a server is asked to watch for ${kind}. */
-static enum hf_zk_watch_mode mode_of(enum hf_zk_watch_kind kind)
+static enum hf_zk_watch_mode mode_of(enum hf_zk_engine_watch_kind kind)
 {
     return kind == HF_ZK_WATCH_QUEUE ? HF_ZK_WATCH_CHILDREN : HF_ZK_WATCH_DATA;
 }
 
 /* Others at the same path may belong to another listener or be of another
  * kind. */
-struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
-                                     enum hf_zk_watch_kind kind,
-                                     const char *path, size_t bytes)
+struct hf_zk_engine_watch *
+hf_zk_engine_watch_find(const struct hf_zk_engine *zk,
+                        enum hf_zk_engine_watch_kind kind, const char *path,
+                        size_t bytes)
 {
     struct hf_zk_watcher *watcher =
         hf_zk_watch_set_find(&zk->session.watches, mode_of(kind), path, bytes);
@@ -36,13 +37,14 @@ struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
 }
 
 /* Allocate a watch and add it to the session's set; NULL for lack of memory. */
-static struct hf_zk_watch *
-add_watch(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
+static struct hf_zk_engine_watch *
+add_watch(struct hf_zk_engine *zk, enum hf_zk_engine_watch_kind kind,
+          const char *path,
           void (*fired)(struct hf_zk_watcher *watcher,
                         const struct hf_zk_watch_event *event))
 {
     size_t bytes = strlen(path) + 1;
-    struct hf_zk_watch *watch = hf_alloc(sizeof *watch + bytes);
+    struct hf_zk_engine_watch *watch = hf_alloc(sizeof *watch + bytes);
 
     if (watch == NULL)
         return NULL;
@@ -57,33 +59,36 @@ add_watch(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path,
     return watch;
 }
 
-struct hf_zk_watch *
-hf_zk_watch_find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
-                        const char *path,
-                        void (*fired)(struct hf_zk_watcher *watcher,
-                                      const struct hf_zk_watch_event *event))
+struct hf_zk_engine_watch *hf_zk_engine_watch_find_or_add(
+    struct hf_zk_engine *zk, enum hf_zk_engine_watch_kind kind,
+    const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event))
 {
-    struct hf_zk_watch *watch = hf_zk_watch_find(zk, kind, path, strlen(path));
+    struct hf_zk_engine_watch *watch =
+        hf_zk_engine_watch_find(zk, kind, path, strlen(path));
 
     return watch != NULL ? watch : add_watch(zk, kind, path, fired);
 }
 
 /* The first watch of the client ${user} from ${watcher} on, skipping those of
  * other listeners of the session. */
-static struct hf_zk_watch *next_watch_of(const void *user,
-                                         struct hf_zk_watcher *watcher)
+static struct hf_zk_engine_watch *next_watch_of(const void *user,
+                                                struct hf_zk_watcher *watcher)
 {
     while (watcher != NULL && watcher->user != user)
         watcher = watcher->next;
     return watch_of(watcher);
 }
 
-struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk)
+struct hf_zk_engine_watch *
+hf_zk_engine_watch_first(const struct hf_zk_engine *zk)
 {
     return next_watch_of(zk, zk->session.watches.first);
 }
 
-struct hf_zk_watch *hf_zk_watch_next(const struct hf_zk_watch *watch)
+struct hf_zk_engine_watch *
+hf_zk_engine_watch_next(const struct hf_zk_engine_watch *watch)
 {
     return next_watch_of(watch->watcher.user, watch->watcher.next);
 }
@@ -99,7 +104,8 @@ static void unwatched(void *user, struct hf_zk_call *call,
 
 /* Ask the server for ${what} at the path of ${watch}.  Without memory it keeps
  * a watch that nobody needs, until the connection ends. */
-static void ask_to_forget(struct hf_zk *zk, const struct hf_zk_watch *watch,
+static void ask_to_forget(struct hf_zk_engine *zk,
+                          const struct hf_zk_engine_watch *watch,
                           enum hf_zk_unwatch what)
 {
     struct hf_zk_call *call = hf_alloc(sizeof *call);
@@ -112,7 +118,8 @@ static void ask_to_forget(struct hf_zk *zk, const struct hf_zk_watch *watch,
 
 /* The server has ended a one-shot watch with its event, or will do so; and
  * keeps a persistent one, which was there for others too. */
-void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch)
+void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch)
 {
     struct hf_zk_watch_set *set = &zk->session.watches;
     enum hf_zk_unwatch what;
@@ -128,25 +135,27 @@ void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch)
         ask_to_forget(zk, watch, what);
 }
 
-void hf_zk_watch_free_if_unused(struct hf_zk *zk, struct hf_zk_watch *watch)
+void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_watch *watch)
 {
     if (watch->waiters != NULL || watch->reading || watch->watcher.asked > 0)
         return;
     if (watch->watcher.armed && watch->watcher.in_set)
         return; /* the server will report the next event */
-    hf_zk_watch_remove(zk, watch);
+    hf_zk_engine_watch_remove(zk, watch);
     if (watch->queue != NULL)
-        hf_zk_queue_release(zk, watch->queue);
+        hf_zk_engine_queue_release(zk, watch->queue);
     hf_free(watch);
 }
 
 /* --------------------------------------------------------------- waiters -- */
 
-struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
-                                      struct hf_request *request,
-                                      struct hf_zk_waiter *next_of_request)
+struct hf_zk_engine_waiter *
+hf_zk_engine_waiter_add(struct hf_zk_engine_watch *watch,
+                        struct hf_request *request,
+                        struct hf_zk_engine_waiter *next_of_request)
 {
-    struct hf_zk_waiter *waiter = hf_alloc(sizeof *waiter);
+    struct hf_zk_engine_waiter *waiter = hf_alloc(sizeof *waiter);
 
     if (waiter == NULL)
         return NULL;
@@ -167,7 +176,7 @@ struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
     return waiter;
 }
 
-void hf_zk_waiter_free(struct hf_zk_waiter *waiter)
+void hf_zk_engine_waiter_free(struct hf_zk_engine_waiter *waiter)
 {
     *waiter->link = waiter->next;
     if (waiter->next != NULL)
@@ -177,25 +186,26 @@ void hf_zk_waiter_free(struct hf_zk_waiter *waiter)
 }
 
 /* Each waiter leaves the ring before its watch may be freed. */
-void hf_zk_waiter_free_all(struct hf_zk *zk, struct hf_zk_waiter *waiter)
+void hf_zk_engine_waiter_free_all(struct hf_zk_engine *zk,
+                                  struct hf_zk_engine_waiter *waiter)
 {
-    struct hf_zk_waiter *next_of_request;
-    struct hf_zk_watch *watch;
+    struct hf_zk_engine_waiter *next_of_request;
+    struct hf_zk_engine_watch *watch;
 
     while ((next_of_request = waiter->next_of_request) != waiter) {
         waiter->next_of_request = next_of_request->next_of_request;
         watch = next_of_request->watch;
-        hf_zk_waiter_free(next_of_request);
-        hf_zk_watch_free_if_unused(zk, watch);
+        hf_zk_engine_waiter_free(next_of_request);
+        hf_zk_engine_watch_free_if_unused(zk, watch);
     }
     watch = waiter->watch;
-    hf_zk_waiter_free(waiter);
-    hf_zk_watch_free_if_unused(zk, watch);
+    hf_zk_engine_waiter_free(waiter);
+    hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
-bool hf_zk_waiter_is_ready(const struct hf_zk_waiter *first)
+bool hf_zk_engine_waiter_is_ready(const struct hf_zk_engine_waiter *first)
 {
-    const struct hf_zk_waiter *waiter = first;
+    const struct hf_zk_engine_waiter *waiter = first;
 
     do {
         if (!waiter->ready)

@@ -9,7 +9,7 @@
 #include "zookeeper/watch_modes.h"
 
 /* What a watch is for. */
-enum hf_zk_watch_kind {
+enum hf_zk_engine_watch_kind {
     HF_ZK_WATCH_NODE,    /* the deletion of a ticket's node */
     HF_ZK_WATCH_BARRIER, /* any change of a barrier node */
     HF_ZK_WATCH_QUEUE,   /* any change of a queue's children */
@@ -17,77 +17,84 @@ enum hf_zk_watch_kind {
 
 /* One request that waits for one watch.  .engine_data of the request is one of
  * its waiters. */
-struct hf_zk_waiter {
+struct hf_zk_engine_waiter {
     struct hf_request *request;
-    struct hf_zk_waiter *next_of_request; /* the next waiter of the same
+    struct hf_zk_engine_waiter *next_of_request; /* the next waiter of the same
                                              request, in a ring */
-    bool ready;                           /* the server watches this node */
+    bool ready;      /* the server watches this node */
     bool notified;   /* WATCHING, or LISTED, has been reported */
     bool changed;    /* the queue has changed; HF_EVENT_QUEUE_CHANGED must be
                         reported */
     bool revoke_due; /* HF_EVENT_REVOKED must be reported */
-    struct hf_zk_waiter *next; /* in .waiters of the watch */
-    struct hf_zk_waiter **link;
-    struct hf_zk_watch *watch;
+    struct hf_zk_engine_waiter *next; /* in .waiters of the watch */
+    struct hf_zk_engine_waiter **link;
+    struct hf_zk_engine_watch *watch;
 };
 
 /* One watch of this client, shared by all requests that wait for the same.  It
  * lives while a request waits, a read is in flight, or the server may still
  * report its event. */
-struct hf_zk_watch {
+struct hf_zk_engine_watch {
     struct hf_zk_watcher watcher; /* must be the first member; .user is the
                                      client */
-    struct hf_zk_waiter *waiters;
+    struct hf_zk_engine_waiter *waiters;
     bool reading;    /* a getData is in flight, or a function below forbids
                         freeing */
     bool revoked;    /* the data asked the owner to release when they were last
                         read */
     int32_t version; /* of the data then; only for HF_ZK_WATCH_NODE */
-    struct hf_zk_call call;    /* the getData */
-    struct hf_zk_queue *queue; /* for the other kinds: the queue, in use by
-                                  this watch */
-    enum hf_zk_watch_kind kind;
+    struct hf_zk_call call;           /* the getData */
+    struct hf_zk_engine_queue *queue; /* for the other kinds: the queue, in use
+                                  by this watch */
+    enum hf_zk_engine_watch_kind kind;
     char path[];
 };
 
 /* The watch of the ${bytes} of ${path}, or NULL.  _find_or_add() makes one if
  * there is none, and returns NULL for lack of memory.  Events go to ${fired}.
  */
-struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk *zk,
-                                     enum hf_zk_watch_kind kind,
-                                     const char *path, size_t bytes);
-struct hf_zk_watch *
-hf_zk_watch_find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind,
-                        const char *path,
-                        void (*fired)(struct hf_zk_watcher *watcher,
-                                      const struct hf_zk_watch_event *event));
+struct hf_zk_engine_watch *
+hf_zk_engine_watch_find(const struct hf_zk_engine *zk,
+                        enum hf_zk_engine_watch_kind kind, const char *path,
+                        size_t bytes);
+struct hf_zk_engine_watch *hf_zk_engine_watch_find_or_add(
+    struct hf_zk_engine *zk, enum hf_zk_engine_watch_kind kind,
+    const char *path,
+    void (*fired)(struct hf_zk_watcher *watcher,
+                  const struct hf_zk_watch_event *event));
 
 /* The first watch of the client, and the next after ${watch}; NULL at the end.
  */
-struct hf_zk_watch *hf_zk_watch_first(const struct hf_zk *zk);
-struct hf_zk_watch *hf_zk_watch_next(const struct hf_zk_watch *watch);
+struct hf_zk_engine_watch *
+hf_zk_engine_watch_first(const struct hf_zk_engine *zk);
+struct hf_zk_engine_watch *
+hf_zk_engine_watch_next(const struct hf_zk_engine_watch *watch);
 
 /* Remove the watch from the session's set, so that it is not found any more,
  * and have the server forget what only it needed. */
-void hf_zk_watch_remove(struct hf_zk *zk, struct hf_zk_watch *watch);
+void hf_zk_engine_watch_remove(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch);
 
 /* Free the watch unless a request waits for it, a read is in flight, or the
  * server will still report its event. */
-void hf_zk_watch_free_if_unused(struct hf_zk *zk, struct hf_zk_watch *watch);
+void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_watch *watch);
 
 /* Make ${request} wait for the watch too.  ${next_of_request} is another
  * waiter of the same request, or NULL.  Returns NULL for lack of memory. */
-struct hf_zk_waiter *hf_zk_waiter_add(struct hf_zk_watch *watch,
-                                      struct hf_request *request,
-                                      struct hf_zk_waiter *next_of_request);
+struct hf_zk_engine_waiter *
+hf_zk_engine_waiter_add(struct hf_zk_engine_watch *watch,
+                        struct hf_request *request,
+                        struct hf_zk_engine_waiter *next_of_request);
 /* Remove and free one waiter.  The watch remains. */
-void hf_zk_waiter_free(struct hf_zk_waiter *waiter);
+void hf_zk_engine_waiter_free(struct hf_zk_engine_waiter *waiter);
 
 /* Remove and free all waiters of one request, and free their watches if these
  * are unused. */
-void hf_zk_waiter_free_all(struct hf_zk *zk, struct hf_zk_waiter *waiter);
+void hf_zk_engine_waiter_free_all(struct hf_zk_engine *zk,
+                                  struct hf_zk_engine_waiter *waiter);
 
 /* Does the server watch all nodes of the request? */
-bool hf_zk_waiter_is_ready(const struct hf_zk_waiter *first);
+bool hf_zk_engine_waiter_is_ready(const struct hf_zk_engine_waiter *first);
 
 #endif

@@ -21,8 +21,8 @@ struct values {
 };
 
 static const char *const layouts[] = {"curator", "kazoo", "writelock", NULL};
-static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
-                                              HF_ZK_WRITELOCK};
+static const enum hf_zk_engine_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
+                                                     HF_ZK_WRITELOCK};
 static const char *const proofs[] = {"eager", "lazy", "strict", NULL};
 
 static const struct hf_url_option_row rows[] = {
@@ -59,13 +59,14 @@ static const struct hf_url_option_row rows[] = {
     HF_PEM_OPTIONS(struct values, shared.files),
 };
 
-hf_status hf_zk_config_parse(struct hf_zk_config *config,
-                             const struct hf_url *url, struct hf_error *error)
+hf_status hf_zk_engine_config_parse(struct hf_zk_engine_config *config,
+                                    const struct hf_url *url,
+                                    struct hf_error *error)
 {
     struct values values = {.proof = EAGER, .clock_drift = HF_CLOCK_DRIFT};
     hf_status status;
 
-    *config = (struct hf_zk_config){0};
+    *config = (struct hf_zk_engine_config){0};
     status = hf_zk_url_parse(&config->url, url, rows,
                              sizeof rows / sizeof rows[0], &values, error);
     if (status != HF_OK)

@@ -12,15 +12,16 @@
 #include "zookeeper/zk_url.h"
 
 /* The configuration of one client. */
-struct hf_zk_config {
+struct hf_zk_engine_config {
     struct hf_zk_url_config url;
-    uint64_t token_floor;      /* option token_floor=: added to every fencing
-                                  token */
-    enum hf_zk_dialect layout; /* how our tickets are named */
+    uint64_t token_floor; /* option token_floor=: added to every fencing
+                             token */
+    enum hf_zk_engine_dialect layout; /* how our tickets are named */
 };
 
 /* Fill in ${config} from ${url} as hf_zk_url_parse(). */
-hf_status hf_zk_config_parse(struct hf_zk_config *config,
-                             const struct hf_url *url, struct hf_error *error);
+hf_status hf_zk_engine_config_parse(struct hf_zk_engine_config *config,
+                                    const struct hf_url *url,
+                                    struct hf_error *error);
 
 #endif

@@ -26,22 +26,22 @@
 
 /* Move the first ${count} tickets, which were checked, behind all others for
  * the next time. */
-static void move_checked_last(struct hf_zk *zk, unsigned count)
+static void move_checked_last(struct hf_zk_engine *zk, unsigned count)
 {
-    struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first, *next;
+    struct hf_zk_engine_own_ticket *own_ticket = zk->own_tickets.first, *next;
 
     for (unsigned i = 0; i < count; i++, own_ticket = next) {
         next = own_ticket->next;
-        hf_zk_own_ticket_move_last(zk, own_ticket);
+        hf_zk_engine_own_ticket_move_last(zk, own_ticket);
     }
 }
 
 /* Write the checks.  A ticket that is being deleted, or may have another name
  * by now, would fail all of them and is left out.  Without any ticket the root
  * is checked. */
-static void put_checks(struct hf_zk *zk)
+static void put_checks(struct hf_zk_engine *zk)
 {
-    struct hf_zk_own_ticket *own_ticket = zk->own_tickets.first;
+    struct hf_zk_engine_own_ticket *own_ticket = zk->own_tickets.first;
     unsigned count = 0;
     uint32_t nodes = 0;
     bool any = false;
@@ -53,7 +53,7 @@ static void put_checks(struct hf_zk *zk)
 
         for (uint32_t i = 0; i < own_ticket->weight && checks; i++) {
             hf_zk_multi_check(&zk->session,
-                              hf_zk_own_ticket_path(zk, own_ticket, i));
+                              hf_zk_engine_own_ticket_path(zk, own_ticket, i));
             any = true;
         }
         nodes += own_ticket->weight;
@@ -70,9 +70,9 @@ static void put_checks(struct hf_zk *zk)
 static void tickets_checked(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine_request *req = call->owner;
     enum hf_zk_error error = reply->error;
     bool passed = error == HF_ZK_OK &&
                   hf_zk_multi_result(&reply->body, NULL, 0) == HF_ZK_OK;
@@ -80,28 +80,31 @@ static void tickets_checked(void *user, struct hf_zk_call *call,
     if (passed)
         event.as.answer.anchor_ms = hf_zk_call_proves_ms(&zk->session, call);
     req->pending--;
-    event.as.answer.request = hf_zk_request_end(zk, req);
+    event.as.answer.request = hf_zk_engine_request_end(zk, req);
     if (error != HF_ZK_OK)
-        hf_zk_fail_with_error(zk, event.as.answer.request, error,
-                              "check tickets below", zk->config.url.chroot);
+        hf_zk_engine_fail_with_error(zk, event.as.answer.request, error,
+                                     "check tickets below",
+                                     zk->config.url.chroot);
     else if (!passed)
-        hf_zk_fail(zk, event.as.answer.request, HF_FAILURE_RETRY, HF_EPROTOCOL,
-                   "a ticket that was to be checked is gone");
+        hf_zk_engine_fail(zk, event.as.answer.request, HF_FAILURE_RETRY,
+                          HF_EPROTOCOL,
+                          "a ticket that was to be checked is gone");
     else
-        hf_zk_notify(zk, &event);
+        hf_zk_engine_notify(zk, &event);
 }
 
 /* The proof itself is computed from the times at which calls were sent and
  * answered, see zookeeper/proof.h. */
-void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_prove(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_zk_request_new(zk, request);
+    struct hf_zk_engine_request *req = hf_zk_engine_request_new(zk, request);
     size_t begin;
 
     if (req == NULL)
         return;
-    begin = hf_zk_call_begin(
-        &zk->session, hf_zk_request_call(req, tickets_checked), HF_ZK_MULTI);
+    begin = hf_zk_call_begin(&zk->session,
+                             hf_zk_engine_request_call(req, tickets_checked),
+                             HF_ZK_MULTI);
     put_checks(zk);
     hf_zk_multi_end(&zk->session, begin);
 }
@@ -164,56 +167,56 @@ static enum hf_zk_work_class work_class(const struct hf_request *request)
 }
 
 /* Carry out ${request}, which waits no longer; the session is usable. */
-static void begin_request(struct hf_zk *zk, struct hf_request *request)
+static void begin_request(struct hf_zk_engine *zk, struct hf_request *request)
 {
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
-        hf_zk_enqueue(zk, request);
+        hf_zk_engine_enqueue(zk, request);
         break;
     case HF_REQUEST_LIST:
         if (request->detailed)
-            hf_zk_list_detailed(zk, request);
+            hf_zk_engine_list_detailed(zk, request);
         else
-            hf_zk_list_queue(zk, request);
+            hf_zk_engine_list_queue(zk, request);
         break;
     case HF_REQUEST_WATCH_QUEUE:
         if (request->ticket_kind == HF_TICKET_BARRIER)
-            hf_zk_watch_barrier(zk, request);
+            hf_zk_engine_watch_barrier(zk, request);
         else
-            hf_zk_watch_queue(zk, request);
+            hf_zk_engine_watch_queue(zk, request);
         break;
     case HF_REQUEST_SET_FLAG:
-        hf_zk_set_flag(zk, request);
+        hf_zk_engine_set_flag(zk, request);
         break;
     case HF_REQUEST_CLEAR_FLAG:
         if (request->ticket_kind == HF_TICKET_READY)
-            hf_zk_clear_generation(zk, request);
+            hf_zk_engine_clear_generation(zk, request);
         else
-            hf_zk_clear_flag(zk, request);
+            hf_zk_engine_clear_flag(zk, request);
         break;
     case HF_REQUEST_NEW_GENERATION:
-        hf_zk_new_generation(zk, request);
+        hf_zk_engine_new_generation(zk, request);
         break;
     case HF_REQUEST_WATCH:
-        hf_zk_watch_ticket(zk, request);
+        hf_zk_engine_watch_ticket(zk, request);
         break;
     case HF_REQUEST_REMOVE:
-        hf_zk_remove_ticket(zk, request);
+        hf_zk_engine_remove_ticket(zk, request);
         break;
     case HF_REQUEST_PROVE:
-        hf_zk_prove(zk, request);
+        hf_zk_engine_prove(zk, request);
         break;
     case HF_REQUEST_DOWNGRADE:
-        hf_zk_downgrade_ticket(zk, request);
+        hf_zk_engine_downgrade_ticket(zk, request);
         break;
     case HF_REQUEST_REVOKE:
-        hf_zk_revoke_ticket(zk, request);
+        hf_zk_engine_revoke_ticket(zk, request);
         break;
     case HF_REQUEST_DESCRIBE:
-        hf_zk_describe_ticket(zk, request);
+        hf_zk_engine_describe_ticket(zk, request);
         break;
     case HF_REQUEST_NAMES:
-        hf_zk_name_queues(zk, request);
+        hf_zk_engine_name_queues(zk, request);
         break;
     case HF_REQUEST_EXAMINE: /* see examine_servers.h */
     case HF_REQUEST_END:
@@ -223,7 +226,7 @@ static void begin_request(struct hf_zk *zk, struct hf_request *request)
 
 /* Begin the request now, or when the window has room.  Proofs come now and then
  * whether locks are at work or not. */
-static void enter(struct hf_zk *zk, struct hf_request *request)
+static void enter(struct hf_zk_engine *zk, struct hf_request *request)
 {
     if (request->kind != HF_REQUEST_PROVE)
         hf_zk_window_used(&zk->session.window, zk->session.now_ms);
@@ -234,7 +237,7 @@ static void enter(struct hf_zk *zk, struct hf_request *request)
         begin_request(zk, request);
         break;
     case HF_ENOMEM:
-        hf_zk_fail_memory(zk, request);
+        hf_zk_engine_fail_memory(zk, request);
         break;
     default:
         break; /* it waits */
@@ -243,7 +246,8 @@ static void enter(struct hf_zk *zk, struct hf_request *request)
 
 /* Without a connection a request fails at once, because the core retries when
  * it is connected. */
-void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
+void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
+                         uint64_t now_ms)
 {
     hf_zk_session_set_now(&zk->session, now_ms);
     if (request->kind == HF_REQUEST_END) {
@@ -251,10 +255,10 @@ void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
         zk->end = request;
         hf_zk_session_close(&zk->session);
     } else if (!hf_zk_session_usable(&zk->session)) {
-        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
-                   "there is no connection%s%s",
-                   zk->session.connectivity.error[0] != '\0' ? ": " : "",
-                   zk->session.connectivity.error);
+        hf_zk_engine_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                          "there is no connection%s%s",
+                          zk->session.connectivity.error[0] != '\0' ? ": " : "",
+                          zk->session.connectivity.error);
     } else {
         enter(zk, request);
     }
@@ -262,15 +266,15 @@ void hf_zk_submit(struct hf_zk *zk, struct hf_request *request, uint64_t now_ms)
 
 /* Cancel a watch, wherever it is: waiting for the window, in progress, or
  * joined to a watch. */
-void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_forget(struct hf_zk_engine *zk, struct hf_request *request)
 {
     if (hf_zk_window_cancel(&zk->session.window, request))
         return;
-    hf_zk_request_cancel(zk, request);
+    hf_zk_engine_request_cancel(zk, request);
     /* A request whose queue was listed has joined the watch already, even if
      * the list was not reported yet. */
     if (request->engine_data != NULL)
-        hf_zk_watches_cancel(zk, request);
+        hf_zk_engine_watches_cancel(zk, request);
 }
 
 /* ------------------------------------------------- events of the session -- */
@@ -279,7 +283,7 @@ void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
 static void log_line(void *user, enum hf_log_level level, const char *format,
                      ...)
 {
-    const struct hf_zk *zk = user;
+    const struct hf_zk_engine *zk = user;
     char text[2 * HF_ERROR_TEXT_BYTES];
     va_list args;
 
@@ -299,7 +303,7 @@ connection_error(void *user,
     event.as.connection_error.text = connection_error->text;
     event.as.connection_error.status = connection_error->status;
     event.as.connection_error.final = connection_error->final;
-    hf_zk_notify(user, &event);
+    hf_zk_engine_notify(user, &event);
 }
 
 /* The reconnect policy allows no further attempt. */
@@ -309,7 +313,7 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 
     event.as.gave_up.retries = retries;
     event.as.gave_up.elapsed_ms = elapsed_ms;
-    hf_zk_notify(user, &event);
+    hf_zk_engine_notify(user, &event);
 }
 
 /* A request to resume the session is sent now.  The core limits what counts as
@@ -317,11 +321,11 @@ static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
 static void resuming(void *user, uint64_t least_timeout_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_RESUMING};
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
 
     event.as.resuming.sent_at_ms = zk->session.now_ms;
     event.as.resuming.least_timeout_ms = least_timeout_ms;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
 }
 
 /* Connected.  The watches are completed first, because the core may send
@@ -329,17 +333,17 @@ static void resuming(void *user, uint64_t least_timeout_ms)
 static void up(void *user, bool resumed)
 {
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
 
     if (resumed)
-        hf_zk_watches_resumed(zk);
+        hf_zk_engine_watches_resumed(zk);
     event.as.connected.timeout_ms = zk->session.timeout_ms;
     event.as.connected.clock_drift = zk->config.url.session.clock_drift;
     event.as.connected.anchor_ms = zk->session.proven_anchor_ms;
     event.as.connected.resumed = resumed;
     event.as.connected.lazy = zk->config.url.session.lazy_proof;
-    hf_zk_notify(zk, &event);
-    hf_zk_examinations_begin(zk);
+    hf_zk_engine_notify(zk, &event);
+    hf_zk_engine_examinations_begin(zk);
 }
 
 /* The connection has ended; the session may still live. */
@@ -347,15 +351,15 @@ static void suspended(void *user)
 {
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
 
-    hf_zk_notify(user, &event);
+    hf_zk_engine_notify(user, &event);
 }
 
 /* Forget all tickets and watches, because the session is gone. */
-static void forget_all(struct hf_zk *zk)
+static void forget_all(struct hf_zk_engine *zk)
 {
-    hf_zk_watches_clear(zk);
-    hf_zk_own_tickets_clear(zk);
-    hf_zk_delete_rights_clear(zk);
+    hf_zk_engine_watches_clear(zk);
+    hf_zk_engine_own_tickets_clear(zk);
+    hf_zk_engine_delete_rights_clear(zk);
 }
 
 /* The session has ended.  Tickets and watches are forgotten first, because the
@@ -367,18 +371,18 @@ static void lost(void *user, const char *why)
     forget_all(user);
     event.as.answer.status = HF_ELOST;
     event.as.answer.text = why;
-    hf_zk_notify(user, &event);
+    hf_zk_engine_notify(user, &event);
 }
 
 /* The session is closed, which answers HF_REQUEST_END. */
 static void closed(void *user)
 {
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
-    struct hf_zk *zk = user;
+    struct hf_zk_engine *zk = user;
 
     forget_all(zk);
     event.as.answer.request = zk->end;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
 }
 
 /* A transaction has proven that the session lives. */
@@ -387,7 +391,7 @@ static void proven(void *user, uint64_t anchor_ms)
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
 
     event.as.answer.anchor_ms = anchor_ms;
-    hf_zk_notify(user, &event);
+    hf_zk_engine_notify(user, &event);
 }
 
 /* The window's callback: the request has room. */
@@ -399,30 +403,32 @@ static void begin(void *user, void *work)
 /* The window's callback: the connection ended before the request began. */
 static void refused(void *user, void *work)
 {
-    const struct hf_zk *zk = user;
+    const struct hf_zk_engine *zk = user;
     const char *connection_error = zk->session.connectivity.error;
 
-    hf_zk_fail(user, work, HF_FAILURE_RETRY, HF_EUNREACHABLE,
-               "the connection ended before the request was sent%s%s",
-               connection_error[0] != '\0' ? ": " : "", connection_error);
+    hf_zk_engine_fail(user, work, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                      "the connection ended before the request was sent%s%s",
+                      connection_error[0] != '\0' ? ": " : "",
+                      connection_error);
 }
 
 /* ----------------------------------------------------- beginning and end -- */
 
 /* The session notifies nothing before it is driven, so the listener can be
  * added after it has begun. */
-struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
-                        const struct hf_engine_host *host, uint64_t now_ms)
+struct hf_zk_engine *hf_zk_engine_new(const struct hf_zk_engine_config *config,
+                                      const struct hf_engine_host *host,
+                                      uint64_t now_ms)
 {
-    struct hf_zk *zk = hf_alloc(sizeof *zk);
+    struct hf_zk_engine *zk = hf_alloc(sizeof *zk);
     struct hf_zk_log log = {zk, log_line};
 
     if (zk == NULL)
         return NULL;
     zk->config = *config;
     zk->host = *host;
-    hf_zk_queues_init(&zk->queues);
-    hf_zk_own_tickets_init(&zk->own_tickets);
+    hf_zk_engine_queues_init(&zk->queues);
+    hf_zk_engine_own_tickets_init(&zk->own_tickets);
     zk->window_callbacks = (struct hf_zk_window_callbacks){zk, begin, refused};
     zk->listener = (struct hf_zk_listener){.user = zk,
                                            .connection_error = connection_error,
@@ -445,34 +451,34 @@ static void ignore_event(void *host, struct hf_event *event)
     (void)event;
 }
 
-void hf_zk_free(struct hf_zk *zk)
+void hf_zk_engine_free(struct hf_zk_engine *zk)
 {
     zk->host.event = ignore_event;
     hf_zk_session_free(&zk->session); /* fails what is in flight */
-    hf_zk_watches_clear(zk);
-    hf_zk_own_tickets_clear(zk);
-    hf_zk_queues_free(&zk->queues);
+    hf_zk_engine_watches_clear(zk);
+    hf_zk_engine_own_tickets_clear(zk);
+    hf_zk_engine_queues_free(&zk->queues);
     explicit_bzero(&zk->config, sizeof zk->config); /* it may have a password */
     hf_free(zk);
 }
 
-struct hf_zk_session *hf_zk_session(struct hf_zk *zk)
+struct hf_zk_session *hf_zk_engine_session(struct hf_zk_engine *zk)
 {
     return &zk->session;
 }
 
-const struct hf_zk_url_config *hf_zk_url_of(const struct hf_zk *zk)
+const struct hf_zk_url_config *hf_zk_engine_url(const struct hf_zk_engine *zk)
 {
     return &zk->config.url;
 }
 
-const char *hf_zk_ticket_path(struct hf_zk *zk,
-                              const struct hf_ticket_id *ticket)
+const char *hf_zk_engine_ticket_path(struct hf_zk_engine *zk,
+                                     const struct hf_ticket_id *ticket)
 {
-    const struct hf_zk_own_ticket *own_ticket =
-        hf_zk_own_ticket_find(zk, ticket);
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, ticket);
 
     if (own_ticket == NULL || own_ticket->downgrading)
         return NULL;
-    return hf_zk_own_ticket_path(zk, own_ticket, 0);
+    return hf_zk_engine_own_ticket_path(zk, own_ticket, 0);
 }

@@ -6,9 +6,9 @@
  * use the same code as the real engine.
  *
  * Events and answers go to host->event(), from within calls to the session;
- * the host may call hf_zk_submit() and hf_zk_forget() from there.  .now_ms and
- * .loop of the host are not used.  ${now_ms} is CLOCK_BOOTTIME in milliseconds
- * and never decreases.
+ * the host may call hf_zk_engine_submit() and hf_zk_engine_forget() from there.
+ * .now_ms and .loop of the host are not used.  ${now_ms} is CLOCK_BOOTTIME in
+ * milliseconds and never decreases.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_ENGINE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_ENGINE_H
@@ -16,31 +16,32 @@
 #include "core/engine.h"
 #include "engines/zookeeper/zk_config.h"
 
-struct hf_zk;
+struct hf_zk_engine;
 
 /* Make an engine; ${config} and ${host} are copied.  The session wants its
  * first connection at once.  NULL for lack of memory. */
-struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
-                        const struct hf_engine_host *host, uint64_t now_ms);
+struct hf_zk_engine *hf_zk_engine_new(const struct hf_zk_engine_config *config,
+                                      const struct hf_engine_host *host,
+                                      uint64_t now_ms);
 
 /* Free it, after HF_EVENT_CLOSED or before the first request.  Tests may free
  * it earlier; requests in flight are then not answered. */
-void hf_zk_free(struct hf_zk *zk);
+void hf_zk_engine_free(struct hf_zk_engine *zk);
 
 /* As .request and .forget of struct hf_engine_ops. */
-void hf_zk_submit(struct hf_zk *zk, struct hf_request *request,
-                  uint64_t now_ms);
-void hf_zk_forget(struct hf_zk *zk, struct hf_request *watch);
+void hf_zk_engine_submit(struct hf_zk_engine *zk, struct hf_request *request,
+                         uint64_t now_ms);
+void hf_zk_engine_forget(struct hf_zk_engine *zk, struct hf_request *watch);
 
 /* As .ticket_path of struct hf_engine_ops. */
-const char *hf_zk_ticket_path(struct hf_zk *zk,
-                              const struct hf_ticket_id *ticket);
+const char *hf_zk_engine_ticket_path(struct hf_zk_engine *zk,
+                                     const struct hf_ticket_id *ticket);
 
 /* What the URL says. */
-const struct hf_zk_url_config *hf_zk_url_of(const struct hf_zk *zk);
+const struct hf_zk_url_config *hf_zk_engine_url(const struct hf_zk_engine *zk);
 
 /* The session, to be driven by the caller. */
-struct hf_zk_session *hf_zk_session(struct hf_zk *zk);
+struct hf_zk_session *hf_zk_engine_session(struct hf_zk_engine *zk);
 
 /* The traits of the engine, see HF_ENGINE_... in core/engine.h. */
 #define HF_ZK_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_WATCHES_TWO)

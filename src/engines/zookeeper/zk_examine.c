@@ -50,7 +50,7 @@ struct asked {
 };
 
 struct hf_zk_examination {
-    struct hf_zk *zk;
+    struct hf_zk_engine *zk;
     struct hf_finding_list *list;
     void (*done)(void *arg);
     void *arg;
@@ -149,11 +149,12 @@ static void take_config(struct hf_zk_examination *examination,
                        participants, observers);
 }
 
-static struct hf_zk_access
+static struct hf_zk_engine_access
 access_of(const struct hf_zk_examination *examination,
           struct hf_jute_reader *body)
 {
-    return hf_zk_access_read(body, examination->zk->config.url.session.auth);
+    return hf_zk_engine_access_read(body,
+                                    examination->zk->config.url.session.auth);
 }
 
 /* The chroot, or "/" without one: the node in which those of locks are made. */
@@ -167,14 +168,14 @@ static bool is_root_of_locks(const struct hf_zk_examination *examination,
 
 /* Must this user rely on others to make the nodes of locks? */
 static void check_root(struct hf_zk_examination *examination, const char *path,
-                       const struct hf_zk_access *access)
+                       const struct hf_zk_engine_access *access)
 {
     struct hf_finding_head head = {
         HF_SEVERITY_WARNING, "zookeeper-rights", path,
         "give this user the permission c there (holdfast zk acl set), or make "
         "the nodes of its locks (holdfast zk create)"};
 
-    if (hf_zk_access_lacks(access, HF_ZK_PERM_CREATE))
+    if (hf_zk_engine_access_lacks(access, HF_ZK_PERM_CREATE))
         hf_finding_add(examination->list, &head,
                        "this user may make no node in it, so a lock whose node "
                        "is not there cannot be taken");
@@ -189,11 +190,11 @@ static void take_rights(struct hf_zk_examination *examination, const char *path,
         HF_SEVERITY_WARNING, "zookeeper-rights", path,
         "if locks of this name are to be taken: give this user the permissions "
         "c, d and r there (holdfast zk acl set)"};
-    struct hf_zk_access access = access_of(examination, body);
-    bool creates = !hf_zk_access_lacks(&access, HF_ZK_PERM_CREATE);
+    struct hf_zk_engine_access access = access_of(examination, body);
+    bool creates = !hf_zk_engine_access_lacks(&access, HF_ZK_PERM_CREATE);
 
     if (body->failed ||
-        (creates ? !hf_zk_access_lacks(&access, HF_ZK_PERM_DELETE)
+        (creates ? !hf_zk_engine_access_lacks(&access, HF_ZK_PERM_DELETE)
                  : !has_tickets) ||
         examination->refusing++ >= REFUSING_MAX)
         return;
@@ -212,7 +213,7 @@ static void take_acl(struct hf_zk_examination *examination, const char *path,
                      struct hf_jute_reader *body)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-acl", path, NULL};
-    struct hf_zk_access access = access_of(examination, body);
+    struct hf_zk_engine_access access = access_of(examination, body);
     bool open = (access.anyone & ~HF_ZK_PERM_READ) != 0;
 
     if (is_root_of_locks(examination, path))
@@ -270,14 +271,14 @@ static void check_counter(struct hf_zk_examination *examination,
 }
 
 /* Is ${name} the node of a ticket? */
-static bool is_ticket(const struct hf_zk *zk, struct hf_jute_piece name)
+static bool is_ticket(const struct hf_zk_engine *zk, struct hf_jute_piece name)
 {
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
-    return hf_zk_node_parse(name.bytes, name.count, &node) ||
-           hf_zk_participant_parse(name.bytes, name.count, &node) ||
+    return hf_zk_engine_node_parse(name.bytes, name.count, &node) ||
+           hf_zk_engine_participant_parse(name.bytes, name.count, &node) ||
            (zk->config.layout == HF_ZK_KAZOO &&
-            hf_zk_permit_parse(name.bytes, name.count, &node));
+            hf_zk_engine_permit_parse(name.bytes, name.count, &node));
 }
 
 /* The server's own nodes, below "/", are not looked at. */
@@ -519,7 +520,7 @@ static void begin(struct hf_zk_examination *examination)
         finish(examination);
 }
 
-void hf_zk_examinations_begin(struct hf_zk *zk)
+void hf_zk_engine_examinations_begin(struct hf_zk_engine *zk)
 {
     struct hf_zk_examination *examination;
 
@@ -530,9 +531,10 @@ void hf_zk_examinations_begin(struct hf_zk *zk)
     }
 }
 
-struct hf_zk_examination *hf_zk_examine(struct hf_zk *zk,
-                                        struct hf_finding_list *list,
-                                        void (*done)(void *arg), void *arg)
+struct hf_zk_examination *hf_zk_engine_examine(struct hf_zk_engine *zk,
+                                               struct hf_finding_list *list,
+                                               void (*done)(void *arg),
+                                               void *arg)
 {
     struct hf_zk_examination *examination = hf_alloc(sizeof *examination);
 
@@ -547,7 +549,7 @@ struct hf_zk_examination *hf_zk_examine(struct hf_zk *zk,
     return examination;
 }
 
-void hf_zk_examination_give_up(struct hf_zk_examination *examination)
+void hf_zk_engine_examination_give_up(struct hf_zk_examination *examination)
 {
     struct hf_zk_examination **link = &examination->zk->examinations;
 

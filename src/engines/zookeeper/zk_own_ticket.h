@@ -14,12 +14,12 @@
 /* A ticket of this session: one node, or, for a lease, one node for each
  * permit.  The nodes of a lease are created together and numbered
  * consecutively. */
-struct hf_zk_own_ticket {
-    struct hf_tree_node by_id;     /* must be the first member */
-    struct hf_zk_own_ticket *next; /* in the order of proofs: longest
+struct hf_zk_engine_own_ticket {
+    struct hf_tree_node by_id;            /* must be the first member */
+    struct hf_zk_engine_own_ticket *next; /* in the order of proofs: longest
                                       unchecked first */
-    struct hf_zk_own_ticket **link;
-    struct hf_zk_queue *queue; /* in use by this ticket */
+    struct hf_zk_engine_own_ticket **link;
+    struct hf_zk_engine_queue *queue; /* in use by this ticket */
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
     int64_t czxid;    /* of its first node; the fencing token */
@@ -35,67 +35,71 @@ struct hf_zk_own_ticket {
 };
 
 /* All tickets of this session. */
-struct hf_zk_own_tickets {
+struct hf_zk_engine_own_tickets {
     struct hf_tree ids;
-    struct hf_zk_own_ticket *first; /* in the order of proofs */
-    struct hf_zk_own_ticket *
+    struct hf_zk_engine_own_ticket *first; /* in the order of proofs */
+    struct hf_zk_engine_own_ticket *
         *end; /* where the next one is linked; NULL means .first */
 };
 
 /* Our ticket ${id}, or NULL. */
-struct hf_zk_own_ticket *hf_zk_own_ticket_find(const struct hf_zk *zk,
-                                               const struct hf_ticket_id *id);
+struct hf_zk_engine_own_ticket *
+hf_zk_engine_own_ticket_find(const struct hf_zk_engine *zk,
+                             const struct hf_ticket_id *id);
 
 /* Remember that the child ${name}, ${bytes} long, is ours, and ${weight} - 1
  * more with the following numbers.  NULL for lack of memory, or if no server
  * gives a ticket of ours that name. */
-struct hf_zk_own_ticket *hf_zk_own_ticket_add(struct hf_zk *zk,
-                                              struct hf_zk_queue *queue,
-                                              const char *name, size_t bytes,
-                                              uint32_t weight, int64_t czxid);
+struct hf_zk_engine_own_ticket *
+hf_zk_engine_own_ticket_add(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_queue *queue, const char *name,
+                            size_t bytes, uint32_t weight, int64_t czxid);
 
 /* Free ${own_ticket}, of which no node is left.  May free its queue. */
-void hf_zk_own_ticket_free(struct hf_zk *zk,
-                           struct hf_zk_own_ticket *own_ticket);
+void hf_zk_engine_own_ticket_free(struct hf_zk_engine *zk,
+                                  struct hf_zk_engine_own_ticket *own_ticket);
 
-/* The path of its ${nth} node, as hf_zk_child_path(). */
-const char *hf_zk_own_ticket_path(struct hf_zk *zk,
-                                  const struct hf_zk_own_ticket *own_ticket,
-                                  uint32_t nth);
+/* The path of its ${nth} node, as hf_zk_engine_child_path(). */
+const char *
+hf_zk_engine_own_ticket_path(struct hf_zk_engine *zk,
+                             const struct hf_zk_engine_own_ticket *own_ticket,
+                             uint32_t nth);
 
-/* hf_zk_own_ticket_read_name() writes the name that a write ticket of ours has
- * after a downgrade.  hf_zk_own_ticket_downgraded() notes that the downgrade
- * has happened. */
-void hf_zk_own_ticket_read_name(const struct hf_zk *zk,
-                                const struct hf_zk_own_ticket *own_ticket,
-                                char name[HF_ZK_NODE_BYTES]);
-void hf_zk_own_ticket_downgraded(const struct hf_zk *zk,
-                                 struct hf_zk_own_ticket *own_ticket);
+/* hf_zk_engine_own_ticket_read_name() writes the name that a write ticket of
+ * ours has after a downgrade.  hf_zk_engine_own_ticket_downgraded() notes that
+ * the downgrade has happened. */
+void hf_zk_engine_own_ticket_read_name(
+    const struct hf_zk_engine *zk,
+    const struct hf_zk_engine_own_ticket *own_ticket,
+    char name[HF_ZK_NODE_BYTES]);
+void hf_zk_engine_own_ticket_downgraded(
+    const struct hf_zk_engine *zk, struct hf_zk_engine_own_ticket *own_ticket);
 
 /* Our ticket that has a node at ${path}, or NULL; also NULL while it is
  * downgraded, because its old node goes as part of that. */
-struct hf_zk_own_ticket *hf_zk_own_ticket_at(const struct hf_zk *zk,
-                                             const char *path);
+struct hf_zk_engine_own_ticket *
+hf_zk_engine_own_ticket_at(const struct hf_zk_engine *zk, const char *path);
 
 /* The node at ${path} is gone.  If it was a node of our ticket, the whole
  * ticket is gone and is freed. */
-void hf_zk_own_ticket_node_gone(struct hf_zk *zk, const char *path);
+void hf_zk_engine_own_ticket_node_gone(struct hf_zk_engine *zk,
+                                       const char *path);
 
 /* Send the delete of all nodes of ${own_ticket} as ${call}. */
-void hf_zk_own_ticket_delete(struct hf_zk *zk,
-                             const struct hf_zk_own_ticket *own_ticket,
-                             struct hf_zk_call *call);
+void hf_zk_engine_own_ticket_delete(
+    struct hf_zk_engine *zk, const struct hf_zk_engine_own_ticket *own_ticket,
+    struct hf_zk_call *call);
 
 /* Move it behind all others in the order of proofs, because it was just
  * checked. */
-void hf_zk_own_ticket_move_last(struct hf_zk *zk,
-                                struct hf_zk_own_ticket *own_ticket);
+void hf_zk_engine_own_ticket_move_last(
+    struct hf_zk_engine *zk, struct hf_zk_engine_own_ticket *own_ticket);
 
 /* Initialise an empty table. */
-void hf_zk_own_tickets_init(struct hf_zk_own_tickets *tickets);
+void hf_zk_engine_own_tickets_init(struct hf_zk_engine_own_tickets *tickets);
 
 /* Free all of them, because the session has ended. */
-void hf_zk_own_tickets_clear(struct hf_zk *zk);
+void hf_zk_engine_own_tickets_clear(struct hf_zk_engine *zk);
 
 /* -------------------------------------------------------------- eviction -- */
 
@@ -119,16 +123,16 @@ void hf_zk_own_tickets_clear(struct hf_zk *zk);
      HF_EVICTED_BY_BYTES)
 
 /* Write the data of an eviction of ${id}. */
-void hf_zk_eviction_format(const struct hf_ticket_id *id,
-                           const char *evicted_by,
-                           char data[HF_ZK_EVICTION_BYTES]);
+void hf_zk_engine_eviction_format(const struct hf_ticket_id *id,
+                                  const char *evicted_by,
+                                  char data[HF_ZK_EVICTION_BYTES]);
 
 /* May these ${data} of the parent be replaced? */
-bool hf_zk_eviction_may_replace(struct hf_jute_piece data);
+bool hf_zk_engine_eviction_may_replace(struct hf_jute_piece data);
 
 /* The node at ${path} is gone.  If it is of a ticket of ours that we do not
  * delete, read who evicted it, and log that as a warning.  The loss is not
  * reported here, and waits for nothing.  Before the ticket is freed. */
-void hf_zk_eviction_read(struct hf_zk *zk, const char *path);
+void hf_zk_engine_eviction_read(struct hf_zk_engine *zk, const char *path);
 
 #endif

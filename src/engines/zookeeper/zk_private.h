@@ -19,37 +19,38 @@ struct hf_zk_examination;
 
 /* See parent_nodes.h.  Digests of the parents in which this session may delete;
  * 0: none. */
-struct hf_zk_delete_rights {
+struct hf_zk_engine_delete_rights {
     uint64_t digests[HF_ZK_DELETE_RIGHTS];
 };
 
 /* One client of an ensemble: its session, of which zk_engine.c is a listener,
  * and what the engine knows of queues, own tickets and watches. */
-struct hf_zk {
-    struct hf_zk_config config;
+struct hf_zk_engine {
+    struct hf_zk_engine_config config;
     struct hf_engine_host host;
     struct hf_zk_session session;
     struct hf_zk_listener listener; /* of .session */
     /* Of the session's window. */
     struct hf_zk_window_callbacks window_callbacks;
     struct hf_request *end; /* HF_REQUEST_END; NULL: not requested */
-    struct hf_zk_queues queues;
-    struct hf_zk_own_tickets own_tickets;
-    struct hf_zk_delete_rights delete_rights; /* of the session */
-    struct hf_zk_reports reports;             /* log lines written so far */
-    struct hf_zk_examination *examinations;   /* that wait for a session */
-    bool lacks_multi_read;             /* a server has refused that call */
-    struct hf_zk_request *cancellable; /* list of requests that
-                                          hf_zk_forget() may cancel */
+    struct hf_zk_engine_queues queues;
+    struct hf_zk_engine_own_tickets own_tickets;
+    struct hf_zk_engine_delete_rights delete_rights; /* of the session */
+    struct hf_zk_engine_reports reports;    /* log lines written so far */
+    struct hf_zk_examination *examinations; /* that wait for a session */
+    bool lacks_multi_read;                  /* a server has refused that call */
+    struct hf_zk_engine_request *cancellable; /* list of requests that
+                                          hf_zk_engine_forget() may cancel */
     bool containers_unsupported; /* the server knows no containers; parents
                                     are made persistent */
     char path[HF_ZK_PATH_BYTES]; /* the path that was made last, see
-                                    hf_zk_child_path() */
+                                    hf_zk_engine_child_path() */
 };
 
 /* Give ${event} to the core: the answer to a request, or what happened to the
  * session.  The core may call back into the engine. */
-static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
+static inline void hf_zk_engine_notify(struct hf_zk_engine *zk,
+                                       struct hf_event *event)
 {
     zk->host.event(zk->host.host, event);
 }
@@ -59,21 +60,34 @@ static inline void hf_zk_notify(struct hf_zk *zk, struct hf_event *event)
 /* Each begins one kind of request and answers it later, exactly once.  The
  * session must be usable. */
 
-void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_list_queue(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_watch_queue(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_remove_ticket(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_watch_ticket(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_downgrade_ticket(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_describe_ticket(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_revoke_ticket(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_set_flag(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_clear_flag(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_new_generation(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_clear_generation(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_watch_barrier(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_list_detailed(struct hf_zk *zk, struct hf_request *request);
-void hf_zk_name_queues(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request);
+void hf_zk_engine_list_queue(struct hf_zk_engine *zk,
+                             struct hf_request *request);
+void hf_zk_engine_watch_queue(struct hf_zk_engine *zk,
+                              struct hf_request *request);
+void hf_zk_engine_remove_ticket(struct hf_zk_engine *zk,
+                                struct hf_request *request);
+void hf_zk_engine_prove(struct hf_zk_engine *zk, struct hf_request *request);
+void hf_zk_engine_watch_ticket(struct hf_zk_engine *zk,
+                               struct hf_request *request);
+void hf_zk_engine_downgrade_ticket(struct hf_zk_engine *zk,
+                                   struct hf_request *request);
+void hf_zk_engine_describe_ticket(struct hf_zk_engine *zk,
+                                  struct hf_request *request);
+void hf_zk_engine_revoke_ticket(struct hf_zk_engine *zk,
+                                struct hf_request *request);
+void hf_zk_engine_set_flag(struct hf_zk_engine *zk, struct hf_request *request);
+void hf_zk_engine_clear_flag(struct hf_zk_engine *zk,
+                             struct hf_request *request);
+void hf_zk_engine_new_generation(struct hf_zk_engine *zk,
+                                 struct hf_request *request);
+void hf_zk_engine_clear_generation(struct hf_zk_engine *zk,
+                                   struct hf_request *request);
+void hf_zk_engine_watch_barrier(struct hf_zk_engine *zk,
+                                struct hf_request *request);
+void hf_zk_engine_list_detailed(struct hf_zk_engine *zk,
+                                struct hf_request *request);
+void hf_zk_engine_name_queues(struct hf_zk_engine *zk,
+                              struct hf_request *request);
 
 #endif

@@ -29,8 +29,9 @@ static size_t bytes_without_suffix(const char *name, const char *end)
 
 /* With layout=kazoo the two queues of a semaphore are at NAME and
  * NAME-__lock__; otherwise the path is just the name. */
-bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
-                      const char *name, char path[HF_ZK_QUEUE_PATH_BYTES])
+bool hf_zk_engine_queue_path(enum hf_zk_engine_dialect layout,
+                             const char *chroot, const char *name,
+                             char path[HF_ZK_QUEUE_PATH_BYTES])
 {
     size_t leases = bytes_without_suffix(name, HF_QUEUE_LEASES);
     size_t locks = bytes_without_suffix(name, HF_QUEUE_LOCKS);
@@ -52,8 +53,8 @@ bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
     return permits;
 }
 
-bool hf_zk_name_is_reserved(enum hf_zk_dialect layout,
-                            const struct hf_request *request)
+bool hf_zk_engine_name_is_reserved(enum hf_zk_engine_dialect layout,
+                                   const struct hf_request *request)
 {
     if (layout != HF_ZK_KAZOO)
         return false;
@@ -69,23 +70,27 @@ bool hf_zk_name_is_reserved(enum hf_zk_dialect layout,
 /* Order of the tree: by name. */
 static int compare_name(const void *name, const struct hf_tree_node *node)
 {
-    return strcmp(name, ((const struct hf_zk_queue *)(const void *)node)->name);
+    return strcmp(
+        name, ((const struct hf_zk_engine_queue *)(const void *)node)->name);
 }
 
-struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name)
+struct hf_zk_engine_queue *
+hf_zk_engine_queue_find(const struct hf_zk_engine *zk, const char *name)
 {
-    return (struct hf_zk_queue *)(void *)hf_tree_find(&zk->queues.names, name);
+    return (struct hf_zk_engine_queue *)(void *)hf_tree_find(&zk->queues.names,
+                                                             name);
 }
 
 /* Allocate a queue and add it to the tree; NULL for lack of memory. */
-static struct hf_zk_queue *add_queue(struct hf_zk *zk, const char *name)
+static struct hf_zk_engine_queue *add_queue(struct hf_zk_engine *zk,
+                                            const char *name)
 {
     char path[HF_ZK_QUEUE_PATH_BYTES];
-    bool permits =
-        hf_zk_queue_path(zk->config.layout, zk->config.url.chroot, name, path);
+    bool permits = hf_zk_engine_queue_path(zk->config.layout,
+                                           zk->config.url.chroot, name, path);
     size_t path_bytes = strlen(path) + 1;
     size_t name_bytes = strlen(name) + 1;
-    struct hf_zk_queue *queue =
+    struct hf_zk_engine_queue *queue =
         hf_alloc(sizeof *queue + path_bytes + name_bytes);
 
     if (queue == NULL)
@@ -97,9 +102,10 @@ static struct hf_zk_queue *add_queue(struct hf_zk *zk, const char *name)
     return queue;
 }
 
-struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name)
+struct hf_zk_engine_queue *hf_zk_engine_queue_use(struct hf_zk_engine *zk,
+                                                  const char *name)
 {
-    struct hf_zk_queue *queue = hf_zk_queue_find(zk, name);
+    struct hf_zk_engine_queue *queue = hf_zk_engine_queue_find(zk, name);
 
     if (queue == NULL)
         queue = add_queue(zk, name);
@@ -109,14 +115,15 @@ struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name)
 }
 
 /* Free a queue that is in no tree. */
-static void free_queue(struct hf_zk_queue *queue)
+static void free_queue(struct hf_zk_engine_queue *queue)
 {
     hf_free(queue->children);
     hf_free(queue->names);
     hf_free(queue);
 }
 
-void hf_zk_queue_release(struct hf_zk *zk, struct hf_zk_queue *queue)
+void hf_zk_engine_queue_release(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_queue *queue)
 {
     assert(queue->users > 0);
     if (--queue->users > 0)
@@ -125,8 +132,9 @@ void hf_zk_queue_release(struct hf_zk *zk, struct hf_zk_queue *queue)
     free_queue(queue);
 }
 
-const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                             const char *name)
+const char *hf_zk_engine_child_path(struct hf_zk_engine *zk,
+                                    const struct hf_zk_engine_queue *queue,
+                                    const char *name)
 {
     int bytes = snprintf(zk->path, sizeof zk->path, "%s/%s", queue->path, name);
 
@@ -136,12 +144,12 @@ const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
     return zk->path;
 }
 
-void hf_zk_queues_init(struct hf_zk_queues *queues)
+void hf_zk_engine_queues_init(struct hf_zk_engine_queues *queues)
 {
-    *queues = (struct hf_zk_queues){.names = {.compare = compare_name}};
+    *queues = (struct hf_zk_engine_queues){.names = {.compare = compare_name}};
 }
 
-void hf_zk_queues_free(struct hf_zk_queues *queues)
+void hf_zk_engine_queues_free(struct hf_zk_engine_queues *queues)
 {
     /* No queue is left, because no request is in flight and no ticket is ours.
      */
@@ -151,16 +159,17 @@ void hf_zk_queues_free(struct hf_zk_queues *queues)
 
 /* -------------------------------------------------------------- children -- */
 
-bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
-                       size_t bytes, struct hf_zk_node *node)
+bool hf_zk_engine_queue_parse(const struct hf_zk_engine_queue *queue,
+                              const char *name, size_t bytes,
+                              struct hf_zk_engine_node *node)
 {
-    return (queue->permits && hf_zk_permit_parse(name, bytes, node)) ||
-           hf_zk_participant_parse(name, bytes, node) ||
-           hf_zk_node_parse(name, bytes, node);
+    return (queue->permits && hf_zk_engine_permit_parse(name, bytes, node)) ||
+           hf_zk_engine_participant_parse(name, bytes, node) ||
+           hf_zk_engine_node_parse(name, bytes, node);
 }
 
 /* Only digits count; at most DIGITS_MOST, so the number cannot overflow. */
-uint32_t hf_zk_permits_parse(struct hf_jute_piece data)
+uint32_t hf_zk_engine_permits_parse(struct hf_jute_piece data)
 {
     uint32_t permits = 0;
 
@@ -193,7 +202,7 @@ static uint64_t digest_of(const char *path, bool ticket)
 /* Remember ${digest}; false if it has been reported before.  This is by path
  * and not a flag of the queue, because a queue is freed when no request uses
  * it. */
-static bool is_new(struct hf_zk_reports *reports, uint64_t digest)
+static bool is_new(struct hf_zk_engine_reports *reports, uint64_t digest)
 {
     size_t known =
         reports->count < HF_ZK_REPORTS_MAX ? reports->count : HF_ZK_REPORTS_MAX;
@@ -205,9 +214,9 @@ static bool is_new(struct hf_zk_reports *reports, uint64_t digest)
     return true;
 }
 
-void hf_zk_report_unknown_node(struct hf_zk *zk,
-                               const struct hf_zk_queue *queue,
-                               struct hf_jute_piece name)
+void hf_zk_engine_report_unknown_node(struct hf_zk_engine *zk,
+                                      const struct hf_zk_engine_queue *queue,
+                                      struct hf_jute_piece name)
 {
     if (!is_new(&zk->reports, digest_of(queue->path, false)))
         return;
@@ -220,16 +229,16 @@ void hf_zk_report_unknown_node(struct hf_zk *zk,
 
 /* Leases, participants and barrier nodes have one form only, so nothing is
  * reported for them. */
-void hf_zk_report_unseen_layout(struct hf_zk *zk,
-                                const struct hf_zk_queue *queue,
-                                struct hf_jute_piece name,
-                                const struct hf_zk_node *node)
+void hf_zk_engine_report_unseen_layout(struct hf_zk_engine *zk,
+                                       const struct hf_zk_engine_queue *queue,
+                                       struct hf_jute_piece name,
+                                       const struct hf_zk_engine_node *node)
 {
-    const char *written_by = hf_zk_dialect_name(node->dialect);
+    const char *written_by = hf_zk_engine_dialect_name(node->dialect);
 
     if (node->kind == HF_TICKET_LEASE || node->kind == HF_TICKET_PARTICIPANT ||
         node->kind == HF_TICKET_READY ||
-        hf_zk_dialect_sees(node->dialect, zk->config.layout) ||
+        hf_zk_engine_dialect_sees(node->dialect, zk->config.layout) ||
         !is_new(&zk->reports, digest_of(queue->path, true)))
         return;
     zk->host.log(zk->host.host, HF_LOG_WARNING,
@@ -238,5 +247,5 @@ void hf_zk_report_unseen_layout(struct hf_zk *zk,
                  "and may hold the lock beside us: expected one layout for "
                  "all; put layout=%s into the URL, here it is layout=%s",
                  queue->path, written_by, hf_quote(name.bytes, name.count).text,
-                 written_by, hf_zk_layout_name(zk->config.layout));
+                 written_by, hf_zk_engine_layout_name(zk->config.layout));
 }

@@ -11,7 +11,7 @@
 #include "engines/zookeeper/node_name.h"
 #include "zookeeper/zk_wire.h"
 
-struct hf_zk;
+struct hf_zk_engine;
 
 /* Room for the chroot, a lock's name, and a suffix. */
 #define HF_ZK_QUEUE_PATH_BYTES 2560
@@ -22,16 +22,16 @@ struct hf_zk;
 /* How many reports are remembered; a forgotten one is made again. */
 #define HF_ZK_REPORTS_MAX 64
 
-struct hf_zk_reports {
+struct hf_zk_engine_reports {
     uint64_t reported[HF_ZK_REPORTS_MAX]; /* digests of path and subject */
     size_t count;                         /* reports made so far */
 };
 
-struct hf_zk_queue;
+struct hf_zk_engine_queue;
 
 /* A child that is a ticket, or one permit of a lease. */
-struct hf_zk_child {
-    struct hf_zk_node node;
+struct hf_zk_engine_child {
+    struct hf_zk_engine_node node;
     const char *name; /* in .names of the queue */
     int64_t czxid;    /* 0 if it was not asked for */
     bool ours;        /* a ticket of this session */
@@ -42,17 +42,18 @@ struct hf_zk_child {
 };
 
 /* Requests that wait for the same answer, in the order in which they came. */
-struct hf_zk_request;
-struct hf_zk_request_list {
-    struct hf_zk_request *first;
-    struct hf_zk_request *last;
+struct hf_zk_engine_request;
+struct hf_zk_engine_request_list {
+    struct hf_zk_engine_request *first;
+    struct hf_zk_engine_request *last;
 };
 
 /* One queue. */
-struct hf_zk_queue {
-    struct hf_tree_node by_name;  /* must be the first member */
-    unsigned users;               /* reference count */
-    struct hf_zk_child *children; /* as last listed, sorted; see children.h */
+struct hf_zk_engine_queue {
+    struct hf_tree_node by_name; /* must be the first member */
+    unsigned users;              /* reference count */
+    struct hf_zk_engine_child
+        *children; /* as last listed, sorted; see children.h */
     size_t count;
     char *names;       /* the children's names, each with its NUL */
     bool unsorted;     /* children have the same number; their czxids may change
@@ -66,13 +67,13 @@ struct hf_zk_queue {
     /* Used by queue_list.c: the list in flight, the requests that it is for,
      * and the requests that wait for the next one. */
     struct hf_zk_call list_call;
-    struct hf_zk_request_list list_requests;
-    struct hf_zk_request_list next_list_requests;
+    struct hf_zk_engine_request_list list_requests;
+    struct hf_zk_engine_request_list next_list_requests;
     /* Used by list_queue.c: the request that reads the data of the head, which
      * ticket that is, and other requests that wait for the same. */
-    struct hf_zk_request *head_reader;
+    struct hf_zk_engine_request *head_reader;
     struct hf_ticket_id head_asked;
-    struct hf_zk_request_list head_requests;
+    struct hf_zk_engine_request_list head_requests;
     /* The payload of the first ticket, if it was read. */
     struct hf_ticket_id head;
     bool head_known;
@@ -83,7 +84,7 @@ struct hf_zk_queue {
 };
 
 /* All queues of a client, and the memory of the last snapshot. */
-struct hf_zk_queues {
+struct hf_zk_engine_queues {
     struct hf_tree names;       /* the queues, by name */
     struct hf_ticket *snapshot; /* the tickets of the last full snapshot */
     size_t snapshot_size;       /* tickets allocated */
@@ -91,37 +92,44 @@ struct hf_zk_queues {
     struct hf_ticket partial[HF_ADMISSION_NEAREST + 2];
 };
 
-/* The queue ${name}, made if necessary.  Each hf_zk_queue_use() needs one
- * hf_zk_queue_release(); the last one frees the queue.  NULL for lack of
- * memory.  hf_zk_queue_find() does not count as a use. */
-struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name);
-struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name);
-void hf_zk_queue_release(struct hf_zk *zk, struct hf_zk_queue *queue);
+/* The queue ${name}, made if necessary.  Each hf_zk_engine_queue_use() needs
+ * one hf_zk_engine_queue_release(); the last one frees the queue.  NULL for
+ * lack of memory.  hf_zk_engine_queue_find() does not count as a use. */
+struct hf_zk_engine_queue *hf_zk_engine_queue_use(struct hf_zk_engine *zk,
+                                                  const char *name);
+struct hf_zk_engine_queue *
+hf_zk_engine_queue_find(const struct hf_zk_engine *zk, const char *name);
+void hf_zk_engine_queue_release(struct hf_zk_engine *zk,
+                                struct hf_zk_engine_queue *queue);
 
 /* With layout=kazoo the two queues of a semaphore are not at the paths that
  * their names say, so kazoo would not find a lock of such a name.  True if
  * ${request}, which creates a ticket or a flag, uses such a name. */
-bool hf_zk_name_is_reserved(enum hf_zk_dialect layout,
-                            const struct hf_request *request);
+bool hf_zk_engine_name_is_reserved(enum hf_zk_engine_dialect layout,
+                                   const struct hf_request *request);
 
 /* Write the path of the queue ${name} below ${chroot}.  True if its children
  * are permits of kazoo's form. */
-bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
-                      const char *name, char path[HF_ZK_QUEUE_PATH_BYTES]);
+bool hf_zk_engine_queue_path(enum hf_zk_engine_dialect layout,
+                             const char *chroot, const char *name,
+                             char path[HF_ZK_QUEUE_PATH_BYTES]);
 
 /* The path of the child ${name}, in ${zk}->path.  Valid until the next path is
  * made. */
-const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                             const char *name);
+const char *hf_zk_engine_child_path(struct hf_zk_engine *zk,
+                                    const struct hf_zk_engine_queue *queue,
+                                    const char *name);
 
-/* Parse a child's name as hf_zk_node_parse(), hf_zk_permit_parse() or
- * hf_zk_participant_parse(), whichever fits the queue. */
-bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
-                       size_t bytes, struct hf_zk_node *node);
+/* Parse a child's name as hf_zk_engine_node_parse(),
+ * hf_zk_engine_permit_parse() or hf_zk_engine_participant_parse(), whichever
+ * fits the queue. */
+bool hf_zk_engine_queue_parse(const struct hf_zk_engine_queue *queue,
+                              const char *name, size_t bytes,
+                              struct hf_zk_engine_node *node);
 
 /* The number of permits in the ${data} of the semaphore's node.  0 if it is no
  * such number; kazoo ignores that too. */
-uint32_t hf_zk_permits_parse(struct hf_jute_piece data);
+uint32_t hf_zk_engine_permits_parse(struct hf_jute_piece data);
 
 /* Children of a lock's node that somebody should look at, and the log lines
  * that say so, once for each path.
@@ -132,20 +140,20 @@ uint32_t hf_zk_permits_parse(struct hf_jute_piece data);
 /* Each of these writes a log line once for each path. */
 
 /* Report that ${name}, a child of the queue, is no ticket. */
-void hf_zk_report_unknown_node(struct hf_zk *zk,
-                               const struct hf_zk_queue *queue,
-                               struct hf_jute_piece name);
+void hf_zk_engine_report_unknown_node(struct hf_zk_engine *zk,
+                                      const struct hf_zk_engine_queue *queue,
+                                      struct hf_jute_piece name);
 
 /* Report the ticket ${name}, parsed to ${node}, if the program that made it
  * does not see ours. */
-void hf_zk_report_unseen_layout(struct hf_zk *zk,
-                                const struct hf_zk_queue *queue,
-                                struct hf_jute_piece name,
-                                const struct hf_zk_node *node);
+void hf_zk_engine_report_unseen_layout(struct hf_zk_engine *zk,
+                                       const struct hf_zk_engine_queue *queue,
+                                       struct hf_jute_piece name,
+                                       const struct hf_zk_engine_node *node);
 
-/* Initialise an empty table.  hf_zk_queues_free() needs all queues to be
+/* Initialise an empty table.  hf_zk_engine_queues_free() needs all queues to be
  * released. */
-void hf_zk_queues_init(struct hf_zk_queues *queues);
-void hf_zk_queues_free(struct hf_zk_queues *queues);
+void hf_zk_engine_queues_init(struct hf_zk_engine_queues *queues);
+void hf_zk_engine_queues_free(struct hf_zk_engine_queues *queues);
 
 #endif

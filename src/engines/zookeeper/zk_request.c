@@ -14,9 +14,9 @@
 /* --------------------------------------------------------------- failure -- */
 
 /* Every failure of a request goes through here. */
-void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
-                enum hf_failure failure, hf_status status, const char *format,
-                ...)
+void hf_zk_engine_fail(struct hf_zk_engine *zk, struct hf_request *request,
+                       enum hf_failure failure, hf_status status,
+                       const char *format, ...)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
     char text[HF_ERROR_TEXT_BYTES];
@@ -24,7 +24,7 @@ void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
 
     /* No matter what went wrong afterwards, the ticket exists. */
     if (request->kind == HF_REQUEST_ENQUEUE &&
-        hf_zk_own_ticket_find(zk, &request->ticket) != NULL)
+        hf_zk_engine_own_ticket_find(zk, &request->ticket) != NULL)
         failure = HF_FAILURE_UNSURE;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
@@ -33,16 +33,18 @@ void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
     event.as.answer.failure = failure;
     event.as.answer.status = status;
     event.as.answer.text = text;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
 }
 
-void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_fail_memory(struct hf_zk_engine *zk,
+                              struct hf_request *request)
 {
-    hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
+    hf_zk_engine_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM,
+                      "out of memory");
 }
 
 /* The errors that no retry helps against. */
-static const struct hf_zk_cause fatal_causes[] = {
+static const struct hf_zk_engine_cause fatal_causes[] = {
     {"NO_AUTH", HF_ZK_NO_AUTH, HF_EDENIED},
     {"INVALID_ACL", HF_ZK_INVALID_ACL, HF_EDENIED},
     {"AUTH_FAILED", HF_ZK_AUTH_FAILED, HF_EDENIED},
@@ -51,7 +53,7 @@ static const struct hf_zk_cause fatal_causes[] = {
     {"UNIMPLEMENTED", HF_ZK_UNIMPLEMENTED, HF_EUNSUPPORTED},
 };
 
-const struct hf_zk_cause *hf_zk_cause(size_t index)
+const struct hf_zk_engine_cause *hf_zk_engine_cause(size_t index)
 {
     return index < sizeof fatal_causes / sizeof fatal_causes[0]
                ? &fatal_causes[index]
@@ -61,9 +63,9 @@ const struct hf_zk_cause *hf_zk_cause(size_t index)
 /* The status of a fatal error, otherwise HF_OK. */
 static hf_status fatal_status(enum hf_zk_error error)
 {
-    const struct hf_zk_cause *cause;
+    const struct hf_zk_engine_cause *cause;
 
-    for (size_t i = 0; (cause = hf_zk_cause(i)) != NULL; i++) {
+    for (size_t i = 0; (cause = hf_zk_engine_cause(i)) != NULL; i++) {
         if (cause->error == error)
             return cause->status;
     }
@@ -72,7 +74,7 @@ static hf_status fatal_status(enum hf_zk_error error)
 
 /* With the errors listed here the server has rejected the request.  After any
  * other error it may have been carried out. */
-bool hf_zk_is_unsure(enum hf_zk_error error)
+bool hf_zk_engine_is_unsure(enum hf_zk_error error)
 {
     switch ((int)error) {
     case HF_ZK_NO_NODE:
@@ -96,7 +98,7 @@ bool hf_zk_is_unsure(enum hf_zk_error error)
 }
 
 /* What to do about a fatal error, to be appended to its text. */
-static const char *advice(const struct hf_zk *zk, hf_status fatal)
+static const char *advice(const struct hf_zk_engine *zk, hf_status fatal)
 {
     if (fatal == HF_EDENIED && zk->config.url.session.auth[0] == '\0')
         return "; see the node's access list: we have no credentials";
@@ -124,67 +126,72 @@ static enum hf_failure failure_of(const struct hf_request *request,
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
-    return writes && hf_zk_is_unsure(error) ? HF_FAILURE_UNSURE
-                                            : HF_FAILURE_RETRY;
+    return writes && hf_zk_engine_is_unsure(error) ? HF_FAILURE_UNSURE
+                                                   : HF_FAILURE_RETRY;
 }
 
-void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
-                           enum hf_zk_error error, const char *what,
-                           const char *path)
+void hf_zk_engine_fail_with_error(struct hf_zk_engine *zk,
+                                  struct hf_request *request,
+                                  enum hf_zk_error error, const char *what,
+                                  const char *path)
 {
     enum hf_failure failure = failure_of(request, error);
     hf_status fatal = fatal_status(error);
 
     if (error == HF_ZK_DISCONNECTED)
-        hf_zk_fail(zk, request, failure, HF_EUNREACHABLE,
-                   "the connection ended before the answer%s%s",
-                   zk->session.connectivity.error[0] != '\0' ? ": " : "",
-                   zk->session.connectivity.error);
+        hf_zk_engine_fail(zk, request, failure, HF_EUNREACHABLE,
+                          "the connection ended before the answer%s%s",
+                          zk->session.connectivity.error[0] != '\0' ? ": " : "",
+                          zk->session.connectivity.error);
     else if (error == HF_ZK_MALFORMED)
-        hf_zk_fail(zk, request, failure, HF_EPROTOCOL,
-                   "cannot %s %s: the answer makes no sense", what, path);
+        hf_zk_engine_fail(zk, request, failure, HF_EPROTOCOL,
+                          "cannot %s %s: the answer makes no sense", what,
+                          path);
     else if (error == HF_ZK_OUT_OF_MEMORY)
-        hf_zk_fail(zk, request, failure, HF_ENOMEM,
-                   "cannot %s %s: out of memory", what, path);
+        hf_zk_engine_fail(zk, request, failure, HF_ENOMEM,
+                          "cannot %s %s: out of memory", what, path);
     else if (error == HF_ZK_ANSWER_TOO_LONG)
-        hf_zk_fail(zk, request, failure, HF_ELIMIT,
-                   "cannot %s %s: the answer is too long, expected at most "
-                   "%zu bytes; see how many nodes are there",
-                   what, path, hf_zk_session_answer_max(&zk->session));
+        hf_zk_engine_fail(
+            zk, request, failure, HF_ELIMIT,
+            "cannot %s %s: the answer is too long, expected at most "
+            "%zu bytes; see how many nodes are there",
+            what, path, hf_zk_session_answer_max(&zk->session));
     else
-        hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
-                   "cannot %s %s: %s (%d)%s", what, path,
-                   hf_zk_error_text(error), (int)error, advice(zk, fatal));
+        hf_zk_engine_fail(
+            zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
+            "cannot %s %s: %s (%d)%s", what, path, hf_zk_error_text(error),
+            (int)error, advice(zk, fatal));
 }
 
-void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_fail_name(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-               "with layout=kazoo a semaphore has its tickets at \"%.200s\"; "
-               "expected a name that does not end in \"%s\" or \"%s\", or "
-               "layout=curator",
-               request->queue, HF_QUEUE_LOCKS, HF_QUEUE_LEASES);
+    hf_zk_engine_fail(
+        zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+        "with layout=kazoo a semaphore has its tickets at \"%.200s\"; "
+        "expected a name that does not end in \"%s\" or \"%s\", or "
+        "layout=curator",
+        request->queue, HF_QUEUE_LOCKS, HF_QUEUE_LEASES);
 }
 
 /* ----------------------------------------------------------------- begin -- */
 
 /* HF_REQUEST_PROVE is about the session and has no queue. */
-struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,
-                                        struct hf_request *request)
+struct hf_zk_engine_request *
+hf_zk_engine_request_new(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    struct hf_zk_request *req = hf_alloc(sizeof *req);
+    struct hf_zk_engine_request *req = hf_alloc(sizeof *req);
 
     if (req == NULL) {
-        hf_zk_fail_memory(zk, request);
+        hf_zk_engine_fail_memory(zk, request);
         return NULL;
     }
     req->request = request;
     for (size_t i = 0; i < HF_ZK_REQUEST_CALLS; i++)
         req->calls[i].user = zk;
     if (request->kind != HF_REQUEST_PROVE &&
-        (req->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
+        (req->queue = hf_zk_engine_queue_use(zk, request->queue)) == NULL) {
         hf_free(req);
-        hf_zk_fail_memory(zk, request);
+        hf_zk_engine_fail_memory(zk, request);
         return NULL;
     }
     return req;
@@ -213,7 +220,7 @@ static const struct {
 };
 
 /* Free what the part of .as owns. */
-static void leave_phase(struct hf_zk_request *req)
+static void leave_phase(struct hf_zk_engine_request *req)
 {
     assert(req->pending == 0);
     if (req->phase == HF_ZK_CREATING)
@@ -221,8 +228,8 @@ static void leave_phase(struct hf_zk_request *req)
     memset(&req->as, 0, sizeof req->as);
 }
 
-void hf_zk_request_enter(struct hf_zk_request *req,
-                         enum hf_zk_request_phase phase)
+void hf_zk_engine_request_enter(struct hf_zk_engine_request *req,
+                                enum hf_zk_engine_request_phase phase)
 {
     assert(phase > HF_ZK_PLAIN && phase <= HF_ZK_DETAILED);
     assert((moves[phase].from & 1U << req->phase) != 0);
@@ -233,31 +240,36 @@ void hf_zk_request_enter(struct hf_zk_request *req,
         req->as.listing.ready = HF_ZK_READY_UNREAD;
 }
 
-struct hf_zk_creation *hf_zk_request_creation(struct hf_zk_request *req)
+struct hf_zk_engine_creation *
+hf_zk_engine_request_creation(struct hf_zk_engine_request *req)
 {
     assert(req->phase == HF_ZK_CREATING);
     return &req->as.creation;
 }
 
-struct hf_zk_listing *hf_zk_request_listing(struct hf_zk_request *req)
+struct hf_zk_engine_listing *
+hf_zk_engine_request_listing(struct hf_zk_engine_request *req)
 {
     assert(req->phase == HF_ZK_LISTING);
     return &req->as.listing;
 }
 
-struct hf_zk_removal *hf_zk_request_removal(struct hf_zk_request *req)
+struct hf_zk_engine_removal *
+hf_zk_engine_request_removal(struct hf_zk_engine_request *req)
 {
     assert(req->phase == HF_ZK_REMOVING);
     return &req->as.removal;
 }
 
-struct hf_zk_downgrading *hf_zk_request_downgrading(struct hf_zk_request *req)
+struct hf_zk_engine_downgrading *
+hf_zk_engine_request_downgrading(struct hf_zk_engine_request *req)
 {
     assert(req->phase == HF_ZK_DOWNGRADING);
     return &req->as.downgrading;
 }
 
-struct detailed_list *hf_zk_request_detailed(struct hf_zk_request *req)
+struct detailed_list *
+hf_zk_engine_request_detailed(struct hf_zk_engine_request *req)
 {
     assert(req->phase == HF_ZK_DETAILED);
     return req->as.detailed;
@@ -265,44 +277,46 @@ struct detailed_list *hf_zk_request_detailed(struct hf_zk_request *req)
 
 /* ------------------------------------------------------------------ end -- */
 
-void hf_zk_request_free(struct hf_zk *zk, struct hf_zk_request *req)
+void hf_zk_engine_request_free(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_request *req)
 {
     assert(req->pending == 0);
     if (req->queue != NULL)
-        hf_zk_queue_release(zk, req->queue);
+        hf_zk_engine_queue_release(zk, req->queue);
     leave_phase(req);
     hf_free(req);
 }
 
 /* The request is freed last, because ${error} and ${path} may point into it. */
-void hf_zk_request_fail(struct hf_zk *zk, struct hf_zk_request *req,
-                        enum hf_zk_error error, const char *what,
-                        const char *path)
+void hf_zk_engine_request_fail(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_request *req,
+                               enum hf_zk_error error, const char *what,
+                               const char *path)
 {
-    hf_zk_fail_with_error(zk, req->request, error, what, path);
-    hf_zk_request_free(zk, req);
+    hf_zk_engine_fail_with_error(zk, req->request, error, what, path);
+    hf_zk_engine_request_free(zk, req);
 }
 
-struct hf_request *hf_zk_request_end(struct hf_zk *zk,
-                                     struct hf_zk_request *req)
+struct hf_request *hf_zk_engine_request_end(struct hf_zk_engine *zk,
+                                            struct hf_zk_engine_request *req)
 {
     struct hf_request *request = req->request;
 
-    hf_zk_request_free(zk, req);
+    hf_zk_engine_request_free(zk, req);
     return request;
 }
 
-void hf_zk_request_step(struct hf_zk_request *req,
-                        void (*then)(struct hf_zk *zk,
-                                     struct hf_zk_request *req))
+void hf_zk_engine_request_step(struct hf_zk_engine_request *req,
+                               void (*then)(struct hf_zk_engine *zk,
+                                            struct hf_zk_engine_request *req))
 {
     assert(req->pending == 0);
     req->call_count = 0;
     req->next_step = then;
 }
 
-struct hf_zk_call *hf_zk_request_call(struct hf_zk_request *req,
-                                      hf_zk_answered *answered)
+struct hf_zk_call *hf_zk_engine_request_call(struct hf_zk_engine_request *req,
+                                             hf_zk_answered *answered)
 {
     struct hf_zk_call *call = &req->calls[req->call_count];
 
@@ -314,24 +328,27 @@ struct hf_zk_call *hf_zk_request_call(struct hf_zk_request *req,
     return call;
 }
 
-void hf_zk_request_allow_cancel(struct hf_zk *zk, struct hf_zk_request *req)
+void hf_zk_engine_request_allow_cancel(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_request *req)
 {
     req->next_cancellable = zk->cancellable;
     zk->cancellable = req;
 }
 
-void hf_zk_request_end_cancel(struct hf_zk *zk, struct hf_zk_request *req)
+void hf_zk_engine_request_end_cancel(struct hf_zk_engine *zk,
+                                     struct hf_zk_engine_request *req)
 {
-    struct hf_zk_request **link = &zk->cancellable;
+    struct hf_zk_engine_request **link = &zk->cancellable;
 
     while (*link != req)
         link = &(*link)->next_cancellable;
     *link = req->next_cancellable;
 }
 
-void hf_zk_request_cancel(struct hf_zk *zk, const struct hf_request *request)
+void hf_zk_engine_request_cancel(struct hf_zk_engine *zk,
+                                 const struct hf_request *request)
 {
-    struct hf_zk_request *req = zk->cancellable;
+    struct hf_zk_engine_request *req = zk->cancellable;
 
     while (req != NULL && req->request != request)
         req = req->next_cancellable;
@@ -339,33 +356,34 @@ void hf_zk_request_cancel(struct hf_zk *zk, const struct hf_request *request)
         req->request = NULL;
 }
 
-void hf_zk_request_answered(struct hf_zk *zk, struct hf_zk_request *req)
+void hf_zk_engine_request_answered(struct hf_zk_engine *zk,
+                                   struct hf_zk_engine_request *req)
 {
     assert(req->pending > 0);
     if (--req->pending == 0)
         req->next_step(zk, req);
 }
 
-void hf_zk_request_error_answered(void *user, struct hf_zk_call *call,
-                                  const struct hf_zk_reply *reply)
+void hf_zk_engine_request_error_answered(void *user, struct hf_zk_call *call,
+                                         const struct hf_zk_reply *reply)
 {
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine_request *req = call->owner;
 
     req->error = reply->error;
-    hf_zk_request_answered(user, req);
+    hf_zk_engine_request_answered(user, req);
 }
 
-void hf_zk_request_sync_answered(void *user, struct hf_zk_call *call,
-                                 const struct hf_zk_reply *reply)
+void hf_zk_engine_request_sync_answered(void *user, struct hf_zk_call *call,
+                                        const struct hf_zk_reply *reply)
 {
-    struct hf_zk_request *req = call->owner;
+    struct hf_zk_engine_request *req = call->owner;
 
     req->sync_error = reply->error;
-    hf_zk_request_answered(user, req);
+    hf_zk_engine_request_answered(user, req);
 }
 
-void hf_zk_request_list_add(struct hf_zk_request_list *list,
-                            struct hf_zk_request *req)
+void hf_zk_engine_request_list_add(struct hf_zk_engine_request_list *list,
+                                   struct hf_zk_engine_request *req)
 {
     req->pending++;
     req->next_in_list = NULL;
@@ -376,20 +394,21 @@ void hf_zk_request_list_add(struct hf_zk_request_list *list,
     list->last = req;
 }
 
-struct hf_zk_request *hf_zk_request_list_take(struct hf_zk_request_list *list)
+struct hf_zk_engine_request *
+hf_zk_engine_request_list_take(struct hf_zk_engine_request_list *list)
 {
-    struct hf_zk_request *req = list->first;
+    struct hf_zk_engine_request *req = list->first;
 
     if (req != NULL)
         list->first = req->next_in_list;
     return req;
 }
 
-void hf_zk_request_list_answered(struct hf_zk *zk,
-                                 struct hf_zk_request_list *list)
+void hf_zk_engine_request_list_answered(struct hf_zk_engine *zk,
+                                        struct hf_zk_engine_request_list *list)
 {
-    struct hf_zk_request *req;
+    struct hf_zk_engine_request *req;
 
-    while ((req = hf_zk_request_list_take(list)) != NULL)
-        hf_zk_request_answered(zk, req);
+    while ((req = hf_zk_engine_request_list_take(list)) != NULL)
+        hf_zk_engine_request_answered(zk, req);
 }

@@ -24,34 +24,38 @@
  */
 
 /* Fail with this text. */
-void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
-                enum hf_failure failure, hf_status status, const char *format,
-                ...) __attribute__((format(printf, 5, 6)));
+void hf_zk_engine_fail(struct hf_zk_engine *zk, struct hf_request *request,
+                       enum hf_failure failure, hf_status status,
+                       const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* Fail with the server's ${error}.  The text says that we cannot ${what}
  * ${path}, for example "create a ticket in". */
-void hf_zk_fail_with_error(struct hf_zk *zk, struct hf_request *request,
-                           enum hf_zk_error error, const char *what,
-                           const char *path);
+void hf_zk_engine_fail_with_error(struct hf_zk_engine *zk,
+                                  struct hf_request *request,
+                                  enum hf_zk_error error, const char *what,
+                                  const char *path);
 
 /* Fail for lack of memory. */
-void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_engine_fail_memory(struct hf_zk_engine *zk,
+                              struct hf_request *request);
 
 /* Fail because layout=kazoo has no lock and no barrier of that name. */
-void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_engine_fail_name(struct hf_zk_engine *zk,
+                            struct hf_request *request);
 
 /* What an error of the server means for a request, if no retry helps. */
-struct hf_zk_cause {
+struct hf_zk_engine_cause {
     const char *name; /* of .error, for docs/engines.md */
     enum hf_zk_error error;
     hf_status status;
 };
 
 /* The entry ${index} of the table of these, NULL behind the last one. */
-const struct hf_zk_cause *hf_zk_cause(size_t index);
+const struct hf_zk_engine_cause *hf_zk_engine_cause(size_t index);
 
 /* True if ${error} does not show whether a write took effect. */
-bool hf_zk_is_unsure(enum hf_zk_error error);
+bool hf_zk_engine_is_unsure(enum hf_zk_error error);
 
 /* --------------------------------------------------------------- request -- */
 
@@ -69,7 +73,7 @@ bool hf_zk_is_unsure(enum hf_zk_error error);
 /* What a request is doing.  This is which part of .as it has; the common
  * fields are enough for most requests.  zk_request.c has the moves that are
  * legal. */
-enum hf_zk_request_phase {
+enum hf_zk_engine_request_phase {
     HF_ZK_PLAIN,       /* no part of .as */
     HF_ZK_CREATING,    /* creates a node: a ticket, or a barrier's */
     HF_ZK_LISTING,     /* reads a queue, or a barrier's node, to show it */
@@ -79,14 +83,14 @@ enum hf_zk_request_phase {
 };
 
 /* What a request that creates a node does about the nodes above it. */
-enum hf_zk_parents {
+enum hf_zk_engine_parents {
     HF_ZK_PARENTS_ASSUMED,    /* takes for granted that they exist */
     HF_ZK_PARENTS_PERSISTENT, /* creates them, too: one was missing */
     HF_ZK_PARENTS_CONTAINERS, /* the same, as containers */
 };
 
 /* What the server refused, of a multi that creates a ticket. */
-enum hf_zk_refused {
+enum hf_zk_engine_refused {
     HF_ZK_REFUSED_CREATE,
     HF_ZK_REFUSED_DELETE,      /* see parent_nodes.h */
     HF_ZK_REFUSED_ENTRY_MUTEX, /* the check of our ticket there, see zk_queue.h
@@ -94,8 +98,8 @@ enum hf_zk_refused {
 };
 
 /* HF_ZK_CREATING. */
-struct hf_zk_creation {
-    enum hf_zk_parents parents;
+struct hf_zk_engine_creation {
+    enum hf_zk_engine_parents parents;
     struct hf_zk_call *parent_calls; /* one for each parent, from the top;
                                         NULL: none was necessary */
     size_t parents_bytes; /* the parents are this prefix of the queue's path */
@@ -106,23 +110,23 @@ struct hf_zk_creation {
     /* HF_REQUEST_ENQUEUE: operations of the multi in front of the creates of
      * the ticket's nodes, and what was refused if .error is set. */
     uint32_t trial;
-    enum hf_zk_refused refused;
+    enum hf_zk_engine_refused refused;
 };
 
 /* .ready of a request that has not read the barrier node yet. */
 #define HF_ZK_READY_UNREAD (-1)
 
 /* HF_ZK_LISTING. */
-struct hf_zk_listing {
+struct hf_zk_engine_listing {
     /* The watch that a read of the current step sets; NULL: none. */
-    struct hf_zk_watch *watch;
+    struct hf_zk_engine_watch *watch;
     int64_t ready;    /* czxid of the barrier node; 0: it does not exist, or
                          HF_ZK_READY_UNREAD */
     uint32_t permits; /* of kazoo's semaphore, by its node; 0: unknown */
 };
 
 /* The nodes that are being deleted. */
-enum hf_zk_removed {
+enum hf_zk_engine_removed {
     HF_ZK_REMOVED_NOTHING,        /* none was found */
     HF_ZK_REMOVED_OWN,            /* of our ticket, whose name we know */
     HF_ZK_REMOVED_OWN_SEVERAL,    /* several, in one multi */
@@ -131,24 +135,25 @@ enum hf_zk_removed {
 };
 
 /* May a removal write who evicts the ticket? */
-enum hf_zk_eviction {
+enum hf_zk_engine_eviction {
     HF_ZK_EVICTION_UNREAD,  /* the parent's data were not read */
     HF_ZK_EVICTION_WRITTEN, /* with the deletes, in one transaction */
     HF_ZK_EVICTION_NONE,    /* no, or such a transaction was refused */
 };
 
 /* HF_ZK_REMOVING. */
-struct hf_zk_removal {
-    /* See hf_zk_delete_ticket(). */
-    void (*then)(struct hf_zk *zk, struct hf_zk_request *req);
-    enum hf_zk_removed nodes;
-    enum hf_zk_eviction eviction; /* with .evicted_by, see zk_own_ticket.h */
-    int32_t version;              /* of the parent's data then */
-    bool partly; /* somebody else had deleted some of the nodes */
+struct hf_zk_engine_removal {
+    /* See hf_zk_engine_delete_ticket(). */
+    void (*then)(struct hf_zk_engine *zk, struct hf_zk_engine_request *req);
+    enum hf_zk_engine_removed nodes;
+    enum hf_zk_engine_eviction
+        eviction;    /* with .evicted_by, see zk_own_ticket.h */
+    int32_t version; /* of the parent's data then */
+    bool partly;     /* somebody else had deleted some of the nodes */
 };
 
 /* HF_ZK_DOWNGRADING. */
-struct hf_zk_downgrading {
+struct hf_zk_engine_downgrading {
     bool earlier_unsure; /* an earlier transaction got no answer */
     bool revoked;    /* the data of the write node ask its owner to release */
     int32_t version; /* of these data */
@@ -157,107 +162,121 @@ struct hf_zk_downgrading {
 struct detailed_list;
 
 /* The state of one request.  It is freed when the request is answered. */
-struct hf_zk_request {
-    struct hf_request *request; /* the core's; NULL if it was cancelled */
-    struct hf_zk_queue *queue;  /* in use by this request; NULL for
-                                   HF_REQUEST_PROVE */
+struct hf_zk_engine_request {
+    struct hf_request *request;       /* the core's; NULL if it was cancelled */
+    struct hf_zk_engine_queue *queue; /* in use by this request; NULL for
+                                  HF_REQUEST_PROVE */
     struct hf_zk_call calls[HF_ZK_REQUEST_CALLS]; /* of the current step */
     /* The ticket that each of .calls is about. */
     struct hf_ticket_id ids[HF_ZK_REQUEST_CALLS];
     size_t call_count; /* calls made in this step */
     size_t pending;    /* calls not answered yet */
     /* Called when the last call of the step is answered. */
-    void (*next_step)(struct hf_zk *zk, struct hf_zk_request *req);
+    void (*next_step)(struct hf_zk_engine *zk,
+                      struct hf_zk_engine_request *req);
     enum hf_zk_error error;      /* of the call that decides, or HF_ZK_OK */
     enum hf_zk_error list_error; /* of the list of the queue */
     enum hf_zk_error sync_error; /* of the sync, or the transaction, before
                                     what is read */
     unsigned attempts; /* how often the create, or the delete, was sent */
-    struct hf_zk_request *next_in_list;     /* in the list of requests that wait
-                                               for the same answer */
-    struct hf_zk_request *next_cancellable; /* in the client's list of requests
-                                               that can be cancelled */
-    enum hf_zk_request_phase phase;
+    struct hf_zk_engine_request *next_in_list; /* in the list of requests that
+                                           wait for the same answer */
+    struct hf_zk_engine_request *next_cancellable; /* in the client's list of
+                                               requests that can be cancelled */
+    enum hf_zk_engine_request_phase phase;
     union {
-        struct hf_zk_creation creation;
-        struct hf_zk_listing listing;
-        struct hf_zk_removal removal;
-        struct hf_zk_downgrading downgrading;
+        struct hf_zk_engine_creation creation;
+        struct hf_zk_engine_listing listing;
+        struct hf_zk_engine_removal removal;
+        struct hf_zk_engine_downgrading downgrading;
         struct detailed_list *detailed;
     } as; /* by .phase; see the functions below */
 };
 
 /* Make the state of ${request}.  NULL for lack of memory; the request has then
  * been failed. */
-struct hf_zk_request *hf_zk_request_new(struct hf_zk *zk,
-                                        struct hf_request *request);
+struct hf_zk_engine_request *
+hf_zk_engine_request_new(struct hf_zk_engine *zk, struct hf_request *request);
 
 /* The request begins to do something else, between two steps. */
-void hf_zk_request_enter(struct hf_zk_request *req,
-                         enum hf_zk_request_phase phase);
+void hf_zk_engine_request_enter(struct hf_zk_engine_request *req,
+                                enum hf_zk_engine_request_phase phase);
 
 /* The part of .as that a request of that phase has. */
-struct hf_zk_creation *hf_zk_request_creation(struct hf_zk_request *req);
-struct hf_zk_listing *hf_zk_request_listing(struct hf_zk_request *req);
-struct hf_zk_removal *hf_zk_request_removal(struct hf_zk_request *req);
-struct hf_zk_downgrading *hf_zk_request_downgrading(struct hf_zk_request *req);
-struct detailed_list *hf_zk_request_detailed(struct hf_zk_request *req);
+struct hf_zk_engine_creation *
+hf_zk_engine_request_creation(struct hf_zk_engine_request *req);
+struct hf_zk_engine_listing *
+hf_zk_engine_request_listing(struct hf_zk_engine_request *req);
+struct hf_zk_engine_removal *
+hf_zk_engine_request_removal(struct hf_zk_engine_request *req);
+struct hf_zk_engine_downgrading *
+hf_zk_engine_request_downgrading(struct hf_zk_engine_request *req);
+struct detailed_list *
+hf_zk_engine_request_detailed(struct hf_zk_engine_request *req);
 
 /* The next call of the current step.  Its answer goes to ${answered}, which
- * must end with hf_zk_request_answered(). */
-struct hf_zk_call *hf_zk_request_call(struct hf_zk_request *req,
-                                      hf_zk_answered *answered);
+ * must end with hf_zk_engine_request_answered(). */
+struct hf_zk_call *hf_zk_engine_request_call(struct hf_zk_engine_request *req,
+                                             hf_zk_answered *answered);
 
 /* Begin a step.  ${then} is called when all of its calls are answered. */
-void hf_zk_request_step(struct hf_zk_request *req,
-                        void (*then)(struct hf_zk *zk,
-                                     struct hf_zk_request *req));
+void hf_zk_engine_request_step(struct hf_zk_engine_request *req,
+                               void (*then)(struct hf_zk_engine *zk,
+                                            struct hf_zk_engine_request *req));
 
-/* Put the request on the list of those that hf_zk_forget() may cancel, and
- * take it off. */
-void hf_zk_request_allow_cancel(struct hf_zk *zk, struct hf_zk_request *req);
-void hf_zk_request_end_cancel(struct hf_zk *zk, struct hf_zk_request *req);
+/* Put the request on the list of those that hf_zk_engine_forget() may cancel,
+ * and take it off. */
+void hf_zk_engine_request_allow_cancel(struct hf_zk_engine *zk,
+                                       struct hf_zk_engine_request *req);
+void hf_zk_engine_request_end_cancel(struct hf_zk_engine *zk,
+                                     struct hf_zk_engine_request *req);
 
 /* Cancel ${request} if it is on that list: its state gets .request NULL and
  * ends without an answer. */
-void hf_zk_request_cancel(struct hf_zk *zk, const struct hf_request *request);
+void hf_zk_engine_request_cancel(struct hf_zk_engine *zk,
+                                 const struct hf_request *request);
 
 /* One call of the step has been answered.  Continues with the next step after
  * the last one. */
-void hf_zk_request_answered(struct hf_zk *zk, struct hf_zk_request *req);
+void hf_zk_engine_request_answered(struct hf_zk_engine *zk,
+                                   struct hf_zk_engine_request *req);
 
 /* Handlers for answers of which only the error counts.  The first stores
  * .error, the second .sync_error.  If a sync failed, what was read behind it
  * may be too old to show the ticket searched for. */
-void hf_zk_request_error_answered(void *user, struct hf_zk_call *call,
-                                  const struct hf_zk_reply *reply);
-void hf_zk_request_sync_answered(void *user, struct hf_zk_call *call,
-                                 const struct hf_zk_reply *reply);
+void hf_zk_engine_request_error_answered(void *user, struct hf_zk_call *call,
+                                         const struct hf_zk_reply *reply);
+void hf_zk_engine_request_sync_answered(void *user, struct hf_zk_call *call,
+                                        const struct hf_zk_reply *reply);
 
 /* Make the current step of ${req} wait for the answer that the others of
  * ${list} wait for. */
-void hf_zk_request_list_add(struct hf_zk_request_list *list,
-                            struct hf_zk_request *req);
+void hf_zk_engine_request_list_add(struct hf_zk_engine_request_list *list,
+                                   struct hf_zk_engine_request *req);
 
 /* Remove and return the first request of the list, or NULL. */
-struct hf_zk_request *hf_zk_request_list_take(struct hf_zk_request_list *list);
+struct hf_zk_engine_request *
+hf_zk_engine_request_list_take(struct hf_zk_engine_request_list *list);
 
-/* The answer has come: call hf_zk_request_answered() for each.  Any of them
- * may free the queue that ${list} was copied from. */
-void hf_zk_request_list_answered(struct hf_zk *zk,
-                                 struct hf_zk_request_list *list);
+/* The answer has come: call hf_zk_engine_request_answered() for each.  Any of
+ * them may free the queue that ${list} was copied from. */
+void hf_zk_engine_request_list_answered(struct hf_zk_engine *zk,
+                                        struct hf_zk_engine_request_list *list);
 
 /* Free the state of a request that has been answered. */
-void hf_zk_request_free(struct hf_zk *zk, struct hf_zk_request *req);
+void hf_zk_engine_request_free(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_request *req);
 
-/* Fail the request as hf_zk_fail_with_error() does, and free its state. */
-void hf_zk_request_fail(struct hf_zk *zk, struct hf_zk_request *req,
-                        enum hf_zk_error error, const char *what,
-                        const char *path);
+/* Fail the request as hf_zk_engine_fail_with_error() does, and free its state.
+ */
+void hf_zk_engine_request_fail(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_request *req,
+                               enum hf_zk_error error, const char *what,
+                               const char *path);
 
 /* Free the state and return the core's request, which the caller answers next.
  */
-struct hf_request *hf_zk_request_end(struct hf_zk *zk,
-                                     struct hf_zk_request *req);
+struct hf_request *hf_zk_engine_request_end(struct hf_zk_engine *zk,
+                                            struct hf_zk_engine_request *req);
 
 #endif

@@ -17,59 +17,61 @@ static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event);
 
 /* The watch of ${path}, made if necessary; NULL for lack of memory. */
-static struct hf_zk_watch *
-find_or_add(struct hf_zk *zk, enum hf_zk_watch_kind kind, const char *path)
+static struct hf_zk_engine_watch *find_or_add(struct hf_zk_engine *zk,
+                                              enum hf_zk_engine_watch_kind kind,
+                                              const char *path)
 {
-    return hf_zk_watch_find_or_add(zk, kind, path, fired);
+    return hf_zk_engine_watch_find_or_add(zk, kind, path, fired);
 }
 
 /* Report an event of ${kind} for ${request}. */
-static void notify(struct hf_zk *zk, struct hf_request *request,
+static void notify(struct hf_zk_engine *zk, struct hf_request *request,
                    enum hf_event_kind kind)
 {
     struct hf_event event = {.kind = kind};
 
     event.as.answer.request = request;
-    hf_zk_notify(zk, &event);
+    hf_zk_engine_notify(zk, &event);
 }
 
 /* ----------------------------------------------------------------- nodes -- */
 
 /* The node is gone: report HF_EVENT_GONE to all waiting requests.  .reading
  * keeps the watch, because a callback may cancel other requests. */
-static void node_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void node_gone(struct hf_zk_engine *zk, struct hf_zk_engine_watch *watch)
 {
     struct hf_request *request;
     bool was_reading = watch->reading;
 
-    hf_zk_eviction_read(zk, watch->path);
-    hf_zk_own_ticket_node_gone(zk, watch->path);
+    hf_zk_engine_eviction_read(zk, watch->path);
+    hf_zk_engine_own_ticket_node_gone(zk, watch->path);
     if (watch->waiters != NULL)
-        hf_zk_children_node_gone(zk, watch->waiters->request->queue,
-                                 watch->path);
+        hf_zk_engine_children_node_gone(zk, watch->waiters->request->queue,
+                                        watch->path);
     /* First, because a callback may watch the same path again. */
-    hf_zk_watch_remove(zk, watch);
+    hf_zk_engine_watch_remove(zk, watch);
     watch->reading = true;
     while (watch->waiters != NULL) {
         request = watch->waiters->request;
-        hf_zk_waiter_free_all(zk, watch->waiters);
+        hf_zk_engine_waiter_free_all(zk, watch->waiters);
         notify(zk, request, HF_EVENT_GONE);
     }
     watch->reading = was_reading;
-    hf_zk_watch_free_if_unused(zk, watch);
+    hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
 /* HF_ZK_REVOKE is what Curator's Revoker writes. */
-bool hf_zk_is_revoke_data(struct hf_jute_piece data)
+bool hf_zk_engine_is_revoke_data(struct hf_jute_piece data)
 {
     return data.count == strlen(HF_ZK_REVOKE) &&
            memcmp(data.bytes, HF_ZK_REVOKE, data.count) == 0;
 }
 
 /* Report HF_EVENT_REVOKED to those waiters to which it is due. */
-static void notify_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void notify_revoked(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_watch *watch)
 {
-    struct hf_zk_waiter *waiter = watch->waiters;
+    struct hf_zk_engine_waiter *waiter = watch->waiters;
 
     while (waiter != NULL) {
         if (waiter->revoke_due) {
@@ -84,9 +86,10 @@ static void notify_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 
 /* The data ask the owner to release: report that to all requests that know that
  * they are watching. */
-static void notify_all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void notify_all_revoked(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch)
 {
-    for (struct hf_zk_waiter *w = watch->waiters; w != NULL; w = w->next)
+    for (struct hf_zk_engine_waiter *w = watch->waiters; w != NULL; w = w->next)
         w->revoke_due = w->notified;
     notify_revoked(zk, watch);
 }
@@ -94,9 +97,10 @@ static void notify_all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 /* Report HF_EVENT_WATCHING to the request of ${first}.  If one of its nodes
  * had already asked for release, HF_EVENT_REVOKED becomes due to it; the
  * caller must call notify_revoked() next. */
-static void notify_watching(struct hf_zk *zk, struct hf_zk_waiter *first)
+static void notify_watching(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_waiter *first)
 {
-    struct hf_zk_waiter *waiter = first;
+    struct hf_zk_engine_waiter *waiter = first;
 
     do {
         waiter->notified = true;
@@ -107,9 +111,10 @@ static void notify_watching(struct hf_zk *zk, struct hf_zk_waiter *first)
 }
 
 /* The first waiter that does not know yet that its node is watched. */
-static struct hf_zk_waiter *first_unready(const struct hf_zk_watch *watch)
+static struct hf_zk_engine_waiter *
+first_unready(const struct hf_zk_engine_watch *watch)
 {
-    struct hf_zk_waiter *waiter = watch->waiters;
+    struct hf_zk_engine_waiter *waiter = watch->waiters;
 
     while (waiter != NULL && waiter->ready)
         waiter = waiter->next;
@@ -118,22 +123,24 @@ static struct hf_zk_waiter *first_unready(const struct hf_zk_watch *watch)
 
 /* The node is watched now: report it to requests that waited for their last
  * node. */
-static void notify_armed(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void notify_armed(struct hf_zk_engine *zk,
+                         struct hf_zk_engine_watch *watch)
 {
-    struct hf_zk_waiter *waiter;
+    struct hf_zk_engine_waiter *waiter;
 
     while ((waiter = first_unready(watch)) != NULL) {
         waiter->ready = true;
-        if (hf_zk_waiter_is_ready(waiter))
+        if (hf_zk_engine_waiter_is_ready(waiter))
             notify_watching(zk, waiter);
     }
     notify_revoked(zk, watch);
 }
 
 /* The first waiter to which WATCHING has not been reported. */
-static struct hf_zk_waiter *first_unnotified(const struct hf_zk_watch *watch)
+static struct hf_zk_engine_waiter *
+first_unnotified(const struct hf_zk_engine_watch *watch)
 {
-    struct hf_zk_waiter *waiter = watch->waiters;
+    struct hf_zk_engine_waiter *waiter = watch->waiters;
 
     while (waiter != NULL && waiter->notified)
         waiter = waiter->next;
@@ -142,16 +149,17 @@ static struct hf_zk_waiter *first_unnotified(const struct hf_zk_watch *watch)
 
 /* Fail the requests to which WATCHING has not been reported.  For the others
  * the watch goes on, because the end of a connection does not end it. */
-static void fail_unnotified(struct hf_zk *zk, struct hf_zk_watch *watch,
+static void fail_unnotified(struct hf_zk_engine *zk,
+                            struct hf_zk_engine_watch *watch,
                             enum hf_zk_error error)
 {
     struct hf_request *request;
-    struct hf_zk_waiter *waiter;
+    struct hf_zk_engine_waiter *waiter;
 
     while ((waiter = first_unnotified(watch)) != NULL) {
         request = waiter->request;
-        hf_zk_waiter_free_all(zk, waiter);
-        hf_zk_fail_with_error(zk, request, error, "watch", watch->path);
+        hf_zk_engine_waiter_free_all(zk, waiter);
+        hf_zk_engine_fail_with_error(zk, request, error, "watch", watch->path);
     }
 }
 
@@ -160,8 +168,8 @@ static void fail_unnotified(struct hf_zk *zk, struct hf_zk_watch *watch,
 static void data_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
-    struct hf_zk *zk = user;
-    struct hf_zk_watch *watch = call->owner;
+    struct hf_zk_engine *zk = user;
+    struct hf_zk_engine_watch *watch = call->owner;
     struct hf_jute_reader body = reply->body;
     bool renew = false;
 
@@ -170,7 +178,7 @@ static void data_read(void *user, struct hf_zk_call *call,
     hf_zk_watch_set_read_answered(&watch->watcher);
     if (reply->error == HF_ZK_OK) {
         watch->watcher.armed = true;
-        watch->revoked = hf_zk_is_revoke_data(hf_jute_get_buffer(&body));
+        watch->revoked = hf_zk_engine_is_revoke_data(hf_jute_get_buffer(&body));
         watch->version = hf_zk_get_stat(&body).version;
         if (watch->revoked)
             notify_all_revoked(zk, watch);
@@ -185,20 +193,21 @@ static void data_read(void *user, struct hf_zk_call *call,
                 hf_zk_session_usable(&zk->session);
     }
     watch->reading = false;
-    hf_zk_watch_free_if_unused(zk, watch);
+    hf_zk_engine_watch_free_if_unused(zk, watch);
     if (renew) /* last, because this may close everything */
         hf_zk_session_disconnect(&zk->session,
                                  "a watch could not be renewed (%d)",
                                  (int)reply->error);
 }
 
-bool hf_zk_watches_flag(struct hf_zk *zk, struct hf_zk_watch *watch)
+bool hf_zk_engine_watches_flag(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch)
 {
     return hf_zk_watch_set_wants_flag(&zk->session.watches, &watch->watcher);
 }
 
 /* Read the node's data and set the watch, in one call. */
-static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void read_node(struct hf_zk_engine *zk, struct hf_zk_engine_watch *watch)
 {
     watch->reading = true;
     watch->watcher.armed = false;
@@ -206,50 +215,52 @@ static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
     watch->call.user = zk;
     watch->call.owner = watch;
     hf_zk_send_get_data(&zk->session, &watch->call, watch->path,
-                        hf_zk_watches_flag(zk, watch));
+                        hf_zk_engine_watches_flag(zk, watch));
 }
 
 /* Make ${request} wait for the node at ${path} too.  For lack of memory the
  * request is failed, and it waits for none of its nodes any more. */
-bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
-                        const char *path)
+bool hf_zk_engine_watches_join(struct hf_zk_engine *zk,
+                               struct hf_request *request, const char *path)
 {
-    struct hf_zk_watch *watch = find_or_add(zk, HF_ZK_WATCH_NODE, path);
-    struct hf_zk_waiter *next_of_request = request->engine_data;
+    struct hf_zk_engine_watch *watch = find_or_add(zk, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_engine_waiter *next_of_request = request->engine_data;
 
     if (watch != NULL &&
-        hf_zk_waiter_add(watch, request, next_of_request) != NULL)
+        hf_zk_engine_waiter_add(watch, request, next_of_request) != NULL)
         return true;
     if (watch != NULL)
-        hf_zk_watch_free_if_unused(zk, watch);
+        hf_zk_engine_watch_free_if_unused(zk, watch);
     if (next_of_request != NULL)
-        hf_zk_waiter_free_all(zk, next_of_request);
+        hf_zk_engine_waiter_free_all(zk, next_of_request);
     request->engine_data = NULL;
-    hf_zk_fail_memory(zk, request);
+    hf_zk_engine_fail_memory(zk, request);
     return false;
 }
 
 /* Report WATCHING for a watch that is set already.  .reading keeps it, because
  * the callback may cancel the request. */
-static void notify_started(struct hf_zk *zk, struct hf_zk_waiter *first)
+static void notify_started(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_waiter *first)
 {
-    struct hf_zk_watch *watch = first->watch;
+    struct hf_zk_engine_watch *watch = first->watch;
     bool was_reading = watch->reading;
 
     watch->reading = true;
     notify_watching(zk, first);
     notify_revoked(zk, watch);
     watch->reading = was_reading;
-    hf_zk_watch_free_if_unused(zk, watch);
+    hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
 /* Read the nodes that are not watched yet; report WATCHING at once if all are.
  */
-void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_watches_start(struct hf_zk_engine *zk,
+                                struct hf_request *request)
 {
-    struct hf_zk_waiter *last = request->engine_data,
-                        *first = last->next_of_request;
-    struct hf_zk_waiter *waiter = first;
+    struct hf_zk_engine_waiter *last = request->engine_data,
+                               *first = last->next_of_request;
+    struct hf_zk_engine_waiter *waiter = first;
 
     do {
         waiter->ready = waiter->watch->watcher.armed;
@@ -257,20 +268,21 @@ void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
             read_node(zk, waiter->watch);
         waiter = waiter->next_of_request;
     } while (waiter != first);
-    if (hf_zk_waiter_is_ready(first))
+    if (hf_zk_engine_waiter_is_ready(first))
         notify_started(zk, first);
 }
 
-void hf_zk_watches_cancel(struct hf_zk *zk, struct hf_request *request)
+void hf_zk_engine_watches_cancel(struct hf_zk_engine *zk,
+                                 struct hf_request *request)
 {
-    hf_zk_waiter_free_all(zk, request->engine_data);
+    hf_zk_engine_waiter_free_all(zk, request->engine_data);
 }
 
-bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
-                           int32_t *version)
+bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
+                                  const char *path, int32_t *version)
 {
-    const struct hf_zk_watch *watch =
-        hf_zk_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
+    const struct hf_zk_engine_watch *watch =
+        hf_zk_engine_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
 
     if (watch == NULL || !watch->watcher.armed || watch->waiters == NULL)
         return false;
@@ -278,11 +290,11 @@ bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
     return true;
 }
 
-bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
-                        int32_t *version)
+bool hf_zk_engine_watches_data(const struct hf_zk_engine *zk, const char *path,
+                               bool *revoked, int32_t *version)
 {
-    const struct hf_zk_watch *watch =
-        hf_zk_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
+    const struct hf_zk_engine_watch *watch =
+        hf_zk_engine_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
 
     if (watch == NULL || !watch->watcher.armed)
         return false;
@@ -291,37 +303,39 @@ bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
     return true;
 }
 
-struct hf_zk_watch *hf_zk_watches_ask_node(struct hf_zk *zk, const char *path)
+struct hf_zk_engine_watch *
+hf_zk_engine_watches_ask_node(struct hf_zk_engine *zk, const char *path)
 {
     return find_or_add(zk, HF_ZK_WATCH_NODE, path);
 }
 
-void hf_zk_watches_read(struct hf_zk *zk, struct hf_zk_watch *watch,
-                        bool exists)
+void hf_zk_engine_watches_read(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch, bool exists)
 {
     hf_zk_watch_set_read_answered(&watch->watcher);
     watch->watcher.armed |= exists;
-    hf_zk_watch_free_if_unused(zk, watch);
+    hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
-void hf_zk_watches_read_node(struct hf_zk *zk, struct hf_zk_watch *watch,
-                             struct hf_jute_piece data, int32_t version)
+void hf_zk_engine_watches_read_node(struct hf_zk_engine *zk,
+                                    struct hf_zk_engine_watch *watch,
+                                    struct hf_jute_piece data, int32_t version)
 {
-    watch->revoked = hf_zk_is_revoke_data(data);
+    watch->revoked = hf_zk_engine_is_revoke_data(data);
     watch->version = version;
-    hf_zk_watches_read(zk, watch, true);
+    hf_zk_engine_watches_read(zk, watch, true);
 }
 
 /* An event of a ticket's node.  A change of the data sets the watch again. */
-static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
-                       struct hf_zk_watch *watch)
+static void node_fired(struct hf_zk_engine *zk, enum hf_zk_event_type type,
+                       struct hf_zk_engine_watch *watch)
 {
     if (type == HF_ZK_NODE_DELETED) {
         node_gone(zk, watch);
         return;
     }
     if (watch->waiters == NULL)
-        hf_zk_watch_free_if_unused(zk, watch);
+        hf_zk_engine_watch_free_if_unused(zk, watch);
     else if (!watch->reading && hf_zk_session_usable(&zk->session))
         read_node(zk, watch); /* not while closing */
 }
@@ -329,7 +343,7 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 /* ---------------------------------------------------------------- queues -- */
 
 /* The kind of watch for an HF_REQUEST_WATCH_QUEUE. */
-static enum hf_zk_watch_kind kind_of(const struct hf_request *request)
+static enum hf_zk_engine_watch_kind kind_of(const struct hf_request *request)
 {
     return request->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_BARRIER
                                                      : HF_ZK_WATCH_QUEUE;
@@ -337,11 +351,13 @@ static enum hf_zk_watch_kind kind_of(const struct hf_request *request)
 
 /* The watch keeps the queue, whose payload of the head is useful for the next
  * watch. */
-struct hf_zk_watch *hf_zk_watches_ask_queue(struct hf_zk *zk,
-                                            const struct hf_request *request,
-                                            struct hf_zk_queue *queue)
+struct hf_zk_engine_watch *
+hf_zk_engine_watches_ask_queue(struct hf_zk_engine *zk,
+                               const struct hf_request *request,
+                               struct hf_zk_engine_queue *queue)
 {
-    struct hf_zk_watch *watch = find_or_add(zk, kind_of(request), queue->path);
+    struct hf_zk_engine_watch *watch =
+        find_or_add(zk, kind_of(request), queue->path);
 
     if (watch != NULL && watch->queue == NULL) {
         watch->queue = queue;
@@ -350,19 +366,20 @@ struct hf_zk_watch *hf_zk_watches_ask_queue(struct hf_zk *zk,
     return watch;
 }
 
-/* The waiter is not notified until hf_zk_watches_listed() has reported the
- * list.  Without a node there is nothing to watch, and no ticket that could go.
- * Such a request waits until it is cancelled. */
-bool hf_zk_watches_join_queue(struct hf_zk_watch *watch,
-                              struct hf_request *request)
+/* The waiter is not notified until hf_zk_engine_watches_listed() has reported
+ * the list.  Without a node there is nothing to watch, and no ticket that could
+ * go. Such a request waits until it is cancelled. */
+bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
+                                     struct hf_request *request)
 {
-    return hf_zk_waiter_add(watch, request, NULL) != NULL;
+    return hf_zk_engine_waiter_add(watch, request, NULL) != NULL;
 }
 
 /* The first waiter to which a change must be reported. */
-static struct hf_zk_waiter *first_changed(const struct hf_zk_watch *watch)
+static struct hf_zk_engine_waiter *
+first_changed(const struct hf_zk_engine_watch *watch)
 {
-    struct hf_zk_waiter *waiter = watch->waiters;
+    struct hf_zk_engine_waiter *waiter = watch->waiters;
 
     while (waiter != NULL && !(waiter->notified && waiter->changed))
         waiter = waiter->next;
@@ -371,42 +388,45 @@ static struct hf_zk_waiter *first_changed(const struct hf_zk_watch *watch)
 
 /* Report HF_EVENT_QUEUE_CHANGED to all to which it is due.  This ends their
  * requests. */
-static void notify_changed(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void notify_changed(struct hf_zk_engine *zk,
+                           struct hf_zk_engine_watch *watch)
 {
     struct hf_request *request;
-    struct hf_zk_waiter *waiter;
+    struct hf_zk_engine_waiter *waiter;
     bool was_reading = watch->reading;
 
     watch->reading = true;
     while ((waiter = first_changed(watch)) != NULL) {
         request = waiter->request;
-        hf_zk_waiter_free(waiter);
+        hf_zk_engine_waiter_free(waiter);
         notify(zk, request, HF_EVENT_QUEUE_CHANGED);
     }
     watch->reading = was_reading;
-    hf_zk_watch_free_if_unused(zk, watch);
+    hf_zk_engine_watch_free_if_unused(zk, watch);
 }
 
 /* The watch is searched for again after the callback, which may have freed it.
  */
-void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                          struct hf_event *listed)
+void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
+                                 const struct hf_zk_engine_queue *queue,
+                                 struct hf_event *listed)
 {
-    struct hf_zk_waiter *waiter = listed->as.answer.request->engine_data;
-    enum hf_zk_watch_kind kind = waiter->watch->kind;
-    struct hf_zk_watch *watch;
+    struct hf_zk_engine_waiter *waiter = listed->as.answer.request->engine_data;
+    enum hf_zk_engine_watch_kind kind = waiter->watch->kind;
+    struct hf_zk_engine_watch *watch;
 
     waiter->notified = true;
-    hf_zk_notify(zk, listed);
-    watch = hf_zk_watch_find(zk, kind, queue->path, strlen(queue->path));
+    hf_zk_engine_notify(zk, listed);
+    watch = hf_zk_engine_watch_find(zk, kind, queue->path, strlen(queue->path));
     if (watch != NULL)
         notify_changed(zk, watch);
 }
 
 /* An event of a queue or a barrier node. */
-static void queue_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void queue_fired(struct hf_zk_engine *zk,
+                        struct hf_zk_engine_watch *watch)
 {
-    for (struct hf_zk_waiter *w = watch->waiters; w != NULL; w = w->next)
+    for (struct hf_zk_engine_waiter *w = watch->waiters; w != NULL; w = w->next)
         w->changed = true;
     notify_changed(zk, watch);
 }
@@ -417,7 +437,8 @@ static void queue_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 static void fired(struct hf_zk_watcher *watcher,
                   const struct hf_zk_watch_event *event)
 {
-    struct hf_zk_watch *watch = (struct hf_zk_watch *)(void *)watcher;
+    struct hf_zk_engine_watch *watch =
+        (struct hf_zk_engine_watch *)(void *)watcher;
 
     if (watch->kind == HF_ZK_WATCH_NODE)
         node_fired(watcher->user, event->type, watch);
@@ -429,32 +450,32 @@ static void fired(struct hf_zk_watcher *watcher,
 
 /* Free the watches for which no request waits, because the new connection has
  * not set them again. */
-static void free_idle(struct hf_zk *zk)
+static void free_idle(struct hf_zk_engine *zk)
 {
-    struct hf_zk_watch *watch, *next;
+    struct hf_zk_engine_watch *watch, *next;
 
-    for (watch = hf_zk_watch_first(zk); watch != NULL; watch = next) {
-        next = hf_zk_watch_next(watch);
+    for (watch = hf_zk_engine_watch_first(zk); watch != NULL; watch = next) {
+        next = hf_zk_engine_watch_next(watch);
         assert(!watch->reading);
-        hf_zk_watch_free_if_unused(zk, watch);
+        hf_zk_engine_watch_free_if_unused(zk, watch);
     }
 }
 
 /* Read the nodes whose watch had fired but whose data had not arrived when the
  * connection ended.  SetWatches would not fire for them, because other answers
  * may have moved the session past that transaction. */
-static void reread_fired(struct hf_zk *zk)
+static void reread_fired(struct hf_zk_engine *zk)
 {
-    struct hf_zk_watch *watch;
+    struct hf_zk_engine_watch *watch;
 
-    for (watch = hf_zk_watch_first(zk); watch != NULL;
-         watch = hf_zk_watch_next(watch)) {
+    for (watch = hf_zk_engine_watch_first(zk); watch != NULL;
+         watch = hf_zk_engine_watch_next(watch)) {
         if (watch->kind == HF_ZK_WATCH_NODE && !watch->watcher.armed)
             read_node(zk, watch);
     }
 }
 
-void hf_zk_watches_resumed(struct hf_zk *zk)
+void hf_zk_engine_watches_resumed(struct hf_zk_engine *zk)
 {
     free_idle(zk);
     reread_fired(zk);
@@ -463,17 +484,17 @@ void hf_zk_watches_resumed(struct hf_zk *zk)
 /* ------------------------------------------------------------------- end -- */
 
 /* The server drops its watches with the session or the connection. */
-void hf_zk_watches_clear(struct hf_zk *zk)
+void hf_zk_engine_watches_clear(struct hf_zk_engine *zk)
 {
-    struct hf_zk_watch *watch, *next;
+    struct hf_zk_engine_watch *watch, *next;
 
-    for (watch = hf_zk_watch_first(zk); watch != NULL; watch = next) {
-        next = hf_zk_watch_next(watch);
+    for (watch = hf_zk_engine_watch_first(zk); watch != NULL; watch = next) {
+        next = hf_zk_engine_watch_next(watch);
         assert(!watch->reading);
         while (watch->waiters != NULL)
-            hf_zk_waiter_free(watch->waiters);
+            hf_zk_engine_waiter_free(watch->waiters);
         watch->watcher.armed = false;
-        hf_zk_watch_free_if_unused(zk, watch);
+        hf_zk_engine_watch_free_if_unused(zk, watch);
     }
-    assert(hf_zk_watch_first(zk) == NULL);
+    assert(hf_zk_engine_watch_first(zk) == NULL);
 }

@@ -21,10 +21,10 @@
 #include "core/engine.h"
 #include "zookeeper/zk_wire.h"
 
-struct hf_zk;
+struct hf_zk_engine;
 
-struct hf_zk_queue;
-struct hf_zk_watch;
+struct hf_zk_engine_queue;
+struct hf_zk_engine_watch;
 
 /* The data that ask the owner of a node to release, as Curator's Revoker
  * writes them. */
@@ -33,66 +33,73 @@ struct hf_zk_watch;
 /* HF_REQUEST_WATCH: call _join() for each node of the ticket, then _start()
  * once.  False for lack of memory; the request has then been failed.  _start()
  * reports HF_EVENT_WATCHING when all nodes are watched. */
-bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
-                        const char *path);
-void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
+bool hf_zk_engine_watches_join(struct hf_zk_engine *zk,
+                               struct hf_request *request, const char *path);
+void hf_zk_engine_watches_start(struct hf_zk_engine *zk,
+                                struct hf_request *request);
 
 /* A read that is sent with another request sets a watch, too.  Call _ask_...()
  * first, which returns the watch, NULL for lack of memory; pass
- * hf_zk_watches_flag() to the function that sends the read, and nothing else in
- * between; and call hf_zk_watches_read() when it was answered, with ${exists}
- * if that says that the node is there.  The watch stays valid until then; keep
- * it in .watch of the request.
+ * hf_zk_engine_watches_flag() to the function that sends the read, and nothing
+ * else in between; and call hf_zk_engine_watches_read() when it was answered,
+ * with ${exists} if that says that the node is there.  The watch stays valid
+ * until then; keep it in .watch of the request.
  *
  * Persistent watches of others at the same path may serve it: what the read has
  * to say is in zookeeper/watch_modes.h. */
-struct hf_zk_watch *hf_zk_watches_ask_node(struct hf_zk *zk, const char *path);
-struct hf_zk_watch *hf_zk_watches_ask_queue(struct hf_zk *zk,
-                                            const struct hf_request *request,
-                                            struct hf_zk_queue *queue);
-bool hf_zk_watches_flag(struct hf_zk *zk, struct hf_zk_watch *watch);
-void hf_zk_watches_read(struct hf_zk *zk, struct hf_zk_watch *watch,
-                        bool exists);
+struct hf_zk_engine_watch *
+hf_zk_engine_watches_ask_node(struct hf_zk_engine *zk, const char *path);
+struct hf_zk_engine_watch *
+hf_zk_engine_watches_ask_queue(struct hf_zk_engine *zk,
+                               const struct hf_request *request,
+                               struct hf_zk_engine_queue *queue);
+bool hf_zk_engine_watches_flag(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch);
+void hf_zk_engine_watches_read(struct hf_zk_engine *zk,
+                               struct hf_zk_engine_watch *watch, bool exists);
 
 /* The same for a ticket's node, whose ${data} were of ${version}; no request
  * need wait for it yet. */
-void hf_zk_watches_read_node(struct hf_zk *zk, struct hf_zk_watch *watch,
-                             struct hf_jute_piece data, int32_t version);
+void hf_zk_engine_watches_read_node(struct hf_zk_engine *zk,
+                                    struct hf_zk_engine_watch *watch,
+                                    struct hf_jute_piece data, int32_t version);
 
 /* HF_REQUEST_WATCH_QUEUE: ${watch} was asked for with the read of the queue, or
  * of its barrier node, that was just answered.  Any event from now on counts as
- * a change.  False for lack of memory.  hf_zk_watches_read() follows. */
-bool hf_zk_watches_join_queue(struct hf_zk_watch *watch,
-                              struct hf_request *request);
+ * a change.  False for lack of memory.  hf_zk_engine_watches_read() follows. */
+bool hf_zk_engine_watches_join_queue(struct hf_zk_engine_watch *watch,
+                                     struct hf_request *request);
 
 /* Answer such a request with ${listed}, and report HF_EVENT_QUEUE_CHANGED after
  * it if the queue has changed since it was read. */
-void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                          struct hf_event *listed);
+void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
+                                 const struct hf_zk_engine_queue *queue,
+                                 struct hf_event *listed);
 
 /* Cancel ${request}, which has joined a watch. */
-void hf_zk_watches_cancel(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_engine_watches_cancel(struct hf_zk_engine *zk,
+                                 struct hf_request *request);
 
 /* Set ${version} to that of the node's data as last read by a watch.  All that
  * wait have been notified of a revoke request in that version.  False while it
  * is not known. */
-bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
-                           int32_t *version);
+bool hf_zk_engine_watches_version(const struct hf_zk_engine *zk,
+                                  const char *path, int32_t *version);
 
 /* What a watch on ${path}, with or without waiting requests, has read of the
  * node's data.  False if none is set.  The data may have changed since;
  * ${version} then is out of date. */
-bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
-                        int32_t *version);
+bool hf_zk_engine_watches_data(const struct hf_zk_engine *zk, const char *path,
+                               bool *revoked, int32_t *version);
 
 /* Do ${data} ask the owner of the node to release? */
-bool hf_zk_is_revoke_data(struct hf_jute_piece data);
+bool hf_zk_engine_is_revoke_data(struct hf_jute_piece data);
 
 /* A new connection resumes the session, and the session has set the watches
  * again as of the last transaction seen.  Does what else is necessary. */
-void hf_zk_watches_resumed(struct hf_zk *zk);
+void hf_zk_engine_watches_resumed(struct hf_zk_engine *zk);
 
 /* Forget all watches and waiters; no request is answered. */
-void hf_zk_watches_clear(struct hf_zk *zk);
+void hf_zk_engine_watches_clear(struct hf_zk_engine *zk);
 
 #endif

@@ -18,11 +18,11 @@
 
 /* Create the engine without I/O. */
 static hf_status start_machine(struct hf_engine *engine,
-                               const struct hf_zk_config *config,
+                               const struct hf_zk_engine_config *config,
                                struct hf_error *error)
 {
-    engine->zk = hf_zk_new(config, &engine->host,
-                           engine->host.now_ms(engine->host.host));
+    engine->zk = hf_zk_engine_new(config, &engine->host,
+                                  engine->host.now_ms(engine->host.host));
     if (engine->zk == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     return HF_OK;
@@ -31,9 +31,10 @@ static hf_status start_machine(struct hf_engine *engine,
 /* All steps of opening, in order.  On failure the caller frees what was made.
  */
 static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
-                         struct hf_zk_config *config, struct hf_error *error)
+                         struct hf_zk_engine_config *config,
+                         struct hf_error *error)
 {
-    hf_status status = hf_zk_config_parse(config, url, error);
+    hf_status status = hf_zk_engine_config_parse(config, url, error);
 
     if (status == HF_OK)
         status = hf_zk_prepare(&config->url, url, &engine->host,
@@ -58,7 +59,7 @@ static void release_memory(void *arg)
 static void free_engine(struct hf_engine *engine)
 {
     if (engine->zk != NULL)
-        hf_zk_free(engine->zk);
+        hf_zk_engine_free(engine->zk);
     engine->zk = NULL;
     hf_zk_io_close(&engine->io);
 }
@@ -69,7 +70,7 @@ static hf_status open_engine(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
 {
-    struct hf_zk_config *config = hf_alloc(sizeof(*config));
+    struct hf_zk_engine_config *config = hf_alloc(sizeof(*config));
     struct hf_engine *mine = hf_alloc(sizeof(*mine));
     const struct hf_zk_io_user user = {release_memory, mine};
     hf_status status;
@@ -89,7 +90,7 @@ static hf_status open_engine(const struct hf_url *url,
         return status;
     }
     *engine = mine;
-    hf_zk_io_start(&mine->io, hf_zk_session(mine->zk));
+    hf_zk_io_start(&mine->io, hf_zk_engine_session(mine->zk));
     return HF_OK;
 free_memory:
     hf_free(config);
@@ -105,27 +106,28 @@ free_memory:
 static void submit(struct hf_engine *engine, struct hf_request *request)
 {
     if (request->kind == HF_REQUEST_EXAMINE) {
-        hf_zk_engine_examine(engine, request);
+        hf_zk_engine_examine_servers(engine, request);
         return;
     }
     if (request->kind == HF_REQUEST_END) {
         engine->io.ending = true;
-        hf_zk_engine_end_examinations(engine);
+        hf_zk_engine_end_server_examinations(engine);
     }
-    hf_zk_submit(engine->zk, request, engine->host.now_ms(engine->host.host));
+    hf_zk_engine_submit(engine->zk, request,
+                        engine->host.now_ms(engine->host.host));
     hf_zk_io_run_soon(&engine->io);
 }
 
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
-    hf_zk_forget(engine->zk, watch);
+    hf_zk_engine_forget(engine->zk, watch);
     hf_zk_io_run_soon(&engine->io);
 }
 
 /* Start connecting again after the engine gave up. */
 static void reconnect(struct hf_engine *engine)
 {
-    hf_zk_session_reconnect(hf_zk_session(engine->zk),
+    hf_zk_session_reconnect(hf_zk_engine_session(engine->zk),
                             engine->host.now_ms(engine->host.host));
     hf_zk_io_run_soon(&engine->io);
 }
@@ -137,7 +139,7 @@ static const char *describe(const struct hf_engine *engine)
 
 static void get_origin(const struct hf_engine *engine, struct hf_origin *origin)
 {
-    hf_zk_session_origin(hf_zk_session(engine->zk), origin->session,
+    hf_zk_session_origin(hf_zk_engine_session(engine->zk), origin->session,
                          origin->server);
 }
 
@@ -145,21 +147,21 @@ static void get_origin(const struct hf_engine *engine, struct hf_origin *origin)
 static void get_session(struct hf_engine *engine,
                         struct hf_engine_session *session)
 {
-    session->session = hf_zk_session(engine->zk);
+    session->session = hf_zk_engine_session(engine->zk);
     session->io = &engine->io;
-    session->config = hf_zk_url_of(engine->zk);
+    session->config = hf_zk_engine_url(engine->zk);
 }
 
 static const char *ticket_path(struct hf_engine *engine,
                                const struct hf_ticket_id *ticket)
 {
-    return hf_zk_ticket_path(engine->zk, ticket);
+    return hf_zk_engine_ticket_path(engine->zk, ticket);
 }
 
 /* In the child of a fork: close descriptors only. */
 static void after_fork(struct hf_engine *engine)
 {
-    hf_zk_engine_examinations_after_fork(engine);
+    hf_zk_engine_server_examinations_after_fork(engine);
     hf_zk_io_after_fork(&engine->io);
 }
 

@@ -76,7 +76,7 @@ struct hf_sim_ensemble {
      * server that does not know yet that the session moved. */
     bool ignores_moves;
     /* URL option ?layout= of every client and of other programs */
-    enum hf_zk_dialect layout;
+    enum hf_zk_engine_dialect layout;
     /* Engines are no clients of locks, but processes with the public client of
      * ZooKeeper, see zk_handle.h. */
     bool handles;

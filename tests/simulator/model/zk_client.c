@@ -124,7 +124,7 @@ static void begin(struct hf_engine *engine)
     struct hf_sim *sim = engine->sim;
     struct zk_client *client = engine->zk;
     struct hf_engine_host host = {.event = on_event, .log = on_log};
-    struct hf_zk_config config;
+    struct hf_zk_engine_config config;
 
     if (client == NULL) {
         client = sim_alloc(sim, sizeof *client);
@@ -133,7 +133,7 @@ static void begin(struct hf_engine *engine)
         engine->zk = client;
     } else { /* the clock was set once more */
         zk_drive_close(client);
-        hf_zk_free(client->zk);
+        hf_zk_engine_free(client->zk);
         client->number = 0;
     }
     host.host = client;
@@ -141,10 +141,10 @@ static void begin(struct hf_engine *engine)
     zk_drive_configure(sim, &config.url);
     config.layout = sim->config.ensemble.layout;
     engine->armed_us = UINT64_MAX;
-    client->zk = hf_zk_new(&config, &host, zk_drive_now_ms(client));
+    client->zk = hf_zk_engine_new(&config, &host, zk_drive_now_ms(client));
     if (client->zk == NULL)
         abort(); /* tests cannot go on without memory */
-    client->session = hf_zk_session(client->zk);
+    client->session = hf_zk_engine_session(client->zk);
     zk_drive_begin(client);
     zk_drive_end(client);
 }
@@ -163,7 +163,7 @@ static void request(struct hf_engine *engine, struct hf_request *core_request)
         client->watches = watch;
     }
     zk_drive_begin(client);
-    hf_zk_submit(client->zk, core_request, zk_drive_now_ms(client));
+    hf_zk_engine_submit(client->zk, core_request, zk_drive_now_ms(client));
     zk_drive_end(client);
 }
 
@@ -173,7 +173,7 @@ static void unwatch(struct hf_engine *engine, struct hf_request *watch)
 
     watch_end(client, watch);
     zk_drive_begin(client);
-    hf_zk_forget(client->zk, watch);
+    hf_zk_engine_forget(client->zk, watch);
     zk_drive_end(client);
 }
 
@@ -195,7 +195,7 @@ static void crash(struct hf_engine *engine)
     zk_drive_close(client);
     for (struct zk_handle *h = client->handle; h != NULL; h = h->next)
         hf_zk_op_queue_close(&h->queue, zk_drive_now_ms(client));
-    hf_zk_free(client->zk);
+    hf_zk_engine_free(client->zk);
     client->zk = NULL;
     client->watches = NULL;
 }

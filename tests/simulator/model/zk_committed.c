@@ -34,17 +34,18 @@ static const char *payload_of(struct hf_sim *sim, const struct zk_node *node)
 /* Parse the name of a ticket's node in the layout of this run.  False: it is
  * none. */
 static bool parse(const struct hf_sim *sim, const char *name,
-                  struct hf_zk_node *parsed)
+                  struct hf_zk_engine_node *parsed)
 {
     size_t bytes = strlen(name);
 
     return (sim->config.ensemble.layout == HF_ZK_KAZOO &&
-            hf_zk_permit_parse(name, bytes, parsed)) ||
-           hf_zk_participant_parse(name, bytes, parsed) ||
-           hf_zk_node_parse(name, bytes, parsed);
+            hf_zk_engine_permit_parse(name, bytes, parsed)) ||
+           hf_zk_engine_participant_parse(name, bytes, parsed) ||
+           hf_zk_engine_node_parse(name, bytes, parsed);
 }
 
-/* The queue whose nodes are below ${path}, the inverse of hf_zk_queue_path().
+/* The queue whose nodes are below ${path}, the inverse of
+ * hf_zk_engine_queue_path().
  * ${permits}: the queue of a semaphore's permits. */
 static struct sim_queue *queue_at(struct hf_sim *sim, const char *path,
                                   bool permits)
@@ -75,7 +76,7 @@ static uint32_t count_nodes(const struct hf_sim *sim,
                             const struct zk_txn *parts,
                             const struct hf_ticket_id *id)
 {
-    struct hf_zk_node parsed;
+    struct hf_zk_engine_node parsed;
     uint32_t count = 0;
 
     for (; parts != NULL; parts = parts->next) {
@@ -94,7 +95,7 @@ void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
                          const struct zk_txn *following)
 {
     struct hf_engine *engine = engine_of(node->owner);
-    struct hf_zk_node parsed;
+    struct hf_zk_engine_node parsed;
     struct hf_ticket ticket = {.token = (uint64_t)node->czxid, .weight = 1};
     struct sim_queue *queue;
     bool permit;
@@ -104,7 +105,7 @@ void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
             sim_observe_barrier(sim, node->path + 1, true);
         return;
     }
-    permit = hf_zk_node_is_permit(&parsed);
+    permit = hf_zk_engine_node_is_permit(&parsed);
     queue = queue_at(sim, node->parent->path, permit);
     if (parsed.kind == HF_TICKET_LEASE) {
         node->ticket = sim_ticket_find(queue, &parsed.id);
@@ -118,7 +119,7 @@ void zk_committed_create(struct hf_sim *sim, struct zk_node *node,
     ticket.kind = parsed.kind;
     ticket.sequence = permit || parsed.kind == HF_TICKET_PARTICIPANT
                           ? ticket.token
-                          : hf_zk_node_order(parsed.sequence);
+                          : hf_zk_engine_node_order(parsed.sequence);
     ticket.payload = payload_of(sim, node);
     node->ticket = sim_ticket_add(sim, queue, &ticket,
                                   engine == NULL ? NULL : node->owner);
@@ -359,18 +360,18 @@ void zk_other_enqueue(struct hf_sim *sim, struct sim_queue *queue,
                       const struct hf_ticket_id *ticket,
                       const struct sim_ticket *beside)
 {
-    enum hf_zk_dialect layout = sim->config.ensemble.layout;
+    enum hf_zk_engine_dialect layout = sim->config.ensemble.layout;
     char parent[HF_ZK_QUEUE_PATH_BYTES];
     char prefix[HF_ZK_NODE_BYTES];
     char path[PATH_BYTES];
     struct zk_command *command;
-    bool permit = hf_zk_queue_path(layout, "", queue->name, parent);
+    bool permit = hf_zk_engine_queue_path(layout, "", queue->name, parent);
     bool named = true;
 
     if (permit)
-        hf_zk_permit_name(ticket, 0, prefix);
+        hf_zk_engine_permit_name(ticket, 0, prefix);
     else
-        named = hf_zk_node_prefix(layout, ticket, kind, prefix);
+        named = hf_zk_engine_node_prefix(layout, ticket, kind, prefix);
     assert(named);
     (void)named;
     if (beside == NULL)

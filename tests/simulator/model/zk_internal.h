@@ -400,7 +400,7 @@ struct zk_watch_request {
 struct zk_client {
     struct hf_engine *engine;
     struct hf_zk_session *session;
-    struct hf_zk *zk;         /* the owner, if it is the client of locks */
+    struct hf_zk_engine *zk;  /* the owner, if it is the client of locks */
     struct zk_handle *handle; /* the public client: the owner, or one that uses
                                  the session of .zk, and others behind it; NULL:
                                  none */

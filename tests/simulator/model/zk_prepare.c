@@ -473,10 +473,10 @@ struct zk_txn *zk_prepare(struct zk_server *leader, struct zk_request *request,
 static bool has_ticket(const char *path, const struct hf_ticket_id *ticket)
 {
     const char *name = strrchr(path, '/') + 1;
-    struct hf_zk_node node;
+    struct hf_zk_engine_node node;
 
-    return (hf_zk_node_parse(name, strlen(name), &node) ||
-            hf_zk_permit_parse(name, strlen(name), &node)) &&
+    return (hf_zk_engine_node_parse(name, strlen(name), &node) ||
+            hf_zk_engine_permit_parse(name, strlen(name), &node)) &&
            hf_ticket_id_equal(&node.id, ticket);
 }
 
