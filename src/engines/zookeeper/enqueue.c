@@ -33,11 +33,12 @@ static void ticket_created(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req,
                            struct hf_zk_engine_own_ticket *own_ticket)
 {
-    size_t index = hf_zk_engine_queue_index(zk, req->queue, &own_ticket->id);
+    size_t index =
+        hf_zk_engine_queue_index_of(req->queue, own_ticket, &own_ticket->id);
     bool there = req->list_error == HF_ZK_OK && index < req->queue->count;
 
     if (there) {
-        hf_zk_engine_answer_list(zk, req);
+        hf_zk_engine_answer_list(zk, req, own_ticket, index);
     } else if (req->list_error == HF_ZK_OK ||
                req->list_error == HF_ZK_NO_NODE) {
         hf_zk_engine_own_ticket_free(zk, own_ticket);
@@ -126,20 +127,18 @@ static enum hf_zk_error take_names(struct hf_zk_engine *zk,
                                    uint32_t count, int64_t czxid)
 {
     struct hf_jute_piece first, name;
-    struct hf_zk_engine_node node;
-    uint32_t sequence;
+    struct hf_zk_engine_node node, next;
 
     if (!read_path(req, paths[0], &first, &node) ||
         hf_zk_engine_own_ticket_find(zk, &node.id) != NULL)
         return HF_ZK_MALFORMED;
-    sequence = (uint32_t)node.sequence;
     for (uint32_t i = 1; i < count; i++) {
-        if (!read_path(req, paths[i], &name, &node) ||
-            (uint32_t)node.sequence != sequence + i)
+        if (!read_path(req, paths[i], &name, &next) ||
+            (uint32_t)next.sequence != (uint32_t)node.sequence + i)
             return HF_ZK_MALFORMED;
     }
-    return hf_zk_engine_own_ticket_add(zk, req->queue, first.bytes, first.count,
-                                       count, czxid) != NULL
+    return hf_zk_engine_own_ticket_add(zk, req->queue, &node, first, count,
+                                       czxid) != NULL
                ? HF_ZK_OK
                : HF_ZK_OUT_OF_MEMORY;
 }
@@ -224,15 +223,16 @@ static size_t begin_nodes(struct hf_zk_engine *zk,
 
 /* Create one node for each permit, all or none. */
 static void create_nodes(struct hf_zk_engine *zk,
-                         struct hf_zk_engine_request *req, const char *prefix,
+                         struct hf_zk_engine_request *req,
                          enum hf_zk_create_flags flags)
 {
     const struct hf_request *request = req->request;
+    const char *name = hf_zk_engine_request_creation(req)->name;
     size_t begin = begin_nodes(zk, req);
 
     for (uint32_t i = 0; i < request->weight; i++)
         hf_zk_multi_create(&zk->session,
-                           hf_zk_engine_child_path(zk, req->queue, prefix),
+                           hf_zk_engine_child_path(zk, req->queue, name),
                            request->payload, flags);
     hf_zk_multi_end(&zk->session, begin);
 }
@@ -302,15 +302,12 @@ static void create_ticket(struct hf_zk_engine *zk,
 {
     const struct hf_request *request = req->request;
     struct hf_zk_engine_creation *creation = hf_zk_engine_request_creation(req);
-    char prefix[HF_ZK_PREFIX_BYTES];
     enum hf_zk_create_flags flags =
         request->ticket_kind == HF_TICKET_PARTICIPANT
             ? HF_ZK_EPHEMERAL
             : HF_ZK_EPHEMERAL_SEQUENTIAL;
-    bool named = format_name(zk, request, prefix);
 
-    assert(named); /* hf_zk_engine_enqueue() has checked that */
-    (void)named;
+    assert(creation->name[0] != '\0');
     hf_zk_engine_request_step(req, create_done);
     req->attempts++;
     if (!hf_zk_engine_create_parents(zk, req, strlen(req->queue->path)))
@@ -321,11 +318,12 @@ static void create_ticket(struct hf_zk_engine *zk,
     if (req->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
         create_permits(zk, req);
     else if (request->weight > 1 || creation->trial > 0)
-        create_nodes(zk, req, prefix, flags);
+        create_nodes(zk, req, flags);
     else
         hf_zk_send_create(
             &zk->session, hf_zk_engine_request_call(req, ticket_answered),
-            HF_ZK_CREATE2, hf_zk_engine_child_path(zk, req->queue, prefix),
+            HF_ZK_CREATE2,
+            hf_zk_engine_child_path(zk, req->queue, creation->name),
             request->payload, flags);
     hf_zk_engine_list_children(zk, req);
 }
@@ -333,7 +331,7 @@ static void create_ticket(struct hf_zk_engine *zk,
 /* Check the name, then create; an existing ticket is only listed. */
 void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request)
 {
-    char prefix[HF_ZK_PREFIX_BYTES];
+    char name[HF_ZK_PREFIX_BYTES];
     struct hf_zk_engine_request *req;
 
     /* The core asks again for a ticket that exists. */
@@ -344,7 +342,7 @@ void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request)
     assert(request->weight <= HF_WEIGHT_MAX);
     if (hf_zk_engine_name_is_reserved(zk->config.layout, request)) {
         hf_zk_engine_fail_name(zk, request);
-    } else if (!format_name(zk, request, prefix)) {
+    } else if (!format_name(zk, request, name)) {
         hf_zk_engine_fail(
             zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
             "layout=%s has no names for readers and writers, nor for "
@@ -353,6 +351,7 @@ void hf_zk_engine_enqueue(struct hf_zk_engine *zk, struct hf_request *request)
             hf_zk_engine_layout_name(zk->config.layout));
     } else if ((req = hf_zk_engine_request_new(zk, request)) != NULL) {
         hf_zk_engine_request_enter(req, HF_ZK_CREATING);
+        memcpy(hf_zk_engine_request_creation(req)->name, name, sizeof name);
         create_ticket(zk, req);
     }
 }

@@ -29,6 +29,7 @@ static bool is_partial(const struct hf_request *request)
 /* Make the snapshot that the request is answered with.  False for lack of
  * memory. */
 static bool snapshot(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
+                     const struct hf_zk_engine_own_ticket *own_ticket,
                      struct hf_snapshot *to)
 {
     if (req->request->ticket_kind == HF_TICKET_PARTICIPANT)
@@ -36,13 +37,16 @@ static bool snapshot(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
             zk, req->queue, hf_zk_engine_request_listing(req)->ready, to);
     if (!is_partial(req->request))
         return hf_zk_engine_queue_snapshot(zk, req->queue, to);
-    hf_zk_engine_queue_partial_snapshot(zk, req->queue, &req->request->ticket,
+    hf_zk_engine_queue_partial_snapshot(zk, req->queue, own_ticket,
+                                        &req->request->ticket,
                                         req->request->ticket_kind, to);
     return true;
 }
 
-/* Answer the request with the snapshot. */
-static void answer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
+/* Answer the request with the snapshot.  ${own_ticket} is its ticket if that is
+ * ours. */
+static void answer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req,
+                   const struct hf_zk_engine_own_ticket *own_ticket)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
     bool watches_queue = req->request->kind == HF_REQUEST_WATCH_QUEUE;
@@ -51,7 +55,7 @@ static void answer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
         event.kind = HF_EVENT_ENQUEUED;
     if (watches_queue)
         hf_zk_engine_request_end_cancel(zk, req);
-    if (!snapshot(zk, req, &event.as.answer.snapshot)) {
+    if (!snapshot(zk, req, own_ticket, &event.as.answer.snapshot)) {
         if (watches_queue)
             hf_zk_engine_watches_cancel(zk, req->request);
         hf_zk_engine_fail_memory(zk, hf_zk_engine_request_end(zk, req));
@@ -89,11 +93,9 @@ static void removed_beyond(struct hf_zk_engine *zk,
 /* If our ticket has a number beyond HF_ZK_SEQUENCE_END, remove it and fail the
  * request later.  False if the number is all right. */
 static bool remove_if_beyond(struct hf_zk_engine *zk,
-                             struct hf_zk_engine_request *req)
+                             struct hf_zk_engine_request *req,
+                             const struct hf_zk_engine_own_ticket *own_ticket)
 {
-    struct hf_zk_engine_own_ticket *own_ticket =
-        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
-
     if (own_ticket == NULL ||
         hf_zk_engine_node_order(own_ticket->sequence) + own_ticket->weight <=
             HF_ZK_SEQUENCE_END)
@@ -110,19 +112,22 @@ static bool remove_if_beyond(struct hf_zk_engine *zk,
 static void details_known(struct hf_zk_engine *zk,
                           struct hf_zk_engine_request *req)
 {
+    const struct hf_zk_engine_own_ticket *own_ticket;
+
     if (req->request == NULL) { /* the request was cancelled meanwhile */
         hf_zk_engine_request_end_cancel(zk, req);
         hf_zk_engine_request_free(zk, req);
         return;
     }
     if (req->error == HF_ZK_OK) {
-        if (remove_if_beyond(zk, req))
+        own_ticket = hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
+        if (remove_if_beyond(zk, req, own_ticket))
             return;
         if (hf_zk_engine_participants_ask(zk, req, details_known))
             return;
         if (req->queue->unsorted || !is_partial(req->request))
             hf_zk_engine_queue_sort(zk, req->queue);
-        answer(zk, req);
+        answer(zk, req, own_ticket);
         return;
     }
     if (req->request->kind == HF_REQUEST_WATCH_QUEUE) {
@@ -159,19 +164,20 @@ static void own_node_answered(void *user, struct hf_zk_call *call,
     const struct hf_ticket_id *id = &req->request->ticket;
     size_t index = hf_zk_engine_queue_index(zk, req->queue, id);
     struct hf_zk_stat stat;
-    const char *name;
+    struct hf_zk_engine_child *child;
 
     if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE) {
         req->error = reply->error;
     } else if (index < req->queue->count &&
                hf_zk_engine_own_ticket_find(zk, id) == NULL) {
         stat = hf_zk_get_stat(&body); /* all zeros for NoNode, so no owner */
-        name = req->queue->children[index].name;
+        child = &req->queue->children[index];
         if (stat.owner != zk->session.id)
             hf_zk_engine_children_change_id(req->queue, id);
         else if (hf_zk_engine_own_ticket_add(
-                     zk, req->queue, name, strlen(name),
-                     hf_zk_engine_queue_weight(zk, req->queue, id),
+                     zk, req->queue, &child->node,
+                     (struct hf_jute_piece){child->name, strlen(child->name)},
+                     hf_zk_engine_queue_weight(req->queue, index),
                      stat.czxid) == NULL)
             req->error = HF_ZK_OUT_OF_MEMORY;
         else
@@ -290,11 +296,10 @@ static void ask_about_ties(struct hf_zk_engine *zk,
 
 /* Ask for what is not known of our own node and of nodes with its number. */
 static void ask_about_own(struct hf_zk_engine *zk,
-                          struct hf_zk_engine_request *req, size_t index)
+                          struct hf_zk_engine_request *req,
+                          const struct hf_zk_engine_own_ticket *own_ticket,
+                          size_t index)
 {
-    const struct hf_zk_engine_own_ticket *own_ticket =
-        hf_zk_engine_own_ticket_find(zk, &req->request->ticket);
-
     if (own_ticket == NULL)
         hf_zk_send_exists(&zk->session,
                           call_about(req, index, own_node_answered),
@@ -343,39 +348,51 @@ static void ask_about_head(struct hf_zk_engine *zk,
 /* Remove a ticket of ours that is incomplete or out of range, then send the
  * calls for what the list does not show. */
 void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
-                              struct hf_zk_engine_request *req)
+                              struct hf_zk_engine_request *req,
+                              struct hf_zk_engine_own_ticket *own_ticket,
+                              size_t index)
 {
     struct hf_zk_engine_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
-    struct hf_zk_engine_own_ticket *own_ticket =
-        hf_zk_engine_own_ticket_find(zk, id);
-    size_t index;
 
     if (req->phase != HF_ZK_LISTING)
         hf_zk_engine_request_enter(req, HF_ZK_LISTING);
     /* The ticket is gone, or nodes of a lease are missing, no matter who
      * removed them.  Forget it, because a check of it would fail the proof of
      * all others. */
-    if (hf_zk_engine_queue_weight(zk, queue, id) <
+    if (hf_zk_engine_queue_weight(queue, index) <
         (own_ticket != NULL ? own_ticket->weight : req->request->weight)) {
         if (own_ticket != NULL)
             hf_zk_engine_own_ticket_free(zk, own_ticket);
         hf_zk_engine_children_change_id(queue, id);
+        own_ticket = NULL;
+        index = queue->count;
     }
-    index = hf_zk_engine_queue_index(zk, queue, id);
-    if (remove_if_beyond(zk, req))
+    if (remove_if_beyond(zk, req, own_ticket))
         return;
     hf_zk_engine_request_step(req, details_known);
     req->error = HF_ZK_OK;
     if (hf_zk_session_usable(&zk->session)) {
         if (index < queue->count &&
             req->request->kind != HF_REQUEST_WATCH_QUEUE)
-            ask_about_own(zk, req, index);
+            ask_about_own(zk, req, own_ticket, index);
         if (req->request->ticket_kind != HF_TICKET_PARTICIPANT)
             ask_about_head(zk, req, index);
     }
     if (req->pending == 0)
         details_known(zk, req);
+}
+
+void hf_zk_engine_find_and_answer(struct hf_zk_engine *zk,
+                                  struct hf_zk_engine_request *req)
+{
+    const struct hf_ticket_id *id = &req->request->ticket;
+    struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, id);
+
+    hf_zk_engine_answer_list(
+        zk, req, own_ticket,
+        hf_zk_engine_queue_index_of(req->queue, own_ticket, id));
 }
 
 /* --------------------------------------------------------------- request -- */
@@ -384,7 +401,7 @@ void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
 static void listed(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 {
     if (req->list_error == HF_ZK_OK || req->list_error == HF_ZK_NO_NODE) {
-        hf_zk_engine_answer_list(zk, req);
+        hf_zk_engine_find_and_answer(zk, req);
         return;
     }
     hf_zk_engine_request_fail(zk, req, req->list_error, "list",
@@ -403,7 +420,7 @@ void hf_zk_engine_list_queue(struct hf_zk_engine *zk,
         return;
     if (own_ticket != NULL &&
         hf_zk_engine_cached_list_serves(zk, req->queue, own_ticket)) {
-        hf_zk_engine_answer_list(zk, req);
+        hf_zk_engine_find_and_answer(zk, req);
         return;
     }
     hf_zk_engine_request_step(req, listed);

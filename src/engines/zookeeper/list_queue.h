@@ -13,8 +13,14 @@
 #include "engines/zookeeper/zk_request.h"
 
 /* The queue has been listed: ask for what the list does not show, then answer
- * the request. */
+ * the request.  ${own_ticket} is its ticket if that is ours, and ${index} where
+ * the list has it, or .count of the queue; hf_zk_engine_find_and_answer() looks
+ * for both. */
 void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
-                              struct hf_zk_engine_request *req);
+                              struct hf_zk_engine_request *req,
+                              struct hf_zk_engine_own_ticket *own_ticket,
+                              size_t index);
+void hf_zk_engine_find_and_answer(struct hf_zk_engine *zk,
+                                  struct hf_zk_engine_request *req);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "engines/zookeeper/queue_snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,40 +73,37 @@ static bool know_participants(const struct hf_zk_engine_queue *queue,
     return true;
 }
 
-/* The czxid of a participant, which the previous list may have; 0 if unknown.
- * See barriers.c. */
-static int64_t participant_czxid(const struct hf_zk_engine *zk,
-                                 const struct known_participants *known,
-                                 const struct hf_zk_engine_node *node)
+/* The czxid of a participant of others, which the previous list may have; 0 if
+ * unknown.  See barriers.c. */
+static int64_t known_czxid(const struct known_participants *known,
+                           const struct hf_ticket_id *id)
 {
-    const struct hf_zk_engine_own_ticket *own_ticket =
-        hf_zk_engine_own_ticket_find(zk, &node->id);
-    const struct known_participant wanted = {node->id, 0};
-    const struct known_participant *found;
+    const struct known_participant wanted = {*id, 0};
+    const struct known_participant *found =
+        known->count == 0 ? NULL
+                          : bsearch(&wanted, known->at, known->count,
+                                    sizeof *known->at, compare_known);
 
-    if (own_ticket != NULL)
-        return own_ticket->czxid;
-    if (known->count == 0)
-        return 0;
-    found = bsearch(&wanted, known->at, known->count, sizeof *known->at,
-                    compare_known);
     return found != NULL ? found->czxid : 0;
 }
 
-/* The czxid of a child as far as it is known.  Permits of ours are ordered by
- * it; of other permits nobody has to know the order. */
-static int64_t czxid_of(const struct hf_zk_engine *zk,
-                        const struct known_participants *known,
-                        const struct hf_zk_engine_node *node)
+/* Set what is known of a child by its id.  Participants and permits are ordered
+ * by their czxid; of permits of others nobody has to know the order. */
+static void recognise(const struct hf_zk_engine *zk,
+                      const struct known_participants *known,
+                      struct hf_zk_engine_child *child)
 {
-    const struct hf_zk_engine_own_ticket *own_ticket;
+    const struct hf_zk_engine_own_ticket *own_ticket =
+        hf_zk_engine_own_ticket_find(zk, &child->node.id);
+    bool participant = child->node.kind == HF_TICKET_PARTICIPANT;
 
-    if (node->kind == HF_TICKET_PARTICIPANT)
-        return participant_czxid(zk, known, node);
-    own_ticket = hf_zk_engine_node_is_permit(node)
-                     ? hf_zk_engine_own_ticket_find(zk, &node->id)
-                     : NULL;
-    return own_ticket == NULL ? 0 : own_ticket->czxid;
+    child->ours = own_ticket != NULL;
+    child->czxid = 0;
+    if (own_ticket == NULL && participant)
+        child->czxid = known_czxid(known, &child->node.id);
+    else if (own_ticket != NULL &&
+             (participant || hf_zk_engine_node_is_permit(&child->node)))
+        child->czxid = own_ticket->czxid;
 }
 
 /* Turn the names of a list into children and copy the names to ${names}.
@@ -132,9 +130,7 @@ static size_t take_children(struct hf_zk_engine *zk,
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
-        children[kept].czxid = czxid_of(zk, known, &children[kept].node);
-        children[kept].ours =
-            hf_zk_engine_own_ticket_find(zk, &children[kept].node.id) != NULL;
+        recognise(zk, known, &children[kept]);
         children[kept].gone = false;
         names += name.count + 1;
         kept++;
@@ -150,7 +146,7 @@ static void note_downgraded(struct hf_zk_engine *zk,
     for (size_t i = 0; i < queue->count; i++) {
         const struct hf_zk_engine_node *node = &queue->children[i].node;
         struct hf_zk_engine_own_ticket *own_ticket =
-            node->kind == HF_TICKET_READ
+            node->kind == HF_TICKET_READ && queue->children[i].ours
                 ? hf_zk_engine_own_ticket_find(zk, &node->id)
                 : NULL;
 
@@ -234,14 +230,14 @@ void hf_zk_engine_queue_sort(const struct hf_zk_engine *zk,
     hf_zk_engine_children_compact(queue);
 }
 
-size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
-                                const struct hf_zk_engine_queue *queue,
-                                const struct hf_ticket_id *id)
+size_t
+hf_zk_engine_queue_index_of(const struct hf_zk_engine_queue *queue,
+                            const struct hf_zk_engine_own_ticket *own_ticket,
+                            const struct hf_ticket_id *id)
 {
-    const struct hf_zk_engine_own_ticket *own_ticket =
-        hf_zk_engine_own_ticket_find(zk, id);
     size_t index = queue->count;
 
+    assert(own_ticket == NULL || hf_ticket_id_equal(&own_ticket->id, id));
     if (own_ticket != NULL && own_ticket->queue == queue)
         index = hf_zk_engine_children_find(queue, own_ticket->sequence, id);
     if (index < queue->count && !queue->children[index].gone)
@@ -254,12 +250,19 @@ size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
     return index;
 }
 
-/* The nodes of a lease stand next to each other with consecutive numbers. */
-uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine *zk,
-                                   const struct hf_zk_engine_queue *queue,
-                                   const struct hf_ticket_id *id)
+size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
+                                const struct hf_zk_engine_queue *queue,
+                                const struct hf_ticket_id *id)
 {
-    size_t index = hf_zk_engine_queue_index(zk, queue, id), next = index;
+    return hf_zk_engine_queue_index_of(
+        queue, hf_zk_engine_own_ticket_find(zk, id), id);
+}
+
+/* The nodes of a lease stand next to each other with consecutive numbers. */
+uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine_queue *queue,
+                                   size_t index)
+{
+    size_t next = index;
     const struct hf_zk_engine_node *first;
     const struct hf_zk_engine_node *node;
 
@@ -271,7 +274,7 @@ uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine *zk,
         node = &queue->children[next].node;
     } while (next < queue->count && first->kind == HF_TICKET_LEASE &&
              node->kind == HF_TICKET_LEASE &&
-             hf_ticket_id_equal(&node->id, id) &&
+             hf_ticket_id_equal(&node->id, &first->id) &&
              (uint32_t)node->sequence ==
                  (uint32_t)first->sequence + (uint32_t)(next - index));
     return (uint32_t)(next - index);
@@ -418,14 +421,14 @@ bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
 
 /* The head, the nearest tickets ahead that may be in the way, and the ticket
  * itself; .more counts those left out. */
-void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
-                                         const struct hf_zk_engine_queue *queue,
-                                         const struct hf_ticket_id *mine,
-                                         enum hf_ticket_kind kind,
-                                         struct hf_snapshot *snapshot)
+void hf_zk_engine_queue_partial_snapshot(
+    struct hf_zk_engine *zk, const struct hf_zk_engine_queue *queue,
+    const struct hf_zk_engine_own_ticket *own_ticket,
+    const struct hf_ticket_id *mine, enum hf_ticket_kind kind,
+    struct hf_snapshot *snapshot)
 {
     const struct hf_zk_engine_child *children = queue->children;
-    size_t index = hf_zk_engine_queue_index(zk, queue, mine);
+    size_t index = hf_zk_engine_queue_index_of(queue, own_ticket, mine);
     struct hf_ticket *tickets = zk->queues.partial;
     size_t first = queue->first_live, count = 0;
 

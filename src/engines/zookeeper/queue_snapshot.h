@@ -5,7 +5,7 @@
 #ifndef HF_ENGINES_ZOOKEEPER_QUEUE_SNAPSHOT_H
 #define HF_ENGINES_ZOOKEEPER_QUEUE_SNAPSHOT_H
 
-#include "engines/zookeeper/zk_queue.h"
+#include "engines/zookeeper/zk_own_ticket.h"
 
 /* The least size of an element of a list: an empty string. */
 #define HF_ZK_CHILD_LEAST_BYTES 4
@@ -28,17 +28,21 @@ enum hf_zk_error hf_zk_engine_queue_take_list(struct hf_zk_engine *zk,
 void hf_zk_engine_queue_sort(const struct hf_zk_engine *zk,
                              struct hf_zk_engine_queue *queue);
 
-/* The index of the ticket in the last list, or .count if it is not there.  A
- * ticket of ours is found by its number, without a walk. */
+/* The index of the ticket ${id} in the last list, or .count if it is not there.
+ * A ticket of ours is found by its number, without a walk: ${own_ticket}, if
+ * the caller has it, or the one of that id. */
+size_t
+hf_zk_engine_queue_index_of(const struct hf_zk_engine_queue *queue,
+                            const struct hf_zk_engine_own_ticket *own_ticket,
+                            const struct hf_ticket_id *id);
 size_t hf_zk_engine_queue_index(const struct hf_zk_engine *zk,
                                 const struct hf_zk_engine_queue *queue,
                                 const struct hf_ticket_id *id);
 
-/* How many nodes the ticket has in the last list, with consecutive numbers; 0
- * if it is not there. */
-uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine *zk,
-                                   const struct hf_zk_engine_queue *queue,
-                                   const struct hf_ticket_id *id);
+/* How many nodes the ticket at ${index} has in the last list, with consecutive
+ * numbers; 0 if the index is .count. */
+uint32_t hf_zk_engine_queue_weight(const struct hf_zk_engine_queue *queue,
+                                   size_t index);
 
 /* Write the data of a node as a payload: text without NUL, quoted if the data
  * are something else.  Returns its length. */
@@ -68,11 +72,12 @@ bool hf_zk_engine_participants_snapshot(struct hf_zk_engine *zk,
                                         struct hf_snapshot *snapshot);
 
 /* Make a snapshot of what hf_admission_trim() would leave for the ticket
- * ${mine} of ${kind}, without making the rest; valid until the next call. */
-void hf_zk_engine_queue_partial_snapshot(struct hf_zk_engine *zk,
-                                         const struct hf_zk_engine_queue *queue,
-                                         const struct hf_ticket_id *mine,
-                                         enum hf_ticket_kind kind,
-                                         struct hf_snapshot *snapshot);
+ * ${mine} of ${kind}, which is ${own_ticket} if it is ours, without making the
+ * rest; valid until the next call. */
+void hf_zk_engine_queue_partial_snapshot(
+    struct hf_zk_engine *zk, const struct hf_zk_engine_queue *queue,
+    const struct hf_zk_engine_own_ticket *own_ticket,
+    const struct hf_ticket_id *mine, enum hf_ticket_kind kind,
+    struct hf_snapshot *snapshot);
 
 #endif

@@ -189,7 +189,7 @@ static void watch_done(struct hf_zk_engine *zk,
         return;
     }
     if (req->request != NULL && is_listed(req)) {
-        hf_zk_engine_answer_list(zk, req);
+        hf_zk_engine_find_and_answer(zk, req);
         return;
     }
     hf_zk_engine_request_end_cancel(zk, req);

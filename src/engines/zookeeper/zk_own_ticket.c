@@ -67,36 +67,34 @@ static void node_name(const struct hf_zk_engine_own_ticket *own_ticket,
 
 /* Only the prefix and the number are kept; the name is built again and
  * compared, to be sure that this gives the same name. */
-struct hf_zk_engine_own_ticket *
-hf_zk_engine_own_ticket_add(struct hf_zk_engine *zk,
-                            struct hf_zk_engine_queue *queue, const char *name,
-                            size_t bytes, uint32_t weight, int64_t czxid)
+struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
+    struct hf_zk_engine *zk, struct hf_zk_engine_queue *queue,
+    const struct hf_zk_engine_node *node, struct hf_jute_piece name,
+    uint32_t weight, int64_t czxid)
 {
     char rebuilt[HF_ZK_NODE_BYTES];
-    struct hf_zk_engine_node node;
     struct hf_zk_engine_own_ticket *own_ticket;
 
-    if (bytes >= sizeof own_ticket->prefix ||
-        !hf_zk_engine_queue_parse(queue, name, bytes, &node))
+    if (name.count >= sizeof own_ticket->prefix)
         return NULL;
-    assert(hf_zk_engine_own_ticket_find(zk, &node.id) == NULL);
+    assert(hf_zk_engine_own_ticket_find(zk, &node->id) == NULL);
     if ((own_ticket = hf_alloc(sizeof *own_ticket)) == NULL)
         return NULL;
     own_ticket->queue = queue;
     queue->users++;
-    own_ticket->id = node.id;
-    own_ticket->kind = node.kind;
-    own_ticket->sequence = node.sequence;
+    own_ticket->id = node->id;
+    own_ticket->kind = node->kind;
+    own_ticket->sequence = node->sequence;
     own_ticket->weight = weight;
     own_ticket->czxid = czxid;
-    if (!hf_zk_engine_node_is_permit(&node) &&
-        node.kind != HF_TICKET_PARTICIPANT)
+    if (!hf_zk_engine_node_is_permit(node) &&
+        node->kind != HF_TICKET_PARTICIPANT)
         own_ticket->prefix_bytes =
-            bytes - hf_zk_engine_node_sequence_bytes(node.sequence);
-    memcpy(own_ticket->prefix, name, own_ticket->prefix_bytes);
+            name.count - hf_zk_engine_node_sequence_bytes(node->sequence);
+    memcpy(own_ticket->prefix, name.bytes, own_ticket->prefix_bytes);
     node_name(own_ticket, 0, rebuilt);
     /* No server writes numbers like that. */
-    if (memcmp(rebuilt, name, bytes) != 0) {
+    if (memcmp(rebuilt, name.bytes, name.count) != 0) {
         hf_zk_engine_queue_release(zk, queue);
         hf_free(own_ticket);
         return NULL;

@@ -47,13 +47,13 @@ struct hf_zk_engine_own_ticket *
 hf_zk_engine_own_ticket_find(const struct hf_zk_engine *zk,
                              const struct hf_ticket_id *id);
 
-/* Remember that the child ${name}, ${bytes} long, is ours, and ${weight} - 1
- * more with the following numbers.  NULL for lack of memory, or if no server
- * gives a ticket of ours that name. */
-struct hf_zk_engine_own_ticket *
-hf_zk_engine_own_ticket_add(struct hf_zk_engine *zk,
-                            struct hf_zk_engine_queue *queue, const char *name,
-                            size_t bytes, uint32_t weight, int64_t czxid);
+/* Remember that the child ${name}, which was parsed to ${node}, is ours, and
+ * ${weight} - 1 more with the following numbers.  NULL for lack of memory, or
+ * if no server gives a ticket of ours that name. */
+struct hf_zk_engine_own_ticket *hf_zk_engine_own_ticket_add(
+    struct hf_zk_engine *zk, struct hf_zk_engine_queue *queue,
+    const struct hf_zk_engine_node *node, struct hf_jute_piece name,
+    uint32_t weight, int64_t czxid);
 
 /* Free ${own_ticket}, of which no node is left.  May free its queue. */
 void hf_zk_engine_own_ticket_free(struct hf_zk_engine *zk,

@@ -394,21 +394,13 @@ void hf_zk_engine_request_list_add(struct hf_zk_engine_request_list *list,
     list->last = req;
 }
 
-struct hf_zk_engine_request *
-hf_zk_engine_request_list_take(struct hf_zk_engine_request_list *list)
-{
-    struct hf_zk_engine_request *req = list->first;
-
-    if (req != NULL)
-        list->first = req->next_in_list;
-    return req;
-}
-
 void hf_zk_engine_request_list_answered(struct hf_zk_engine *zk,
                                         struct hf_zk_engine_request_list *list)
 {
     struct hf_zk_engine_request *req;
 
-    while ((req = hf_zk_engine_request_list_take(list)) != NULL)
+    while ((req = list->first) != NULL) {
+        list->first = req->next_in_list;
         hf_zk_engine_request_answered(zk, req);
+    }
 }

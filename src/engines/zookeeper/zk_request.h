@@ -107,8 +107,10 @@ struct hf_zk_engine_creation {
                              0: every create failed because the level above is
                              missing */
     enum hf_zk_error parent_error;
-    /* HF_REQUEST_ENQUEUE: operations of the multi in front of the creates of
-     * the ticket's nodes, and what was refused if .error is set. */
+    /* HF_REQUEST_ENQUEUE: what is asked for as the name of a node, see
+     * format_name() in enqueue.c; operations of the multi in front of the
+     * creates of the ticket's nodes; and what was refused if .error is set. */
+    char name[HF_ZK_PREFIX_BYTES];
     uint32_t trial;
     enum hf_zk_engine_refused refused;
 };
@@ -253,10 +255,6 @@ void hf_zk_engine_request_sync_answered(void *user, struct hf_zk_call *call,
  * ${list} wait for. */
 void hf_zk_engine_request_list_add(struct hf_zk_engine_request_list *list,
                                    struct hf_zk_engine_request *req);
-
-/* Remove and return the first request of the list, or NULL. */
-struct hf_zk_engine_request *
-hf_zk_engine_request_list_take(struct hf_zk_engine_request_list *list);
 
 /* The answer has come: call hf_zk_engine_request_answered() for each.  Any of
  * them may free the queue that ${list} was copied from. */
