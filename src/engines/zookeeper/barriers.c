@@ -15,10 +15,11 @@
  * A node with children is no barrier but the parent of tickets or of other
  * barriers, and cannot be deleted.
  *
- * Reading participants and the barrier node, and the transactions that begin
- * and clear a generation.  The first participant that sees enough others
- * creates the barrier node; a check of all of them in the same transaction
- * makes that safe. */
+ * A double barrier is laid out as barriers.h says.  Its participants and its
+ * barrier node are read, and transactions begin and clear a generation.  The
+ * first participant that sees enough others creates the barrier node; a check
+ * of all of them in the same transaction makes that safe.
+ */
 #include "engines/zookeeper/barriers.h"
 
 #include <assert.h>

@@ -17,8 +17,6 @@
 
 #include "engines/zookeeper/zk_request.h"
 
-struct hf_zk_engine;
-
 /* The name of the barrier node. */
 #define HF_ZK_READY "ready"
 

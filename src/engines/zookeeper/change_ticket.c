@@ -13,10 +13,10 @@
  * and deletes the write node.  Curator lays out a reader that was a writer in
  * the same way.  No other client sees the queue without the ticket.
  *
- * A transaction without an answer_downgraded may have happened, or may happen
- * later, until one of the two nodes has been seen.  It can happen only once,
- * because it needs the write node and creates the read node.  Sent again, it
- * fails, and a search shows which node exists.
+ * A transaction without an answer may have happened, or may happen later, until
+ * one of the two nodes has been seen.  It can happen only once, because it
+ * needs the write node and creates the read node.  Sent again, it fails, and a
+ * search shows which node exists.
  *
  * A revoke request overwrites the data of the write node, and nothing watches
  * that node meanwhile.  So the transaction deletes the write node only in the
@@ -91,8 +91,7 @@ static void either_searched(struct hf_zk_engine *zk,
 }
 
 /* Is a search needed to know what became of the ticket?  That is so if the
- * nodes rejected the transaction, or if an earlier one got no
- * answer_downgraded. */
+ * nodes rejected the transaction, or if an earlier one got no answer. */
 static bool needs_search(struct hf_zk_engine_request *req)
 {
     return is_node_conflict(req->error) ||
@@ -124,8 +123,7 @@ find_writer(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
 static void read_text(struct hf_zk_engine *zk,
                       struct hf_zk_engine_request *req);
 
-/* The transaction failed, or the data could not be read: search, or
- * fail_downgrade. */
+/* The transaction failed, or the data could not be read: search, or fail. */
 static void downgrade_refused(struct hf_zk_engine *zk,
                               struct hf_zk_engine_request *req)
 {
@@ -144,7 +142,7 @@ static void downgrade_refused(struct hf_zk_engine *zk,
     fail_downgrade(zk, req);
 }
 
-/* The transaction was downgrade_answered. */
+/* The transaction was answered. */
 static void downgrade_done(struct hf_zk_engine *zk,
                            struct hf_zk_engine_request *req)
 {
@@ -165,7 +163,7 @@ static void downgrade_done(struct hf_zk_engine *zk,
     }
 }
 
-/* The answer_downgraded to the transaction. */
+/* The answer to the transaction. */
 static void downgrade_answered(void *user, struct hf_zk_call *call,
                                const struct hf_zk_reply *reply)
 {
@@ -228,7 +226,7 @@ static void text_read(struct hf_zk_engine *zk, struct hf_zk_engine_request *req)
         send_downgrade(zk, req, own_ticket);
 }
 
-/* The answer_downgraded to the read: note the version and whether it asks the
+/* The answer to the read: note the version and whether it asks the
  * owner to release. */
 static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)

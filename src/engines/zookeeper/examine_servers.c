@@ -48,7 +48,7 @@ struct server_examination {
     struct hf_finding_list list;
     uv_timer_t timer;
     size_t pending; /* connections, and one while beginning */
-    struct hf_zk_examination *session; /* NULL: not begun, or done */
+    struct hf_zk_engine_examination *session; /* NULL: not begun, or done */
     size_t server_count;
     struct ask asks[]; /* QUESTIONS of each server */
 };

@@ -63,10 +63,9 @@ void hf_zk_engine_fail_create(struct hf_zk_engine *zk,
 #define HF_ZK_DELETE_TRIAL 2
 #define HF_ZK_DELETE_TRIAL_DELETE 1
 
-/* Has this session deleted a node below ${parent}, a path?
- * hf_zk_engine_delete_right_note
- * () notes that it has, and hf_zk_engine_delete_right_forget() that it has to
- * be tried again: there may be another node by now, or another access list. */
+/* Has this session deleted a node below ${parent}, a path?  _note() notes that
+ * it has, and _forget() that it has to be tried again: there may be another
+ * node by now, or another access list. */
 bool hf_zk_engine_delete_right_known(const struct hf_zk_engine *zk,
                                      const char *parent);
 void hf_zk_engine_delete_right_note(struct hf_zk_engine *zk,

@@ -11,9 +11,9 @@
  * the waiting requests have sent before.  The list in flight is of no use to
  * them, because it was sent before they came.
  *
- * Search: a ticket that may have been created through another server is listed
- * behind a sync, because this server may not know it yet.  The list of a
- * search is not shared.
+ * Behind a sync: a ticket that may have been created through another server is
+ * searched for like this, because this server may not know it yet.  The list of
+ * a search is not shared.
  *
  * Cached: the cached list is the last list of a queue, less the children that
  * have gone since.  It is a superset of the tickets that are ahead of one of

@@ -14,9 +14,8 @@
 /* HF_REQUEST_WATCH: find the nodes of a ticket and watch them.
  *
  * The core knows the ticket from the last list, or from its own create.  If
- * the ticket is in neither, it is ticket_searched for first, because its
- * absence when the queue was last ticket_searched does not mean that it is
- * gone. */
+ * the ticket is in neither, it is searched for first, because its absence when
+ * the queue was last searched does not mean that it is gone. */
 
 /* Report HF_EVENT_GONE. */
 static void answer_gone(struct hf_zk_engine *zk, struct hf_request *request)

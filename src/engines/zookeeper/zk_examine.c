@@ -49,12 +49,12 @@ struct asked {
     bool busy;
 };
 
-struct hf_zk_examination {
+struct hf_zk_engine_examination {
     struct hf_zk_engine *zk;
     struct hf_finding_list *list;
     void (*done)(void *arg);
     void *arg;
-    struct hf_zk_examination *next; /* that waits for a session, too */
+    struct hf_zk_engine_examination *next; /* that waits for a session, too */
     bool begun;
     char *waiting;
     size_t used;
@@ -75,8 +75,8 @@ struct hf_zk_examination {
 /* --------------------------------------------------------------- waiting -- */
 
 /* Have ${path} be asked. */
-static void push(struct hf_zk_examination *examination, enum question question,
-                 const char *path)
+static void push(struct hf_zk_engine_examination *examination,
+                 enum question question, const char *path)
 {
     size_t needed = strlen(path) + 2;
     size_t size = examination->size == 0 ? 4096 : examination->size;
@@ -99,7 +99,8 @@ static void push(struct hf_zk_examination *examination, enum question question,
 }
 
 /* Take the entry that was put in last, to ${asked}. */
-static void pop(struct hf_zk_examination *examination, struct asked *asked)
+static void pop(struct hf_zk_engine_examination *examination,
+                struct asked *asked)
 {
     size_t at = examination->used - 1;
 
@@ -115,7 +116,7 @@ static void pop(struct hf_zk_examination *examination, struct asked *asked)
  */
 
 /* The first lines of the configuration are "server.N=...:participant;...". */
-static void take_config(struct hf_zk_examination *examination,
+static void take_config(struct hf_zk_engine_examination *examination,
                         struct hf_jute_piece data)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-members",
@@ -150,7 +151,7 @@ static void take_config(struct hf_zk_examination *examination,
 }
 
 static struct hf_zk_engine_access
-access_of(const struct hf_zk_examination *examination,
+access_of(const struct hf_zk_engine_examination *examination,
           struct hf_jute_reader *body)
 {
     return hf_zk_engine_access_read(body,
@@ -158,7 +159,7 @@ access_of(const struct hf_zk_examination *examination,
 }
 
 /* The chroot, or "/" without one: the node in which those of locks are made. */
-static bool is_root_of_locks(const struct hf_zk_examination *examination,
+static bool is_root_of_locks(const struct hf_zk_engine_examination *examination,
                              const char *path)
 {
     const char *chroot = examination->zk->config.url.chroot;
@@ -167,7 +168,8 @@ static bool is_root_of_locks(const struct hf_zk_examination *examination,
 }
 
 /* Must this user rely on others to make the nodes of locks? */
-static void check_root(struct hf_zk_examination *examination, const char *path,
+static void check_root(struct hf_zk_engine_examination *examination,
+                       const char *path,
                        const struct hf_zk_engine_access *access)
 {
     struct hf_finding_head head = {
@@ -183,8 +185,9 @@ static void check_root(struct hf_zk_examination *examination, const char *path,
 
 /* Can tickets be created and deleted in the node at ${path}?  Of a node without
  * tickets nobody knows whether it is meant for a lock. */
-static void take_rights(struct hf_zk_examination *examination, const char *path,
-                        struct hf_jute_reader *body, bool has_tickets)
+static void take_rights(struct hf_zk_engine_examination *examination,
+                        const char *path, struct hf_jute_reader *body,
+                        bool has_tickets)
 {
     struct hf_finding_head head = {
         HF_SEVERITY_WARNING, "zookeeper-rights", path,
@@ -209,8 +212,8 @@ static void take_rights(struct hf_zk_examination *examination, const char *path,
 }
 
 /* The answer to getACL. */
-static void take_acl(struct hf_zk_examination *examination, const char *path,
-                     struct hf_jute_reader *body)
+static void take_acl(struct hf_zk_engine_examination *examination,
+                     const char *path, struct hf_jute_reader *body)
 {
     struct hf_finding_head head = {HF_SEVERITY_OK, "zookeeper-acl", path, NULL};
     struct hf_zk_engine_access access = access_of(examination, body);
@@ -232,8 +235,8 @@ static void take_acl(struct hf_zk_examination *examination, const char *path,
 }
 
 /* A ticket, which must belong to a session. */
-static void take_owner(struct hf_zk_examination *examination, const char *path,
-                       struct hf_jute_reader *body)
+static void take_owner(struct hf_zk_engine_examination *examination,
+                       const char *path, struct hf_jute_reader *body)
 {
     struct hf_zk_stat stat = hf_zk_get_stat(body);
     char advice[HF_FINDING_TEXT_BYTES];
@@ -253,7 +256,7 @@ static void take_owner(struct hf_zk_examination *examination, const char *path,
 }
 
 /* The counter of the queue at ${path}, which has tickets. */
-static void check_counter(struct hf_zk_examination *examination,
+static void check_counter(struct hf_zk_engine_examination *examination,
                           const char *path, const struct hf_zk_stat *stat)
 {
     struct hf_finding_head head = {
@@ -289,7 +292,7 @@ static bool is_of_server(const char *parent, struct hf_jute_piece name)
 }
 
 /* Have the child ${name} of ${parent} be asked. */
-static void push_child(struct hf_zk_examination *examination,
+static void push_child(struct hf_zk_engine_examination *examination,
                        enum question question, const char *parent,
                        struct hf_jute_piece name)
 {
@@ -305,7 +308,7 @@ static void push_child(struct hf_zk_examination *examination,
 }
 
 /* The answer to getChildren2: the children and the Stat of the node. */
-static void take_children(struct hf_zk_examination *examination,
+static void take_children(struct hf_zk_engine_examination *examination,
                           const char *path, struct hf_jute_reader *body)
 {
     size_t count = hf_jute_get_count(body, sizeof(int32_t));
@@ -337,7 +340,7 @@ static void take_children(struct hf_zk_examination *examination,
 /* ------------------------------------------------------------------ answer --
  */
 
-static void add_totals(const struct hf_zk_examination *examination)
+static void add_totals(const struct hf_zk_engine_examination *examination)
 {
     static const struct hf_finding_head refusing = {HF_SEVERITY_WARNING,
                                                     "zookeeper-rights", "",
@@ -370,7 +373,7 @@ static void add_totals(const struct hf_zk_examination *examination)
 }
 
 /* All is answered. */
-static void finish(struct hf_zk_examination *examination)
+static void finish(struct hf_zk_engine_examination *examination)
 {
     struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "zookeeper-nodes", "",
                                    examination->begun ? "examine it again"
@@ -392,7 +395,7 @@ static void finish(struct hf_zk_examination *examination)
 }
 
 /* The server refused to read ${asked}->path, or it is not there. */
-static void take_error(struct hf_zk_examination *examination,
+static void take_error(struct hf_zk_engine_examination *examination,
                        const struct asked *asked, enum hf_zk_error error)
 {
     struct hf_finding_head head = {HF_SEVERITY_UNKNOWN, "zookeeper-acl",
@@ -422,13 +425,13 @@ static void take_error(struct hf_zk_examination *examination,
     }
 }
 
-static void ask_more(struct hf_zk_examination *examination);
+static void ask_more(struct hf_zk_engine_examination *examination);
 
 /* The answer to any call. */
 static void answered(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
-    struct hf_zk_examination *examination = call->owner;
+    struct hf_zk_engine_examination *examination = call->owner;
     struct asked *asked = (struct asked *)(void *)call;
     struct hf_jute_reader body = reply->body;
 
@@ -481,7 +484,7 @@ static void send(struct hf_zk_session *session, struct asked *asked)
 }
 
 /* Ask as much as there is room for. */
-static void ask_more(struct hf_zk_examination *examination)
+static void ask_more(struct hf_zk_engine_examination *examination)
 {
     struct hf_zk_session *session = &examination->zk->session;
 
@@ -505,7 +508,7 @@ static void ask_more(struct hf_zk_examination *examination)
 }
 
 /* Ask for all that is known by name. */
-static void begin(struct hf_zk_examination *examination)
+static void begin(struct hf_zk_engine_examination *examination)
 {
     const char *chroot = examination->zk->config.url.chroot;
 
@@ -522,7 +525,7 @@ static void begin(struct hf_zk_examination *examination)
 
 void hf_zk_engine_examinations_begin(struct hf_zk_engine *zk)
 {
-    struct hf_zk_examination *examination;
+    struct hf_zk_engine_examination *examination;
 
     while ((examination = zk->examinations) != NULL &&
            hf_zk_session_usable(&zk->session)) {
@@ -531,12 +534,12 @@ void hf_zk_engine_examinations_begin(struct hf_zk_engine *zk)
     }
 }
 
-struct hf_zk_examination *hf_zk_engine_examine(struct hf_zk_engine *zk,
-                                               struct hf_finding_list *list,
-                                               void (*done)(void *arg),
-                                               void *arg)
+struct hf_zk_engine_examination *
+hf_zk_engine_examine(struct hf_zk_engine *zk, struct hf_finding_list *list,
+                     void (*done)(void *arg), void *arg)
 {
-    struct hf_zk_examination *examination = hf_alloc(sizeof *examination);
+    struct hf_zk_engine_examination *examination =
+        hf_alloc(sizeof *examination);
 
     if (examination == NULL)
         return NULL;
@@ -549,9 +552,10 @@ struct hf_zk_examination *hf_zk_engine_examine(struct hf_zk_engine *zk,
     return examination;
 }
 
-void hf_zk_engine_examination_give_up(struct hf_zk_examination *examination)
+void hf_zk_engine_examination_give_up(
+    struct hf_zk_engine_examination *examination)
 {
-    struct hf_zk_examination **link = &examination->zk->examinations;
+    struct hf_zk_engine_examination **link = &examination->zk->examinations;
 
     if (examination->begun)
         return;

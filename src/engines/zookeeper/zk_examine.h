@@ -11,19 +11,19 @@
 #include "core/finding_list.h"
 #include "engines/zookeeper/zk_engine.h"
 
-struct hf_zk_examination;
+struct hf_zk_engine_examination;
 
 /* Examine, and add what is found to ${list}, which must stay valid until
  * ${done} is called with ${arg}.  It begins when the session is usable.  It may
  * be called from within.  NULL for lack of memory: ${done} is not called. */
-struct hf_zk_examination *hf_zk_engine_examine(struct hf_zk_engine *zk,
-                                               struct hf_finding_list *list,
-                                               void (*done)(void *arg),
-                                               void *arg);
+struct hf_zk_engine_examination *
+hf_zk_engine_examine(struct hf_zk_engine *zk, struct hf_finding_list *list,
+                     void (*done)(void *arg), void *arg);
 
 /* Do not wait for a session any longer: if the examination has not begun,
  * ${done} is called from within, else nothing happens. */
-void hf_zk_engine_examination_give_up(struct hf_zk_examination *examination);
+void hf_zk_engine_examination_give_up(
+    struct hf_zk_engine_examination *examination);
 
 /* The session is usable: begin those that wait for it. */
 void hf_zk_engine_examinations_begin(struct hf_zk_engine *zk);

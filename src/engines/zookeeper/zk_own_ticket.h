@@ -15,9 +15,9 @@
  * permit.  The nodes of a lease are created together and numbered
  * consecutively. */
 struct hf_zk_engine_own_ticket {
-    struct hf_tree_node by_id;            /* must be the first member */
-    struct hf_zk_engine_own_ticket *next; /* in the order of proofs: longest
-                                      unchecked first */
+    struct hf_tree_node by_id; /* must be the first member */
+    /* In the order of proofs: longest unchecked first. */
+    struct hf_zk_engine_own_ticket *next;
     struct hf_zk_engine_own_ticket **link;
     struct hf_zk_engine_queue *queue; /* in use by this ticket */
     struct hf_ticket_id id;
@@ -38,8 +38,8 @@ struct hf_zk_engine_own_ticket {
 struct hf_zk_engine_own_tickets {
     struct hf_tree ids;
     struct hf_zk_engine_own_ticket *first; /* in the order of proofs */
-    struct hf_zk_engine_own_ticket *
-        *end; /* where the next one is linked; NULL means .first */
+    /* Where the next one is linked; NULL means .first. */
+    struct hf_zk_engine_own_ticket **end;
 };
 
 /* Our ticket ${id}, or NULL. */

@@ -13,12 +13,11 @@
 
 #define HF_ZK_PATH_BYTES 4096
 
-struct hf_zk_examination;
+struct hf_zk_engine_examination;
 
-#define HF_ZK_DELETE_RIGHTS 64
-
-/* See parent_nodes.h.  Digests of the parents in which this session may delete;
+/* Digests of the parents in which this session may delete, see parent_nodes.h;
  * 0: none. */
+#define HF_ZK_DELETE_RIGHTS 64
 struct hf_zk_engine_delete_rights {
     uint64_t digests[HF_ZK_DELETE_RIGHTS];
 };
@@ -36,11 +35,11 @@ struct hf_zk_engine {
     struct hf_zk_engine_queues queues;
     struct hf_zk_engine_own_tickets own_tickets;
     struct hf_zk_engine_delete_rights delete_rights; /* of the session */
-    struct hf_zk_engine_reports reports;    /* log lines written so far */
-    struct hf_zk_examination *examinations; /* that wait for a session */
-    bool lacks_multi_read;                  /* a server has refused that call */
-    struct hf_zk_engine_request *cancellable; /* list of requests that
-                                          hf_zk_engine_forget() may cancel */
+    struct hf_zk_engine_reports reports; /* log lines written so far */
+    struct hf_zk_engine_examination *examinations; /* that wait for a session */
+    bool lacks_multi_read; /* a server has refused that call */
+    /* Requests that hf_zk_engine_forget() may cancel, a list. */
+    struct hf_zk_engine_request *cancellable;
     bool containers_unsupported; /* the server knows no containers; parents
                                     are made persistent */
     char path[HF_ZK_PATH_BYTES]; /* the path that was made last, see

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues are in a tree by name and count their users: requests, own tickets
- * and watches. */
+ * and watches.  The reports made so far are a ring of digests, which is
+ * searched linearly. */
 #include "engines/zookeeper/zk_queue.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queues that are in use, by name: the path of each, its children as last
- * listed, and the requests that wait for a list of it.  A queue exists while
- * requests, own tickets or watches use it. */
+/* The queues that are in use, by name: the path of each, what its children's
+ * names mean, its children as last listed, and the requests that wait for a
+ * list of it.  A queue exists while requests, own tickets or watches use it. */
 #ifndef HF_ENGINES_ZOOKEEPER_ZK_QUEUE_H
 #define HF_ENGINES_ZOOKEEPER_ZK_QUEUE_H
 
@@ -22,12 +22,11 @@ struct hf_zk_engine;
 /* How many reports are remembered; a forgotten one is made again. */
 #define HF_ZK_REPORTS_MAX 64
 
+/* The reports that were made. */
 struct hf_zk_engine_reports {
     uint64_t reported[HF_ZK_REPORTS_MAX]; /* digests of path and subject */
     size_t count;                         /* reports made so far */
 };
-
-struct hf_zk_engine_queue;
 
 /* A child that is a ticket, or one permit of a lease. */
 struct hf_zk_engine_child {
@@ -52,8 +51,8 @@ struct hf_zk_engine_request_list {
 struct hf_zk_engine_queue {
     struct hf_tree_node by_name; /* must be the first member */
     unsigned users;              /* reference count */
-    struct hf_zk_engine_child
-        *children; /* as last listed, sorted; see children.h */
+    /* As last listed, sorted; see children.h. */
+    struct hf_zk_engine_child *children;
     size_t count;
     char *names;       /* the children's names, each with its NUL */
     bool unsorted;     /* children have the same number; their czxids may change
@@ -131,13 +130,12 @@ bool hf_zk_engine_queue_parse(const struct hf_zk_engine_queue *queue,
  * such number; kazoo ignores that too. */
 uint32_t hf_zk_engine_permits_parse(struct hf_jute_piece data);
 
-/* Children of a lock's node that somebody should look at, and the log lines
- * that say so, once for each path.
+/* Log lines about children of a lock's node that somebody should look at; each
+ * of these functions writes one for a path once.
  *
  * A child that is no ticket is an unknown node, and is ignored.  A ticket in a
  * dialect that does not see ours is waited for, although its owner does not
  * wait for us. */
-/* Each of these writes a log line once for each path. */
 
 /* Report that ${name}, a child of the queue, is no ticket. */
 void hf_zk_engine_report_unknown_node(struct hf_zk_engine *zk,
