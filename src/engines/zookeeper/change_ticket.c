@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests that change a ticket in its queue: HF_REQUEST_DOWNGRADE,
  * HF_REQUEST_DESCRIBE and HF_REQUEST_REVOKE. */
+#include <assert.h>
+
 #include "engines/zookeeper/queue_list.h"
 #include "engines/zookeeper/queue_snapshot.h"
 #include "engines/zookeeper/zk_request.h"
@@ -204,6 +206,7 @@ static void send_downgrade(struct hf_zk_engine *zk,
 {
     size_t begin;
 
+    assert(own_ticket->kind != HF_TICKET_READ && !own_ticket->removing);
     hf_zk_engine_request_downgrading(req)->earlier_unsure =
         own_ticket->downgrading;
     own_ticket->downgrading = true;

@@ -3,6 +3,7 @@
  * found by binary search for its sequence number. */
 #include "engines/zookeeper/children.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +191,7 @@ static void count_gone(struct hf_zk_engine_queue *queue, size_t index)
 void hf_zk_engine_children_mark_gone(struct hf_zk_engine_queue *queue,
                                      size_t index)
 {
+    assert(index < queue->count);
     count_gone(queue, index);
     for (; queue->first_live < queue->count &&
            queue->children[queue->first_live].gone;

@@ -4,6 +4,7 @@
  * details_known() answers after that. */
 #include "engines/zookeeper/list_queue.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -355,6 +356,8 @@ void hf_zk_engine_answer_list(struct hf_zk_engine *zk,
     struct hf_zk_engine_queue *queue = req->queue;
     const struct hf_ticket_id *id = &req->request->ticket;
 
+    assert(own_ticket == NULL || hf_ticket_id_equal(&own_ticket->id, id));
+    assert(index <= queue->count);
     if (req->phase != HF_ZK_LISTING)
         hf_zk_engine_request_enter(req, HF_ZK_LISTING);
     /* The ticket is gone, or nodes of a lease are missing, no matter who

@@ -5,6 +5,7 @@
  * .children of the queue. */
 #include "engines/zookeeper/queue_list.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "engines/zookeeper/children.h"
@@ -31,6 +32,7 @@ static bool sees_all_ahead(struct hf_zk_engine *zk,
     const struct hf_zk_engine_child *children = queue->children;
     size_t others = 0;
 
+    assert(index < queue->count);
     for (size_t at = children[index].nearest_other; at > queue->first_live;
          at = children[at - 1].nearest_other) {
         if (children[at - 1].gone)
@@ -189,6 +191,8 @@ static void listed(void *user, struct hf_zk_call *call,
 /* Send a list for all that wait for the next one. */
 static void send_list(struct hf_zk_engine *zk, struct hf_zk_engine_queue *queue)
 {
+    assert(queue->list_requests.first == NULL);
+    assert(queue->next_list_requests.first != NULL);
     queue->list_requests = queue->next_list_requests;
     queue->next_list_requests = (struct hf_zk_engine_request_list){0};
     queue->list_call.answered = listed;

@@ -2,6 +2,8 @@
 /* struct hf_zk_engine_removal, in zk_request.h, says what is being deleted. */
 #include "engines/zookeeper/remove_ticket.h"
 
+#include <assert.h>
+
 #include "engines/zookeeper/children.h"
 #include "engines/zookeeper/parent_nodes.h"
 #include "engines/zookeeper/queue_list.h"
@@ -107,6 +109,7 @@ static void delete_own(struct hf_zk_engine *zk,
 {
     char read_name[HF_ZK_NODE_BYTES];
 
+    assert(hf_ticket_id_equal(&own_ticket->id, &req->request->ticket));
     own_ticket->removing = true;
     hf_zk_engine_request_removal(req)->nodes =
         own_ticket->weight > 1 ? HF_ZK_REMOVED_OWN_SEVERAL : HF_ZK_REMOVED_OWN;
@@ -165,6 +168,7 @@ static void delete_listed(struct hf_zk_engine *zk,
     struct hf_zk_engine_removal *removal = hf_zk_engine_request_removal(req);
     int32_t sequence = queue->children[index].node.sequence;
 
+    assert(index < queue->count && nodes > 0);
     removal->nodes =
         nodes > 1 ? HF_ZK_REMOVED_LISTED_SEVERAL : HF_ZK_REMOVED_LISTED;
     removal->partly |= nodes < req->request->weight;

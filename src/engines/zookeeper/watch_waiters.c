@@ -3,6 +3,7 @@
  * those of other listeners.  They are distinguished by .user. */
 #include "engines/zookeeper/watch_waiters.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -145,6 +146,7 @@ void hf_zk_engine_watch_free_if_unused(struct hf_zk_engine *zk,
     hf_zk_engine_watch_remove(zk, watch);
     if (watch->queue != NULL)
         hf_zk_engine_queue_release(zk, watch->queue);
+    assert(!watch->watcher.in_set);
     hf_free(watch);
 }
 
@@ -159,6 +161,8 @@ hf_zk_engine_waiter_add(struct hf_zk_engine_watch *watch,
 
     if (waiter == NULL)
         return NULL;
+    assert(request != NULL);
+    assert(next_of_request == NULL || next_of_request->request == request);
     waiter->request = request;
     waiter->next_of_request = waiter;
     if (next_of_request != NULL) {
@@ -178,6 +182,7 @@ hf_zk_engine_waiter_add(struct hf_zk_engine_watch *watch,
 
 void hf_zk_engine_waiter_free(struct hf_zk_engine_waiter *waiter)
 {
+    assert(*waiter->link == waiter);
     *waiter->link = waiter->next;
     if (waiter->next != NULL)
         waiter->next->link = waiter->link;

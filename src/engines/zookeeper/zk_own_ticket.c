@@ -44,6 +44,7 @@ static void link_last(struct hf_zk_engine_own_tickets *tickets,
 static void unlink_ticket(struct hf_zk_engine_own_tickets *tickets,
                           struct hf_zk_engine_own_ticket *own_ticket)
 {
+    assert(*own_ticket->link == own_ticket);
     *own_ticket->link = own_ticket->next;
     if (own_ticket->next != NULL)
         own_ticket->next->link = own_ticket->link;
@@ -55,6 +56,7 @@ static void unlink_ticket(struct hf_zk_engine_own_tickets *tickets,
 static void node_name(const struct hf_zk_engine_own_ticket *own_ticket,
                       uint32_t nth, char name[HF_ZK_NODE_BYTES])
 {
+    assert(nth < own_ticket->weight);
     if (own_ticket->kind == HF_TICKET_PARTICIPANT)
         hf_ticket_id_format(&own_ticket->id, name);
     else if (own_ticket->prefix_bytes == 0)

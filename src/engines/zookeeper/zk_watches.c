@@ -43,6 +43,7 @@ static void node_gone(struct hf_zk_engine *zk, struct hf_zk_engine_watch *watch)
     struct hf_request *request;
     bool was_reading = watch->reading;
 
+    assert(watch->kind == HF_ZK_WATCH_NODE);
     hf_zk_engine_eviction_read(zk, watch->path);
     hf_zk_engine_own_ticket_node_gone(zk, watch->path);
     if (watch->waiters != NULL)
@@ -102,6 +103,7 @@ static void notify_watching(struct hf_zk_engine *zk,
 {
     struct hf_zk_engine_waiter *waiter = first;
 
+    assert(first->request->kind == HF_REQUEST_WATCH);
     do {
         waiter->notified = true;
         first->revoke_due |= waiter->watch->revoked;
@@ -395,6 +397,7 @@ static void notify_changed(struct hf_zk_engine *zk,
     struct hf_zk_engine_waiter *waiter;
     bool was_reading = watch->reading;
 
+    assert(watch->kind != HF_ZK_WATCH_NODE);
     watch->reading = true;
     while ((waiter = first_changed(watch)) != NULL) {
         request = waiter->request;
@@ -415,6 +418,8 @@ void hf_zk_engine_watches_listed(struct hf_zk_engine *zk,
     enum hf_zk_engine_watch_kind kind = waiter->watch->kind;
     struct hf_zk_engine_watch *watch;
 
+    assert(waiter->request == listed->as.answer.request);
+    assert(kind != HF_ZK_WATCH_NODE);
     waiter->notified = true;
     hf_zk_engine_notify(zk, listed);
     watch = hf_zk_engine_watch_find(zk, kind, queue->path, strlen(queue->path));
