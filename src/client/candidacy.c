@@ -8,8 +8,8 @@
 
 #include <assert.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
-#include "operation/done.h"
 
 /* A leadership that lasted this long counts as a success and resets the
  * backoff. */
@@ -238,37 +238,45 @@ hf_status hf_election_campaign_start(struct hf_election *e)
 
 /* ------------------------------------------------------------ resigning -- */
 
-/* The .run of its callback. */
-static void run_resign_done(void *arg)
+static struct hf_election *of_resign_op(struct hf_user_op *op)
 {
-    struct hf_election *e = arg;
-    struct hf_client *client = e->client;
-    struct hf_done done = e->done;
-    struct hf_error outcome = e->outcome;
-    struct hf_result result = {.status = outcome.status, .text = outcome.text};
-
-    e->done = (struct hf_done){NULL, NULL, NULL};
-    hf_done_call(&client->monitor, &done, &result);
-    hf_election_dereference(e);
+    return container_of(op, struct hf_election, resign_op);
 }
 
-/* Begin a resignation for ${waiter} or ${done}.  With the lock. */
-static hf_status begin_resign(struct hf_election *e, struct hf_waiter *waiter,
-                              struct hf_done done, const char *call)
+/* The .take of a resignation. */
+static void take_resign(struct hf_user_op *op, struct hf_result *result,
+                        struct hf_error *why)
+{
+    (void)result;
+    *why = of_resign_op(op)->outcome;
+}
+
+/* The .destroy of it: it keeps the election alive. */
+static void destroy_resign(struct hf_user_op *op)
+{
+    hf_election_dereference(of_resign_op(op));
+}
+
+/* No call gives out a handle of it, so nothing is cancelled. */
+static const struct hf_user_op_ops resign_ops = {
+    .take = take_resign,
+    .destroy = destroy_resign,
+};
+
+/* Begin a resignation, with a reference of the caller. */
+static void begin_resign(struct hf_election *e,
+                         const struct hf_completion *completion)
 {
     const struct hf_error idle = {.status = HF_OK};
-    struct hf_error error;
 
-    if (e->resigning || e->done_callback.queued) {
-        hf_error_set(&error, HF_ESTATE,
-                     "it is resigning already; wait for the end of that");
-        return hf_lock_fail(e->lock, call, &error);
-    }
     e->resigning = true;
     e->has_left_queue = false;
-    e->waiter = waiter;
-    e->done = done;
-    e->done_callback = (struct hf_callback){.run = run_resign_done, .arg = e};
+    if (e->resign_op.references == 0) {
+        hf_election_reference(e);
+        hf_user_op_init(&e->resign_op, &resign_ops, &e->client->monitor, 0);
+    } /* else the callback of the last one has begun this one */
+    hf_user_op_begin(&e->resign_op, completion);
+    e->resign_op.references++; /* the caller's */
     e->idle_reason = idle;
     hf_election_discard_events(e);
     hf_election_waits_cancel(e, "it resigned");
@@ -276,71 +284,77 @@ static hf_status begin_resign(struct hf_election *e, struct hf_waiter *waiter,
         hf_candidacy_left(e, &idle);
     else
         hf_candidacy_leave(e);
-    return HF_OK;
+}
+
+/* A call of the user that resigns. */
+struct resign_call {
+    struct hf_user_call call;
+    struct hf_election *election;
+};
+
+/* A callback with a function needs a thread that calls it. */
+static struct hf_user_op *begin_call(struct hf_user_call *call,
+                                     const struct hf_completion *completion,
+                                     struct hf_error *error)
+{
+    struct hf_election *e =
+        container_of(call, struct resign_call, call)->election;
+
+    if (completion->done.fn != NULL && call->monitor->ended)
+        hf_error_set(error, HF_ECLOSED, "the client was closed");
+    else if (completion->done.fn != NULL)
+        (void)hf_monitor_ensure_poller(call->monitor, error);
+    if (error->status == HF_OK &&
+        (e->resigning || e->resign_op.callback.queued))
+        hf_error_set(error, HF_ESTATE,
+                     "it is resigning already; wait for the end of that");
+    if (error->status != HF_OK)
+        return NULL;
+    begin_resign(e, completion);
+    return &e->resign_op;
+}
+
+static void fail_call(struct hf_user_call *call, struct hf_error *error)
+{
+    hf_lock_fail(container_of(call, struct resign_call, call)->election->lock,
+                 call->api_name, error);
+}
+
+static struct resign_call make_call(struct hf_election *e, const char *api_name)
+{
+    return (struct resign_call){
+        .call = {api_name, &e->client->monitor, begin_call, fail_call},
+        .election = e,
+    };
 }
 
 /* If this thread cannot wait, the resignation goes on all the same. */
 hf_status hf_election_resign(struct hf_election *e)
 {
-    static const char call[] = "hf_election_resign";
-    const struct hf_done no_done = {NULL, NULL, NULL};
-    struct hf_client *client = e->client;
-    struct hf_waiter waiter = {.done = false};
-    struct hf_error error;
-    hf_status status;
+    struct resign_call call = make_call(e, "hf_election_resign");
+    struct hf_result result;
 
-    if ((status = hf_lock_may_block(e->lock, call, &error)) != HF_OK)
-        return status;
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
-        return status;
-    status = begin_resign(e, &waiter, no_done, call);
-    if (status == HF_OK) {
-        status = hf_monitor_wait(&client->monitor, &waiter, &error);
-        if (waiter.done)
-            error = e->outcome;
-        else
-            e->waiter = NULL; /* it goes on, and its end is not reported */
-        if (status != HF_OK)
-            hf_lock_fail(e->lock, call, &error);
-    }
-    hf_monitor_leave(&client->monitor);
-    return status;
+    return hf_user_op_run(&call.call, &result);
 }
 
-/* Is there a thread that can call ${done}, if it has a function? */
-static hf_status check_done(struct hf_election *e, struct hf_done done,
-                            const char *call)
+/* After the end of the client there is nothing to resign from. */
+static bool is_over(struct hf_election *e)
 {
-    hf_status status = HF_OK;
-    struct hf_error error;
+    bool ended;
 
-    if (done.fn != NULL && e->client->monitor.ended)
-        status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
-    else if (done.fn != NULL)
-        status = hf_monitor_ensure_poller(&e->client->monitor, &error);
-    if (status != HF_OK)
-        hf_lock_fail(e->lock, call, &error);
-    return status;
+    if (hf_monitor_enter(&e->client->monitor) != HF_OK)
+        return false;
+    ended = e->client->monitor.ended;
+    hf_monitor_leave(&e->client->monitor);
+    return ended;
 }
 
-/* After the end of the client ${done} is only dropped, because there is nothing
- * to resign from. */
 hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 {
-    static const char call[] = "hf_election_resign_start";
-    struct hf_client *client = e->client;
-    hf_status status = hf_monitor_enter(&client->monitor);
-    bool calls_nobody = false;
+    struct resign_call call = make_call(e, "hf_election_resign_start");
 
-    if (status == HF_OK) {
-        /* After the end of the client there is nothing to resign from. */
-        calls_nobody = client->monitor.ended;
-        status = check_done(e, done, call);
-        if (status == HF_OK && !calls_nobody)
-            status = begin_resign(e, NULL, done, call);
-        hf_monitor_leave(&client->monitor);
-    }
-    if (status != HF_OK || calls_nobody)
-        hf_done_drop(&done);
-    return status;
+    if (done.fn != NULL || !is_over(e))
+        return hf_user_op_start(&call.call, done, NULL);
+    hf_done_drop(&done);
+    return HF_OK;
 }

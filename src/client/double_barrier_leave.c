@@ -13,8 +13,7 @@
  * goes on where no thread runs callbacks, and hf_double_barrier_leave() is
  * hf_double_barrier_leave_start() and a wait for the end.
  */
-#include <stddef.h>
-
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
@@ -27,28 +26,24 @@
 #define CLEAR_READY_MS 5000
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
+static const struct hf_completion nobody = {.waiter = NULL};
 
 /* A leave, from its beginning until its end was reported.  Under the client's
  * lock. */
 struct leave {
+    struct hf_user_op user_op;
     struct hf_lock *lock;         /* the barrier's; one reference */
     struct hf_grant *grant;       /* ours, until the step that releases it */
-    struct hf_op op;              /* the user's operation handle */
     struct hf_queue_op *wait;     /* the wait that is under way, or NULL */
     struct hf_queue_op_args args; /* of the first wait */
     uint64_t deadline_at_ms;      /* by hf_now_ms(); HF_FOREVER: none */
     bool cancelled;
     bool waits_after_removal; /* our ticket is removed first */
     struct hf_error outcome;
-    /* The call that waits, or NULL. */
-    struct hf_waiter *waiter;
-    /* The barrier whose state the callback changes; NULL: no callback, because
-     * the caller waits or has given that up. */
+    /* The barrier whose state the callback changes, and the callback of the
+     * user; NULL: no callback, because the caller waits. */
     struct hf_double_barrier *barrier;
     struct hf_done done;
-    struct hf_callback done_callback;
-    /* Its own until the end was reported, and that of the user's handle. */
-    unsigned references;
 };
 
 /* ------------------------------------------------------------ arguments -- */
@@ -67,7 +62,6 @@ static struct hf_queue_op_args leave_args(const struct hf_grant *grant,
         .only_try = wait_ms == 0,
         .wait_ms = HF_FOREVER,
         .keeps_ticket = true,
-        .is_step = true,
     };
 
     if (deadline_at_ms != HF_FOREVER)
@@ -89,46 +83,48 @@ static struct hf_queue_op_args wait_args(struct hf_queue_op_args args,
 
 /* ------------------------------------------------- handle and beginning -- */
 
-/* Drop a reference.  With the lock. */
-static void dereference_leave(struct leave *leave)
+static struct leave *of_user_op(struct hf_user_op *user_op)
 {
-    struct hf_monitor *monitor = leave->op.monitor;
+    return container_of(user_op, struct leave, user_op);
+}
 
-    if (--leave->references > 0)
-        return;
+/* The .destroy of it. */
+static void destroy_leave(struct hf_user_op *user_op)
+{
+    struct leave *leave = of_user_op(user_op);
+    struct hf_monitor *monitor = user_op->handle.monitor;
+
     hf_lock_dereference(leave->lock);
     hf_free(leave);
     hf_monitor_dereference(monitor);
 }
 
-/* The leave whose handle is ${op}. */
-static struct leave *of_op(struct hf_op *op)
+/* The .take of it. */
+static void take_leave(struct hf_user_op *user_op, struct hf_result *result,
+                       struct hf_error *why)
 {
-    return (struct leave *)((char *)op - offsetof(struct leave, op));
+    (void)result;
+    *why = of_user_op(user_op)->outcome;
 }
 
-/* End the wait that is under way.  If none is, .cancelled prevents the next
- * one. */
-static void cancel_op(struct hf_op *op)
+/* The .cancel of it: end the wait that is under way.  If none is, .cancelled
+ * prevents the next one. */
+static void cancel_leave(struct hf_user_op *user_op)
 {
-    struct leave *leave = of_op(op);
+    struct leave *leave = of_user_op(user_op);
 
     leave->cancelled = true;
     if (leave->wait != NULL)
-        leave->wait->op.ops->cancel(&leave->wait->op);
+        leave->wait->user_op.ops->cancel(&leave->wait->user_op);
 }
 
-static void dereference_op(struct hf_op *op)
-{
-    dereference_leave(of_op(op));
-}
-
-static const struct hf_op_ops op_ops = {
-    .cancel = cancel_op,
-    .dereference = dereference_op,
+static const struct hf_user_op_ops op_ops = {
+    .cancel = cancel_leave,
+    .take = take_leave,
+    .destroy = destroy_leave,
 };
 
-/* A leave with one reference, its own; NULL if out of memory.  With the
+/* A leave with one reference, the caller's; NULL if out of memory.  With the
  * lock. */
 static struct leave *new_leave(struct hf_double_barrier *barrier,
                                uint64_t wait_ms)
@@ -140,11 +136,10 @@ static struct leave *new_leave(struct hf_double_barrier *barrier,
         return NULL;
     leave->lock = barrier->lock;
     leave->grant = barrier->grant;
-    leave->op = (struct hf_op){&op_ops, &client->monitor};
+    hf_user_op_init(&leave->user_op, &op_ops, &client->monitor, 1);
     leave->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
     leave->args = leave_args(barrier->grant, wait_ms, leave->deadline_at_ms);
-    leave->references = 1;
     hf_lock_reference(leave->lock);
     hf_monitor_reference(&client->monitor);
     return leave;
@@ -162,8 +157,9 @@ static void clear_ready_flag(struct leave *leave)
     struct hf_queue_op *queue_op;
     struct hf_error ignored;
 
-    (void)hf_queue_op_begin(leave->lock, &args, NULL, no_done, &queue_op,
-                            &ignored);
+    if (hf_queue_op_begin(leave->lock, &args, &nobody, &queue_op, &ignored) ==
+        HF_OK)
+        hf_user_op_dereference(&queue_op->user_op);
 }
 
 /* Change the state first, so that the user may enter again in the callback.
@@ -178,32 +174,12 @@ static void report_end(void *arg, const struct hf_result *result)
     hf_done_drop(&leave->done);
 }
 
-/* The .run of the callback. */
-static void run_done(void *arg)
-{
-    struct leave *leave = arg;
-    const struct hf_done done = {report_end, leave, NULL};
-    const struct hf_result result = {.status = leave->outcome.status,
-                                     .text = leave->outcome.text};
-
-    hf_done_call(leave->op.monitor, &done, &result);
-    dereference_leave(leave);
-}
-
-/* The last step has ended: answer the caller that waits, or queue the
- * callback. */
+/* The last step has ended. */
 static void finish_leave(struct leave *leave)
 {
-    struct hf_monitor *monitor = leave->op.monitor;
-
     if (leave->outcome.status == HF_OK)
         clear_ready_flag(leave);
-    if (leave->waiter != NULL)
-        hf_waiter_answer(monitor, leave->waiter, leave->outcome.status);
-    else if (leave->barrier != NULL)
-        hf_monitor_queue(monitor, &leave->done_callback);
-    else
-        dereference_leave(leave); /* no caller waits for it any more */
+    hf_user_op_end(&leave->user_op, leave->outcome.status);
 }
 
 /* ---------------------------------------------------------------- steps -- */
@@ -216,12 +192,22 @@ static void set_outcome(struct leave *leave, const struct hf_result *result)
         hf_error_set(&leave->outcome, result->status, "%s", result->text);
 }
 
+/* The wait that was under way has ended. */
+static void drop_wait(struct leave *leave)
+{
+    struct hf_queue_op *wait = leave->wait;
+
+    leave->wait = NULL;
+    if (wait != NULL)
+        hf_user_op_dereference(&wait->user_op);
+}
+
 /* The wait for the others has ended. */
 static void others_left(void *arg, const struct hf_result *result)
 {
     struct leave *leave = arg;
 
-    leave->wait = NULL;
+    drop_wait(leave);
     set_outcome(leave, result);
     finish_leave(leave);
 }
@@ -232,12 +218,13 @@ static hf_status wait_for_others(struct leave *leave)
 {
     const struct hf_queue_op_args args =
         wait_args(leave->args, leave->deadline_at_ms);
-    const struct hf_done done = {others_left, leave, NULL};
+    const struct hf_completion step = {.done = {others_left, leave, NULL},
+                                       .is_step = true};
 
     if (leave->cancelled)
         return hf_error_set(&leave->outcome, HF_ECANCELLED,
                             "the wait was cancelled");
-    return hf_queue_op_begin(leave->lock, &args, NULL, done, &leave->wait,
+    return hf_queue_op_begin(leave->lock, &args, &step, &leave->wait,
                              &leave->outcome);
 }
 
@@ -250,7 +237,7 @@ static void ticket_removed(void *arg, const struct hf_result *result)
 
     if (result->status != HF_OK) {
         set_outcome(leave, result);
-        if (leave->op.monitor->closing)
+        if (leave->user_op.handle.monitor->closing)
             hf_error_set(&leave->outcome, HF_ECLOSED, "the client was closed");
     } else if (leave->waits_after_removal && wait_for_others(leave) == HF_OK) {
         return;
@@ -264,20 +251,24 @@ static void first_wait_ended(void *arg, const struct hf_result *result)
     struct leave *leave = arg;
     const struct hf_done done = {ticket_removed, leave, NULL};
 
-    leave->wait = NULL;
+    drop_wait(leave);
     set_outcome(leave, result);
     leave->waits_after_removal = result->status == HF_EBUSY;
     hf_grant_release_step(leave->grant, done);
 }
 
-/* Begin the first wait.  After HF_OK it may have ended. */
-static hf_status begin_leave(struct leave *leave, struct hf_error *error)
+/* Begin the first wait, and with it the leave for ${completion}.  After HF_OK
+ * it may have ended. */
+static hf_status begin_leave(struct leave *leave,
+                             const struct hf_completion *completion,
+                             struct hf_error *error)
 {
     const struct hf_queue_op_args args = leave->args;
-    const struct hf_done done = {first_wait_ended, leave, NULL};
+    const struct hf_completion step = {.done = {first_wait_ended, leave, NULL},
+                                       .is_step = true};
 
-    return hf_queue_op_begin(leave->lock, &args, NULL, done, &leave->wait,
-                             error);
+    hf_user_op_begin(&leave->user_op, completion);
+    return hf_queue_op_begin(leave->lock, &args, &step, &leave->wait, error);
 }
 
 /* The leave could not be begun: release the grant without reporting it.
@@ -289,40 +280,27 @@ static void abandon_grant(struct hf_double_barrier *barrier)
 
 /* ------------------------------------------------------------- blocking -- */
 
-/* Wait for the end of ${leave}, and drop its own reference.  A caller that
- * cannot wait ends the waits, and the ticket is removed all the same. */
-static hf_status await_leave(struct leave *leave, struct hf_waiter *waiter,
-                             struct hf_error *error)
-{
-    hf_status status = hf_monitor_wait(leave->op.monitor, waiter, error);
-
-    if (waiter->done) {
-        *error = leave->outcome;
-        dereference_leave(leave);
-        return status;
-    }
-    cancel_op(&leave->op);
-    if (waiter->done)
-        dereference_leave(leave);
-    else
-        leave->waiter = NULL; /* its end drops the reference */
-    return status;
-}
-
 /* Begin ${leave} and wait for its end.  A first wait that cannot be begun has
- * ended with that. */
+ * ended with that.  A caller that cannot wait ends the waits, and the ticket is
+ * removed all the same. */
 static hf_status begin_and_wait(struct leave *leave, struct hf_error *error)
 {
     struct hf_waiter waiter = {.done = false};
+    const struct hf_completion completion = {.waiter = &waiter};
+    struct hf_result result;
+    hf_status status;
 
-    leave->waiter = &waiter;
-    if (begin_leave(leave, error) != HF_OK) {
-        const struct hf_result result = {.status = error->status,
-                                         .text = error->text};
+    if (begin_leave(leave, &completion, error) != HF_OK) {
+        const struct hf_result refused = {.status = error->status,
+                                          .text = error->text};
 
-        first_wait_ended(leave, &result);
+        first_wait_ended(leave, &refused);
     }
-    return await_leave(leave, &waiter, error);
+    status = hf_user_op_await(&leave->user_op, &waiter, &result, error);
+    if (!waiter.done)
+        cancel_leave(&leave->user_op);
+    hf_user_op_dereference(&leave->user_op);
+    return status;
 }
 
 /* Whether it may block is checked before the state changes, because a refused
@@ -364,6 +342,7 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
                              struct hf_op **op, struct hf_error *error)
 {
     struct hf_monitor *monitor = &barrier->lock->client->monitor;
+    struct hf_completion completion = {.waiter = NULL};
     struct leave *leave;
     hf_status status;
 
@@ -374,17 +353,15 @@ static hf_status start_leave(struct hf_double_barrier *barrier,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     leave->barrier = barrier;
     leave->done = done;
-    leave->done_callback = (struct hf_callback){.run = run_done, .arg = leave};
-    if ((status = begin_leave(leave, error)) != HF_OK) {
-        dereference_leave(leave);
-        return status;
-    }
-    /* Its own reference lasts until the callback has run. */
-    if (op != NULL) {
-        leave->references++;
-        *op = &leave->op;
-    }
-    return HF_OK;
+    completion.done = (struct hf_done){report_end, leave, NULL};
+    status = begin_leave(leave, &completion, error);
+    if (status != HF_OK)
+        hf_user_op_dereference(&leave->user_op); /* of the completion */
+    else if (op != NULL)
+        *op = &leave->user_op.handle;
+    if (status != HF_OK || op == NULL)
+        hf_user_op_dereference(&leave->user_op);
+    return status;
 }
 
 /* From the change of the state on the party will be outside in any case, also

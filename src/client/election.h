@@ -18,11 +18,10 @@
 #ifndef HF_CLIENT_ELECTION_H
 #define HF_CLIENT_ELECTION_H
 
-#include "monitor/callback_queue.h"
-#include "operation/op_handle.h"
 #include <stdatomic.h>
 
 #include "client/grant.h"
+#include "operation/user_op.h"
 
 enum hf_election_state {
     HF_ELECTION_IDLE,
@@ -68,10 +67,8 @@ struct hf_election {
     bool resigning;
     /* Nothing of it is in the queue, so it can be answered. */
     bool has_left_queue;
-    struct hf_error outcome;  /* the answer */
-    struct hf_waiter *waiter; /* the call that waits for it, or NULL */
-    struct hf_done done;      /* or the callback */
-    struct hf_callback done_callback;
+    struct hf_error outcome; /* the answer */
+    struct hf_user_op resign_op;
 
     bool freed; /* by the user */
     /* hf_election_free() that waits for a callback to return. */
@@ -124,21 +121,16 @@ void hf_election_drop_opts(const struct hf_election_opts *opts);
  * by its callback and by the user's operation handle; a wait that blocks is on
  * the stack of its caller.  All fields under the client's lock. */
 struct hf_election_wait {
+    struct hf_user_op user_op;
     /* The election; not used any more once the wait has ended. */
     struct hf_election *election;
     struct hf_client *client; /* the election's */
-    struct hf_op op;          /* of a wait that was started */
-    unsigned references;      /* of a wait that was started */
     bool only_try; /* end with HF_EBUSY if another candidate is ahead */
     uint64_t started_at_ms; /* by hf_now_ms() */
     /* In the client's heap, if there is a deadline. */
     struct hf_heap_node deadline;
     bool ended;
     struct hf_error outcome;
-    /* The call that waits; NULL: it was started, with .done. */
-    struct hf_waiter *waiter;
-    struct hf_done done;
-    struct hf_callback done_callback;
     struct hf_election_wait *next; /* in the client's list, until it ends */
 };
 

@@ -72,13 +72,7 @@ void hf_election_answer_resign(struct hf_election *e)
     if (!e->resigning || !e->has_left_queue || e->notifying)
         return;
     e->resigning = false;
-    if (e->waiter != NULL) {
-        hf_waiter_answer(&e->client->monitor, e->waiter, e->outcome.status);
-        e->waiter = NULL;
-    } else if (e->done.fn != NULL || e->done.drop != NULL) {
-        hf_election_reference(e);
-        hf_monitor_queue(&e->client->monitor, &e->done_callback);
-    }
+    hf_user_op_end(&e->resign_op, e->outcome.status);
 }
 
 /* ------------------------------------------------------------- dropping -- */

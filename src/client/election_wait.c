@@ -10,25 +10,17 @@
 #include "client/election.h"
 
 #include <assert.h>
-#include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
-#include "operation/done.h"
 
 /* -------------------------------------------------------------- endings -- */
 
-/* Drop a reference of a wait that was started. */
-static void dereference_wait(struct hf_election_wait *wait)
+static struct hf_election_wait *of_user_op(struct hf_user_op *user_op)
 {
-    struct hf_client *client = wait->client;
-
-    assert(wait->references > 0);
-    if (--wait->references > 0)
-        return;
-    hf_free(wait);
-    hf_monitor_dereference(&client->monitor);
+    return container_of(user_op, struct hf_election_wait, user_op);
 }
 
 /* Take ${wait} out of the client's list and heap. */
@@ -49,15 +41,9 @@ static void end_wait(struct hf_election_wait *wait, const struct hf_error *why)
     remove_wait(wait);
     wait->ended = true;
     wait->outcome = *why;
-    if (wait->waiter != NULL) {
-        hf_waiter_answer(&wait->client->monitor, wait->waiter, why->status);
-        return;
-    }
-    wait->client->pending--;
-    if (wait->done.fn != NULL || wait->done.drop != NULL)
-        hf_monitor_queue(&wait->client->monitor, &wait->done_callback);
-    else
-        dereference_wait(wait);
+    if (wait->user_op.completion.waiter == NULL)
+        wait->client->pending--;
+    hf_user_op_end(&wait->user_op, why->status);
 }
 
 /* The next wait is read before, because the end of a wait may free it. */
@@ -106,14 +92,6 @@ void hf_election_waits_end_tries(struct hf_election *e)
     }
 }
 
-/* The wait that has the deadline ${node}. */
-static struct hf_election_wait *of_deadline(struct hf_heap_node *node)
-{
-    size_t offset = offsetof(struct hf_election_wait, deadline);
-
-    return (struct hf_election_wait *)(void *)((char *)node - offset);
-}
-
 /* The reason is that of the election's acquisition: what it waits for, and
  * since when. */
 void hf_election_waits_expire(struct hf_client *client)
@@ -124,7 +102,8 @@ void hf_election_waits_expire(struct hf_client *client)
 
     while ((first = client->election_deadlines.first) != NULL &&
            first->key <= now_ms) {
-        struct hf_election_wait *wait = of_deadline(first);
+        struct hf_election_wait *wait =
+            container_of(first, struct hf_election_wait, deadline);
 
         hf_acquisition_explain_timeout(
             &client->core, &wait->election->grant->acquisition,
@@ -139,6 +118,44 @@ uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client)
 
     return first != NULL ? first->key : HF_FOREVER;
 }
+
+/* ---------------------------------------------------------- its user_op -- */
+
+/* The .cancel of it. */
+static void cancel_wait(struct hf_user_op *user_op)
+{
+    struct hf_election_wait *wait = of_user_op(user_op);
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
+    if (!wait->ended)
+        end_wait(wait, &why);
+}
+
+/* The .take of it. */
+static void take_wait(struct hf_user_op *user_op, struct hf_result *result,
+                      struct hf_error *why)
+{
+    (void)result;
+    *why = of_user_op(user_op)->outcome;
+}
+
+/* The .destroy of a wait that was started.  One that blocks keeps the reference
+ * of its caller. */
+static void destroy_wait(struct hf_user_op *user_op)
+{
+    struct hf_election_wait *wait = of_user_op(user_op);
+    struct hf_client *client = wait->client;
+
+    hf_free(wait);
+    hf_monitor_dereference(&client->monitor);
+}
+
+static const struct hf_user_op_ops op_ops = {
+    .cancel = cancel_wait,
+    .take = take_wait,
+    .destroy = destroy_wait,
+};
 
 /* ---------------------------------------------------------------- begin -- */
 
@@ -172,14 +189,17 @@ static hf_status check_can_wait(const struct hf_election *e,
                         "hf_election_campaign_start() first");
 }
 
-/* Begin ${wait}.  It may end at once. */
+/* Begin ${wait} for ${completion}, with a reference of the caller.  It may end
+ * at once. */
 static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
-                       uint64_t wait_ms)
+                       uint64_t wait_ms, const struct hf_completion *completion)
 {
     const struct hf_error elected = {.status = HF_OK};
     struct hf_client *client = e->client;
     uint64_t at_ms;
 
+    hf_user_op_init(&wait->user_op, &op_ops, &client->monitor, 1);
+    hf_user_op_begin(&wait->user_op, completion);
     wait->client = client;
     wait->election = e;
     wait->only_try = wait_ms == 0;
@@ -190,7 +210,7 @@ static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
                     wait->started_at_ms);
     wait->next = client->election_waits;
     client->election_waits = wait;
-    if (wait->waiter == NULL)
+    if (completion->waiter == NULL)
         client->pending++;
     if (e->state == HF_ELECTION_LEADING)
         end_wait(wait, &elected);
@@ -198,137 +218,91 @@ static void begin_wait(struct hf_election_wait *wait, struct hf_election *e,
         hf_election_waits_end_tries(e);
 }
 
-/* ----------------------------------------------------------- its handle -- */
-
-static struct hf_election_wait *of_op(struct hf_op *op)
-{
-    size_t offset = offsetof(struct hf_election_wait, op);
-
-    return (struct hf_election_wait *)(void *)((char *)op - offset);
-}
-
-static void cancel_op(struct hf_op *op)
-{
-    struct hf_election_wait *wait = of_op(op);
-    struct hf_error why;
-
-    hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
-    if (!wait->ended)
-        end_wait(wait, &why);
-}
-
-static void dereference_op(struct hf_op *op)
-{
-    dereference_wait(of_op(op));
-}
-
-static const struct hf_op_ops op_ops = {
-    .cancel = cancel_op,
-    .dereference = dereference_op,
-};
-
 /* ---------------------------------------------------------------- calls -- */
 
-/* Wait for the end of ${wait}, which blocks. */
-static hf_status await_end(struct hf_election_wait *wait,
+/* If this thread cannot wait, the wait ends, and is taken out of the list and
+ * the heap, because it is on the stack. */
+static hf_status wait_here(struct hf_election *e, uint64_t wait_ms,
                            struct hf_error *error)
 {
-    hf_status status =
-        hf_monitor_wait(&wait->client->monitor, wait->waiter, error);
+    struct hf_waiter waiter = {.done = false};
+    const struct hf_completion completion = {.waiter = &waiter};
+    struct hf_election_wait wait = {.ended = false};
+    struct hf_result result;
+    hf_status status;
 
-    if (wait->waiter->done)
-        *error = wait->outcome;
-    else
-        remove_wait(wait);
+    begin_wait(&wait, e, wait_ms, &completion);
+    status = hf_user_op_await(&wait.user_op, &waiter, &result, error);
+    if (!waiter.done)
+        remove_wait(&wait);
     return status;
 }
 
-/* The wait is on the stack, so it must be out of every list when this
- * returns. */
 hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
 {
+    static const char api_name[] = "hf_election_wait";
     struct hf_client *client = e->client;
-    struct hf_waiter waiter = {.done = false};
-    struct hf_election_wait wait = {.waiter = &waiter};
     struct hf_error error;
     hf_status status;
 
-    if ((status = hf_lock_may_block(e->lock, "hf_election_wait", &error)) !=
-        HF_OK)
+    if ((status = hf_lock_may_block(e->lock, api_name, &error)) != HF_OK)
         return status;
     if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
     hf_election_reference(e); /* the election may be freed meanwhile */
-    if ((status = check_can_wait(e, &error)) == HF_OK) {
-        begin_wait(&wait, e, wait_ms);
-        status = await_end(&wait, &error);
-    }
+    if ((status = check_can_wait(e, &error)) == HF_OK)
+        status = wait_here(e, wait_ms, &error);
     if (status != HF_OK)
-        hf_lock_fail(e->lock, "hf_election_wait", &error);
+        hf_lock_fail(e->lock, api_name, &error);
     hf_election_dereference(e);
     hf_monitor_leave(&client->monitor);
     return status;
 }
 
-/* The .run of the callback of a wait that was started. */
-static void run_done(void *arg)
-{
-    struct hf_election_wait *wait = arg;
-    struct hf_client *client = wait->client;
-    struct hf_done done = wait->done;
-    struct hf_result result = {.status = wait->outcome.status,
-                               .text = wait->outcome.text};
+/* A call of the user that starts a wait. */
+struct wait_call {
+    struct hf_user_call call;
+    struct hf_election *election;
+    uint64_t wait_ms;
+};
 
-    hf_done_call(&client->monitor, &done, &result);
-    dereference_wait(wait);
-}
-
-/* Allocate a wait for ${done} and begin it.  With the lock. */
-static hf_status start_wait(struct hf_election *e, uint64_t wait_ms,
-                            struct hf_done done, struct hf_op **op,
-                            struct hf_error *error)
+static struct hf_user_op *begin_call(struct hf_user_call *call,
+                                     const struct hf_completion *completion,
+                                     struct hf_error *error)
 {
-    struct hf_client *client = e->client;
+    const struct wait_call *wait_call =
+        container_of(call, struct wait_call, call);
     struct hf_election_wait *wait;
-    hf_status status;
 
-    if ((status = check_can_wait(e, error)) != HF_OK)
-        return status;
-    if (done.fn != NULL &&
-        (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
-        return status;
-    if ((wait = hf_alloc(sizeof(*wait))) == NULL)
-        return hf_error_set(error, HF_ENOMEM, "out of memory");
-    hf_monitor_reference(&client->monitor);
-    wait->references = 1; /* the callback's */
-    wait->op = (struct hf_op){&op_ops, &client->monitor};
-    wait->done = done;
-    wait->done_callback = (struct hf_callback){.run = run_done, .arg = wait};
-    if (op != NULL) {
-        wait->references++;
-        *op = &wait->op;
+    if (check_can_wait(wait_call->election, error) != HF_OK)
+        return NULL;
+    if (completion->done.fn != NULL &&
+        hf_monitor_ensure_poller(call->monitor, error) != HF_OK)
+        return NULL;
+    if ((wait = hf_alloc(sizeof(*wait))) == NULL) {
+        hf_error_set(error, HF_ENOMEM, "out of memory");
+        return NULL;
     }
-    begin_wait(wait, e, wait_ms);
-    return HF_OK;
+    hf_monitor_reference(call->monitor);
+    begin_wait(wait, wait_call->election, wait_call->wait_ms, completion);
+    return &wait->user_op;
 }
 
-/* On failure ${done} is only dropped. */
+static void fail_call(struct hf_user_call *call, struct hf_error *error)
+{
+    hf_lock_fail(container_of(call, struct wait_call, call)->election->lock,
+                 call->api_name, error);
+}
+
 hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
                                  struct hf_done done, struct hf_op **op)
 {
-    struct hf_client *client = e->client;
-    hf_status status = hf_monitor_enter(&client->monitor);
-    struct hf_error error;
+    struct wait_call call = {
+        .call = {"hf_election_wait_start", &e->client->monitor, begin_call,
+                 fail_call},
+        .election = e,
+        .wait_ms = wait_ms,
+    };
 
-    if (op != NULL)
-        *op = NULL;
-    if (status == HF_OK) {
-        status = start_wait(e, wait_ms, done, op, &error);
-        if (status != HF_OK)
-            hf_lock_fail(e->lock, "hf_election_wait_start", &error);
-        hf_monitor_leave(&client->monitor);
-    }
-    if (status != HF_OK)
-        hf_done_drop(&done);
-    return status;
+    return hf_user_op_start(&call.call, done, op);
 }

@@ -3,16 +3,15 @@
 #include "client/examination.h"
 
 #include <assert.h>
-#include <stddef.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "client/client.h"
 #include "core/finding_list.h"
 #include "core/operation.h"
-#include "monitor/callback_queue.h"
-#include "operation/done.h"
+#include "operation/user_op.h"
 
 struct hf_findings {
     struct hf_finding_list list;
@@ -20,15 +19,12 @@ struct hf_findings {
 
 /* All fields under the client's lock. */
 struct examination {
+    struct hf_user_op user_op;
     struct hf_operation operation;
     struct hf_client *client;
-    unsigned references; /* see examination.h */
     bool ended;
     struct hf_findings *findings; /* until the user gets them */
     struct hf_error outcome;
-    struct hf_waiter *waiter; /* the call that waits, or NULL */
-    struct hf_done done;
-    struct hf_callback done_callback;
 };
 
 /* --------------------------------------------------------- its findings -- */
@@ -68,34 +64,40 @@ static struct hf_findings *copy_findings(const struct hf_finding_list *list)
 
 static struct examination *of_operation(struct hf_operation *operation)
 {
-    return (struct examination *)((char *)operation -
-                                  offsetof(struct examination, operation));
+    return container_of(operation, struct examination, operation);
 }
 
-/* Drop a reference; the last one frees it. */
-static void dereference(struct examination *examination)
+static struct examination *of_user_op(struct hf_user_op *user_op)
 {
-    assert(examination->references > 0);
-    if (--examination->references > 0)
-        return;
+    return container_of(user_op, struct examination, user_op);
+}
+
+/* The .destroy of it. */
+static void destroy_examination(struct hf_user_op *user_op)
+{
+    struct examination *examination = of_user_op(user_op);
+
     hf_findings_free(examination->findings);
     hf_monitor_dereference(&examination->client->monitor);
     hf_free(examination);
 }
 
-/* The .run of the callback: report the end. */
-static void run_done(void *arg)
+/* The .take of it. */
+static void take_findings(struct hf_user_op *user_op, struct hf_result *result,
+                          struct hf_error *why)
 {
-    struct examination *examination = arg;
-    struct hf_done done = examination->done;
-    struct hf_result result = {.status = examination->outcome.status,
-                               .text = examination->outcome.text,
-                               .findings = examination->findings};
+    struct examination *examination = of_user_op(user_op);
 
+    *why = examination->outcome;
+    result->findings = examination->findings;
     examination->findings = NULL;
-    hf_done_call(&examination->client->monitor, &done, &result);
-    dereference(examination);
 }
+
+/* No call gives out a handle of it, so nothing is cancelled. */
+static const struct hf_user_op_ops op_ops = {
+    .take = take_findings,
+    .destroy = destroy_examination,
+};
 
 /* A failure for lack of memory is found when the core reports the answer. */
 void hf_examination_save(const struct hf_event *event)
@@ -113,7 +115,6 @@ void hf_examination_save(const struct hf_event *event)
 static void answered(struct examination *examination)
 {
     const struct hf_operation *operation = &examination->operation;
-    struct hf_monitor *monitor = &examination->client->monitor;
 
     assert(!examination->ended);
     examination->ended = true;
@@ -123,13 +124,7 @@ static void answered(struct examination *examination)
                      operation->text);
     else if (examination->findings == NULL)
         hf_error_set(&examination->outcome, HF_ENOMEM, "out of memory");
-    if (examination->waiter != NULL)
-        hf_waiter_answer(monitor, examination->waiter,
-                         examination->outcome.status);
-    else if (examination->done.fn != NULL)
-        hf_monitor_queue(monitor, &examination->done_callback);
-    else
-        dereference(examination); /* the call that waited has given up */
+    hf_user_op_end(&examination->user_op, examination->outcome.status);
 }
 
 void hf_examination_handle_effect(const struct hf_effect *effect)
@@ -141,7 +136,7 @@ void hf_examination_handle_effect(const struct hf_effect *effect)
         return;
     }
     examination->client->pending--;
-    dereference(examination);
+    hf_user_op_dereference(&examination->user_op);
 }
 
 /* Have the core begin it. */
@@ -154,111 +149,85 @@ static void start_operation(struct examination *examination, uint64_t wait_ms)
     operation->queue = "";
     operation->deadline_at_ms = hf_deadline_ms(hf_now_ms(), wait_ms);
     operation->only_try = wait_ms == 0;
-    examination->references++;
+    examination->user_op.references++; /* of the core */
     examination->client->pending++;
     event.as.operation = operation;
     hf_client_step(examination->client, &event);
 }
 
-/* Begin an examination, whose end ${waiter} or ${done} gets.  Sets ${begun}
- * before anything can end.  With the lock. */
-static hf_status begin(struct hf_client *client, uint64_t wait_ms,
-                       struct hf_waiter *waiter, struct hf_done done,
-                       struct examination **begun, struct hf_error *error)
-{
-    struct hf_monitor *monitor = &client->monitor;
-    struct examination *examination;
-    hf_status status;
-
-    if (monitor->closing)
-        return hf_monitor_explain_closed(monitor, "client", error);
-    if (done.fn != NULL &&
-        (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
-        return status;
-    if ((examination = hf_alloc(sizeof *examination)) == NULL)
-        return hf_error_set(error, HF_ENOMEM, "out of memory");
-    examination->client = client;
-    examination->references = 1;
-    examination->waiter = waiter;
-    examination->done = done;
-    examination->done_callback =
-        (struct hf_callback){.run = run_done, .arg = examination};
-    hf_monitor_reference(monitor);
-    *begun = examination;
-    start_operation(examination, wait_ms);
-    return HF_OK;
-}
-
 /* ---------------------------------------------------------------- calls -- */
 
-/* Wait for the end of ${examination}, and drop its reference.  With the lock.
- */
-static hf_status await(struct examination *examination,
-                       struct hf_waiter *waiter, struct hf_findings **findings,
-                       struct hf_error *error)
-{
-    hf_status status =
-        hf_monitor_wait(&examination->client->monitor, waiter, error);
+/* A call of the user that examines the service. */
+struct examine_call {
+    struct hf_user_call call;
+    struct hf_client *client;
+    uint64_t wait_ms;
+};
 
-    if (!waiter->done) {
-        examination->waiter = NULL; /* its end drops the reference */
-        return status;
+static struct hf_user_op *begin_call(struct hf_user_call *call,
+                                     const struct hf_completion *completion,
+                                     struct hf_error *error)
+{
+    const struct examine_call *examine_call =
+        container_of(call, struct examine_call, call);
+    struct examination *examination;
+
+    if (completion->waiter == NULL &&
+        hf_done_check(&completion->done, "findings", error) != HF_OK)
+        return NULL;
+    if (call->monitor->closing) {
+        (void)hf_monitor_explain_closed(call->monitor, "client", error);
+        return NULL;
     }
-    *error = examination->outcome;
-    *findings = examination->findings;
-    examination->findings = NULL;
-    dereference(examination);
-    return status;
+    if (completion->done.fn != NULL &&
+        hf_monitor_ensure_poller(call->monitor, error) != HF_OK)
+        return NULL;
+    if ((examination = hf_alloc(sizeof *examination)) == NULL) {
+        hf_error_set(error, HF_ENOMEM, "out of memory");
+        return NULL;
+    }
+    examination->client = examine_call->client;
+    hf_user_op_init(&examination->user_op, &op_ops, call->monitor, 1);
+    hf_user_op_begin(&examination->user_op, completion);
+    hf_monitor_reference(call->monitor);
+    start_operation(examination, examine_call->wait_ms);
+    return &examination->user_op;
+}
+
+static void fail_call(struct hf_user_call *call, struct hf_error *error)
+{
+    struct hf_client *client =
+        container_of(call, struct examine_call, call)->client;
+
+    (void)hf_client_fail(client, call->api_name, error);
+}
+
+static struct examine_call make_call(struct hf_client *client,
+                                     const char *api_name, uint64_t wait_ms)
+{
+    return (struct examine_call){
+        .call = {api_name, &client->monitor, begin_call, fail_call},
+        .client = client,
+        .wait_ms = wait_ms,
+    };
 }
 
 hf_status hf_client_examine(struct hf_client *client, uint64_t wait_ms,
                             struct hf_findings **findings)
 {
-    static const struct hf_done no_done;
-    static const char call[] = "hf_client_examine";
-    struct hf_waiter waiter = {.done = false};
-    struct hf_error error = {.status = HF_OK};
-    hf_status may_block = hf_monitor_may_block(&client->monitor, &error);
-    struct examination *examination = NULL;
-    hf_status status;
+    struct examine_call call = make_call(client, "hf_client_examine", wait_ms);
+    struct hf_result result;
+    hf_status status = hf_user_op_run(&call.call, &result);
 
-    *findings = NULL;
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
-        return status;
-    status = may_block;
-    if (status == HF_OK)
-        status = begin(client, wait_ms, &waiter, no_done, &examination, &error);
-    if (status == HF_OK)
-        status = await(examination, &waiter, findings, &error);
-    if (status != HF_OK)
-        (void)hf_client_fail(client, call, &error);
-    hf_monitor_leave(&client->monitor);
+    *findings = result.findings;
     return status;
 }
 
 hf_status hf_client_examine_start(struct hf_client *client, uint64_t wait_ms,
                                   struct hf_done done)
 {
-    static const char call[] = "hf_client_examine_start";
-    struct hf_error error = {.status = HF_OK};
-    struct examination *unused;
-    hf_status status = hf_monitor_enter(&client->monitor);
+    struct examine_call call =
+        make_call(client, "hf_client_examine_start", wait_ms);
 
-    if (status != HF_OK)
-        goto drop;
-    if (done.fn == NULL)
-        status = hf_error_set(&error, HF_EINVAL,
-                              "the callback is NULL, and the findings would be "
-                              "lost with it; pass a function");
-    if (status == HF_OK)
-        status = begin(client, wait_ms, NULL, done, &unused, &error);
-    if (status != HF_OK)
-        (void)hf_client_fail(client, call, &error);
-    hf_monitor_leave(&client->monitor);
-    if (status == HF_OK)
-        return HF_OK;
-drop:
-    if (done.drop != NULL)
-        done.drop(done.arg);
-    return status;
+    return hf_user_op_start(&call.call, done, NULL);
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The course of a page.  The engine may answer from inside a request, so
- * run() is not entered again while it runs, and looks again at what is to be
- * done after each request. */
+/*
+ * The course of a page.  The engine may answer from inside a request, so run()
+ * is not entered again while it runs, and looks again at what is to be done
+ * after each request.
+ */
 #include "client/names.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
+#include "client/names_page.h"
 #include "client/queue_op.h"
 #include "core/lock_name.h"
-#include "core/name_list.h"
-#include "operation/done.h"
+#include "core/operation.h"
+#include "operation/last_error.h"
 
 /* Lists under way at a time: as many as fill a connection. */
 #define WINDOW 32
@@ -31,19 +35,23 @@ struct hf_names_op {
 /* A name that is being listed. */
 struct item {
     struct hf_names *names;
-    struct hf_queue_op *queue_op;
     size_t index; /* in .queues */
     char sort;    /* as what it is listed, see struct hf_names_queue */
-    char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES];
+    char name[HF_NAMES_NAME_BYTES];
 };
 
 static void run(struct hf_names *names);
 
-void hf_names_dereference(struct hf_names *names)
+static struct hf_names *of_user_op(struct hf_user_op *user_op)
 {
-    assert(names->references > 0);
-    if (--names->references > 0)
-        return;
+    return container_of(user_op, struct hf_names, user_op);
+}
+
+/* The .destroy of it. */
+static void destroy_names(struct hf_user_op *user_op)
+{
+    struct hf_names *names = of_user_op(user_op);
+
     hf_names_page_free(names->page);
     hf_names_seen_free(&names->seen);
     hf_last_error_free(&names->client->error_texts, &names->last_error);
@@ -52,6 +60,16 @@ void hf_names_dereference(struct hf_names *names)
     hf_free(names->cursor);
     hf_monitor_dereference(&names->client->monitor);
     hf_free(names);
+}
+
+static void reference(struct hf_names *names)
+{
+    names->user_op.references++;
+}
+
+static void dereference(struct hf_names *names)
+{
+    hf_user_op_dereference(&names->user_op);
 }
 
 /* The page fails, unless it has failed. */
@@ -103,7 +121,7 @@ static void ask_engine(struct hf_names *names)
     op->operation.deadline_at_ms = names->deadline_at_ms;
     op->operation.only_try = names->only_try;
     names->op = op;
-    names->references++;
+    reference(names);
     names->client->pending++;
     event.as.operation = &op->operation;
     hf_client_step(names->client, &event);
@@ -202,71 +220,20 @@ void hf_names_handle_effect(const struct hf_effect *effect)
     }
     names->client->pending--;
     hf_free(op);
-    hf_names_dereference(names);
+    dereference(names);
 }
 
 /* ------------------------------------------------------------- one name -- */
 
-/* The length of ${queue} without ${end}; 0 if it does not end so. */
-static size_t bytes_before(const char *queue, const char *end)
-{
-    size_t bytes = strlen(queue), less = strlen(end);
-
-    return bytes > less && strcmp(queue + bytes - less, end) == 0 ? bytes - less
-                                                                  : 0;
-}
-
-/* Write the name of ${queue} as one of ${sort} to ${name}. */
-static void format_name(const struct hf_names_queue *queue, char sort,
-                        char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES])
-{
-    size_t bytes = strlen(queue->queue);
-
-    if (sort == 's') {
-        bytes = bytes_before(queue->queue, HF_QUEUE_LEASES);
-        if (bytes == 0)
-            bytes = bytes_before(queue->queue, HF_QUEUE_LOCKS);
-    }
-    memcpy(name, queue->queue, bytes);
-    name[bytes] = '\0';
-}
-
-/* Could ${queue} be that of a lock, a semaphore or a double barrier with a
- * valid name below the prefix?  Sets ${name}, and .sort of it. */
-static bool find_name(const struct hf_names *names,
-                      struct hf_names_queue *queue,
-                      char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES])
-{
-    struct hf_error unused;
-    const char *canonical;
-
-    if (strlen(queue->queue) > HF_NAME_BYTES + strlen(HF_QUEUE_LEASES))
-        return false;
-    if (queue->participants)
-        queue->sort = 'p';
-    else if (bytes_before(queue->queue, HF_QUEUE_LEASES) > 0 ||
-             bytes_before(queue->queue, HF_QUEUE_LOCKS) > 0)
-        queue->sort = 's';
-    else
-        queue->sort = 'l';
-    format_name(queue, queue->sort, name);
-    if (queue->sort == 's' && !hf_name_is_below(name, names->prefix)) {
-        queue->sort = 'l';
-        format_name(queue, 'l', name);
-    }
-    return hf_name_is_below(name, names->prefix) &&
-           hf_lock_name_check(name, &canonical, &unused) == HF_OK;
-}
-
 /* Is ${queue} to be listed?  If so, its name counts as seen. */
 static bool is_wanted(struct hf_names *names, struct hf_names_queue *queue)
 {
-    char name[HF_NAME_BYTES + sizeof HF_QUEUE_LEASES];
+    char name[HF_NAMES_NAME_BYTES];
     bool added = false;
 
     if (queue->checked)
         return !queue->skipped;
-    if (find_name(names, queue, name) &&
+    if (hf_names_find(queue, names->prefix, name) &&
         !hf_names_seen_add(&names->seen, queue->sort, name, &added)) {
         fail_memory(names);
         return false;
@@ -302,7 +269,8 @@ static struct hf_lock *make_lock(const struct item *item)
  * returns. */
 static void list_item(struct item *item)
 {
-    const struct hf_done done = {item_listed, item, NULL};
+    const struct hf_completion completion = {.done = {item_listed, item, NULL},
+                                             .is_step = true};
     struct hf_names *names = item->names;
     uint64_t now_ms = hf_now_ms();
     struct hf_queue_op_args args = {
@@ -311,9 +279,9 @@ static void list_item(struct item *item)
         .only_try = names->only_try,
         .wait_ms = HF_FOREVER,
         .flag_kind = item->sort == 'p' ? HF_TICKET_PARTICIPANT : 0,
-        .is_step = true,
     };
     struct hf_lock *lock = make_lock(item);
+    struct hf_queue_op *queue_op;
     struct hf_error error;
 
     if (names->deadline_at_ms != HF_FOREVER)
@@ -324,8 +292,10 @@ static void list_item(struct item *item)
         end_item(item);
         return;
     }
-    if (hf_queue_op_begin(lock, &args, NULL, done, &item->queue_op, &error) !=
+    if (hf_queue_op_begin(lock, &args, &completion, &queue_op, &error) ==
         HF_OK) {
+        hf_user_op_dereference(&queue_op->user_op);
+    } else {
         fail(names, error.status, error.text);
         end_item(item);
     }
@@ -334,16 +304,15 @@ static void list_item(struct item *item)
 
 /* Is it the queue NAME/locks of a semaphore that has no permits out?  Then it
  * is more likely the queue of a lock of that name. */
-static bool is_lock_after_all(const struct item *item)
+static bool is_lock_after_all(const struct item *item,
+                              const struct hf_tickets *tickets)
 {
     const struct hf_names_queue *queue = &item->names->queues[item->index];
     const struct hf_ticket_view *first =
-        item->queue_op->tickets != NULL
-            ? hf_tickets_at(item->queue_op->tickets, 0)
-            : NULL;
+        tickets != NULL ? hf_tickets_at(tickets, 0) : NULL;
 
     return item->sort == 's' &&
-           bytes_before(queue->queue, HF_QUEUE_LOCKS) > 0 &&
+           hf_names_bytes_before(queue->queue, HF_QUEUE_LOCKS) > 0 &&
            (first == NULL || !first->holds);
 }
 
@@ -360,61 +329,56 @@ static void item_listed(void *arg, const struct hf_result *result)
     struct item *item = arg;
     struct hf_names *names = item->names;
 
-    names->references++;
+    reference(names);
     if (is_of_name(result->status)) {
         names->unreadable++;
     } else if (result->status != HF_OK) {
         fail(names, result->status, result->text);
-    } else if (is_lock_after_all(item)) {
+    } else if (is_lock_after_all(item, result->tickets)) {
         item->sort = 'l';
-        format_name(&names->queues[item->index], 'l', item->name);
+        hf_names_format(&names->queues[item->index], 'l', item->name);
         list_item(item);
         item = NULL;
-    } else if (!hf_names_page_add(names->page, item->name,
-                                  item->queue_op->tickets)) {
+    } else if (!hf_names_page_add(names->page, item->name, result->tickets)) {
         fail_memory(names);
     }
+    hf_tickets_free(result->tickets);
     if (item != NULL)
         end_item(item);
     run(names);
-    hf_names_dereference(names);
+    dereference(names);
 }
 
 /* --------------------------------------------------------------- a page -- */
 
-/* The .run of the callback: report the end. */
-static void run_done(void *arg)
+/* The .take of it: the page, or NULL if there are no more. */
+static void take_page(struct hf_user_op *user_op, struct hf_result *result,
+                      struct hf_error *why)
 {
-    struct hf_names *names = arg;
-    struct hf_done done = names->done;
-    struct hf_error outcome = names->outcome;
-    struct hf_result result = {.status = outcome.status, .text = outcome.text};
+    struct hf_names *names = of_user_op(user_op);
 
-    result.names = hf_names_take(names);
-    if (outcome.status != HF_OK)
+    *why = names->outcome;
+    if (why->status != HF_OK)
         hf_last_error_set(&names->client->error_texts, &names->last_error,
-                          "hf_names_next_start", &outcome);
-    hf_done_call(&names->client->monitor, &done, &result);
-    hf_names_dereference(names);
-}
-
-struct hf_names_page *hf_names_take(struct hf_names *names)
-{
-    struct hf_names_page *page = names->page;
-
+                          names->api_name, why);
+    result->names = names->page;
     names->page = NULL;
     names->busy = false;
-    return page;
 }
 
-/* The page is complete, or has failed. */
+/* No call gives out a handle of it, so nothing is cancelled. */
+const struct hf_user_op_ops hf_names_op_ops = {
+    .take = take_page,
+    .destroy = destroy_names,
+};
+
+/* The page is complete, or has failed.  If nobody waits for it any more, what
+ * is in it comes with the next one. */
 static void end_page(struct hf_names *names)
 {
-    struct hf_monitor *monitor = &names->client->monitor;
-    struct hf_waiter *waiter = names->waiter;
+    const struct hf_completion *completion = &names->user_op.completion;
 
     names->ended = true;
-    names->waiter = NULL;
     names->op = NULL; /* if it was given up, it ends alone */
     if (names->outcome.status != HF_OK) {
         rewind_page(names);
@@ -422,17 +386,11 @@ static void end_page(struct hf_names *names)
         names->page->looked_at = names->looked_at;
         names->page->unreadable = names->unreadable;
     }
-    if (names->done.fn != NULL) {
-        hf_monitor_queue(monitor, &names->done_callback);
-        return;
+    if (completion->waiter == NULL && completion->done.fn == NULL) {
+        rewind_page(names);
+        names->busy = false;
     }
-    if (waiter != NULL) {
-        hf_waiter_answer(monitor, waiter, names->outcome.status);
-        return;
-    }
-    rewind_page(names);
-    names->busy = false;
-    hf_names_dereference(names);
+    hf_user_op_end(&names->user_op, names->outcome.status);
 }
 
 /* Take the next queue, and list it if it is wanted. */
@@ -452,7 +410,7 @@ static void list_next(struct hf_names *names)
     item->names = names;
     item->index = names->next++;
     item->sort = queue->sort;
-    format_name(queue, item->sort, item->name);
+    hf_names_format(queue, item->sort, item->name);
     names->listing++;
     list_item(item);
 }
@@ -470,14 +428,14 @@ static void run(struct hf_names *names)
     if (names->running || !names->busy || names->ended)
         return;
     names->running = true;
-    names->references++;
+    reference(names);
     while (names->outcome.status == HF_OK && names->op == NULL &&
            names->next < names->end && names->listing < WINDOW)
         list_next(names);
     names->running = false;
     if (is_complete(names))
         end_page(names);
-    hf_names_dereference(names);
+    dereference(names);
 }
 
 /* Set the end of the page, or ask the engine for what is to be in it. */
@@ -498,8 +456,9 @@ static void begin_page(struct hf_names *names)
     }
 }
 
-hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
-                         struct hf_waiter *waiter, struct hf_done done,
+hf_status hf_names_begin(struct hf_names *names, const char *api_name,
+                         uint64_t wait_ms,
+                         const struct hf_completion *completion,
                          struct hf_error *error)
 {
     struct hf_monitor *monitor = &names->client->monitor;
@@ -510,26 +469,20 @@ hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
                             "a page is under way; expected one call at a time");
     if (monitor->closing)
         return hf_monitor_explain_closed(monitor, "client", error);
-    if (done.fn != NULL &&
+    if (completion->done.fn != NULL &&
         (status = hf_monitor_ensure_poller(monitor, error)) != HF_OK)
         return status;
     if ((names->page = hf_alloc(sizeof *names->page)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     names->busy = true;
     names->ended = false;
-    names->references++;
     names->outcome = (struct hf_error){.status = HF_OK};
+    names->api_name = api_name;
     names->deadline_at_ms = hf_deadline_ms(hf_now_ms(), wait_ms);
     names->only_try = wait_ms == 0;
-    names->waiter = waiter;
-    names->done = done;
-    names->done_callback = (struct hf_callback){.run = run_done, .arg = names};
+    hf_user_op_begin(&names->user_op, completion);
+    reference(names); /* the caller's */
     begin_page(names);
     run(names);
     return HF_OK;
-}
-
-void hf_names_abandon(struct hf_names *names)
-{
-    names->waiter = NULL;
 }

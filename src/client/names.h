@@ -7,34 +7,26 @@
  * A page that fails is thrown away with all that it has, and the next one
  * begins where it began.
  *
- * It is kept alive by the user's handle, by the page that is under way and by
- * each operation of the core.
+ * A walk is kept alive by the user's handle, by the page that is under way and
+ * by each operation of the core.
  */
 #ifndef HF_CLIENT_NAMES_H
 #define HF_CLIENT_NAMES_H
 
-#include "client/lock.h"
-#include "client/name_view.h"
-#include "client/names_seen.h"
-#include "core/operation.h"
-#include "monitor/callback_queue.h"
+#include "client/names_page.h"
+#include "core/effect.h"
+#include "core/engine.h"
 #include "operation/last_error.h"
+#include "operation/user_op.h"
+
+#include "core/effect.h"
 
 struct hf_names_op;
 
-/* A queue that the engine has named and that is not in a page yet. */
-struct hf_names_queue {
-    const char *queue;
-    bool participants;
-    bool checked; /* .name and so on are set */
-    bool skipped; /* it was seen before, or is no lock's */
-    char sort;    /* 'l': a lock, 's': a semaphore, 'p': a double barrier */
-};
-
 /* All fields under the client's lock. */
 struct hf_names {
+    struct hf_user_op user_op; /* the page that is under way */
     struct hf_client *client;
-    unsigned references; /* see above */
     struct hf_last_error last_error;
     bool all; /* the option */
     /* Where the walk of the engine is. */
@@ -63,28 +55,22 @@ struct hf_names {
     bool only_try;           /* the wait is 0 */
     struct hf_names_page *page;
     struct hf_error outcome;
-    struct hf_waiter *waiter; /* the call that waits, or NULL */
-    struct hf_done done;
-    struct hf_callback done_callback;
+    const char *api_name; /* the call that began it */
     char prefix[];
 };
 
-/* Begin a page.  ${waiter} or ${done} gets the end.  With the lock.
- *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM; ${done} then still is
- *             the caller's. */
-hf_status hf_names_begin(struct hf_names *names, uint64_t wait_ms,
-                         struct hf_waiter *waiter, struct hf_done done,
+/* For hf_user_op_init() of a walk. */
+extern const struct hf_user_op_ops hf_names_op_ops;
+
+/* Begin a page for the call ${api_name}, and keep the walk alive for the
+ * caller.
+ * ${completion} gets the end.  With the lock.
+ *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM; the callback of
+ *             ${completion} then still is the caller's. */
+hf_status hf_names_begin(struct hf_names *names, const char *api_name,
+                         uint64_t wait_ms,
+                         const struct hf_completion *completion,
                          struct hf_error *error);
-
-/* The end has come to the waiter: take the page, or NULL if there are no
- * more. */
-struct hf_names_page *hf_names_take(struct hf_names *names);
-
-/* Nobody waits for the page any more: what is in it comes with the next one. */
-void hf_names_abandon(struct hf_names *names);
-
-/* Drop a reference; the last one frees it.  With the lock. */
-void hf_names_dereference(struct hf_names *names);
 
 /* If ${event} brings names that a walk wants, copy them, as
  * hf_queue_op_save_list() does.  With the lock. */

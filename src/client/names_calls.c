@@ -2,12 +2,12 @@
 /* The calls of the user on a walk over names. */
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client.h"
 #include "client/names.h"
 #include "core/lock_name.h"
-#include "operation/done.h"
 
 /* Make a walk for the canonical ${prefix}.  With the lock; NULL: out of
  * memory. */
@@ -20,7 +20,7 @@ static struct hf_names *make_names(struct hf_client *client, const char *prefix,
     if (names == NULL)
         return NULL;
     names->client = client;
-    names->references = 1;
+    hf_user_op_init(&names->user_op, &hf_names_op_ops, &client->monitor, 1);
     names->all = opts->all;
     memcpy(names->prefix, prefix, bytes);
     hf_monitor_reference(&client->monitor);
@@ -41,13 +41,14 @@ hf_status hf_names_open(struct hf_client *client, const char *prefix,
                         const struct hf_names_opts *opts,
                         struct hf_names **names)
 {
-    static const char call[] = "hf_names_open";
+    static const char api_name[] = "hf_names_open";
     struct hf_names_opts copy;
     struct hf_error error;
     hf_status status;
 
     *names = NULL;
-    status = hf_open_copy_opts(client, call, &hf_names_opts_type, opts, &copy);
+    status =
+        hf_open_copy_opts(client, api_name, &hf_names_opts_type, opts, &copy);
     if (status == HF_OK)
         status = hf_monitor_enter(&client->monitor);
     if (status != HF_OK)
@@ -59,81 +60,70 @@ hf_status hf_names_open(struct hf_client *client, const char *prefix,
     if (status == HF_OK && (*names = make_names(client, prefix, &copy)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
-        (void)hf_client_fail(client, call, &error);
+        (void)hf_client_fail(client, api_name, &error);
     hf_monitor_leave(&client->monitor);
     return status;
 }
 
-/* Remember ${error} as that of ${call}. */
-static void remember(struct hf_names *names, const char *call,
-                     const struct hf_error *error)
+/* A call of the user for the next page. */
+struct page_call {
+    struct hf_user_call call;
+    struct hf_names *names;
+    uint64_t wait_ms;
+};
+
+static struct hf_user_op *begin_call(struct hf_user_call *call,
+                                     const struct hf_completion *completion,
+                                     struct hf_error *error)
 {
-    hf_last_error_set(&names->client->error_texts, &names->last_error, call,
-                      error);
+    const struct page_call *page_call =
+        container_of(call, struct page_call, call);
+    struct hf_names *names = page_call->names;
+
+    if (completion->waiter == NULL &&
+        hf_done_check(&completion->done, "names", error) != HF_OK)
+        return NULL;
+    if (hf_names_begin(names, call->api_name, page_call->wait_ms, completion,
+                       error) != HF_OK)
+        return NULL;
+    return &names->user_op;
 }
 
-/* Wait for the page.  With the lock. */
-static hf_status await_page(struct hf_names *names, struct hf_waiter *waiter,
-                            struct hf_names_page **page, struct hf_error *error)
+static void fail_call(struct hf_user_call *call, struct hf_error *error)
 {
-    hf_status status = hf_monitor_wait(&names->client->monitor, waiter, error);
+    struct hf_names *names = container_of(call, struct page_call, call)->names;
 
-    if (!waiter->done) {
-        hf_names_abandon(names); /* its end drops the reference */
-        return status;
-    }
-    *error = names->outcome;
-    *page = hf_names_take(names);
-    hf_names_dereference(names);
-    return status;
+    hf_last_error_set(&names->client->error_texts, &names->last_error,
+                      call->api_name, error);
+}
+
+static struct page_call make_call(struct hf_names *names, const char *api_name,
+                                  uint64_t wait_ms)
+{
+    return (struct page_call){
+        .call = {api_name, &names->client->monitor, begin_call, fail_call},
+        .names = names,
+        .wait_ms = wait_ms,
+    };
 }
 
 hf_status hf_names_next(struct hf_names *names, uint64_t wait_ms,
                         struct hf_names_page **page)
 {
-    static const struct hf_done no_done;
-    static const char call[] = "hf_names_next";
-    struct hf_client *client = names->client;
-    struct hf_waiter waiter = {.done = false};
-    struct hf_error error = {.status = HF_OK};
-    hf_status may_block = hf_monitor_may_block(&client->monitor, &error);
-    hf_status status;
+    struct page_call call = make_call(names, "hf_names_next", wait_ms);
+    struct hf_result result;
+    hf_status status = hf_user_op_run(&call.call, &result);
 
-    *page = NULL;
-    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
-        return status;
-    status = may_block;
-    if (status == HF_OK)
-        status = hf_names_begin(names, wait_ms, &waiter, no_done, &error);
-    if (status == HF_OK)
-        status = await_page(names, &waiter, page, &error);
-    if (status != HF_OK)
-        remember(names, call, &error);
-    hf_monitor_leave(&client->monitor);
+    *page = result.names;
     return status;
 }
 
 hf_status hf_names_next_start(struct hf_names *names, uint64_t wait_ms,
                               struct hf_done done)
 {
-    static const char call[] = "hf_names_next_start";
-    struct hf_client *client = names->client;
-    struct hf_error error = {.status = HF_OK};
-    hf_status status = hf_monitor_enter(&client->monitor);
+    struct page_call call = make_call(names, "hf_names_next_start", wait_ms);
 
-    if (status != HF_OK)
-        goto drop;
-    status = hf_done_check(&done, "names", &error);
-    if (status == HF_OK)
-        status = hf_names_begin(names, wait_ms, NULL, done, &error);
-    if (status != HF_OK)
-        remember(names, call, &error);
-    hf_monitor_leave(&client->monitor);
-    if (status == HF_OK)
-        return HF_OK;
-drop:
-    hf_done_drop(&done);
-    return status;
+    return hf_user_op_start(&call.call, done, NULL);
 }
 
 /* Nothing that is due is done here, because reading an error must not change
@@ -160,7 +150,7 @@ void hf_names_free(struct hf_names *names)
     /* Keep the client until its lock is released, because the walk may be the
      * last that refers to it. */
     hf_monitor_reference(monitor);
-    hf_names_dereference(names);
+    hf_user_op_dereference(&names->user_op);
     hf_monitor_unlock(monitor);
     hf_monitor_release(monitor);
 }

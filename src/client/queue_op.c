@@ -11,20 +11,23 @@
 #include "client/queue_op.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_math.h"
 #include "client/owner_text.h"
-#include "operation/done.h"
 
 /* The operation that ${operation} of the core is part of. */
 static struct hf_queue_op *of_operation(struct hf_operation *operation)
 {
-    return (struct hf_queue_op *)((char *)operation -
-                                  offsetof(struct hf_queue_op, operation));
+    return container_of(operation, struct hf_queue_op, operation);
+}
+
+static struct hf_queue_op *of_user_op(struct hf_user_op *user_op)
+{
+    return container_of(user_op, struct hf_queue_op, user_op);
 }
 
 /* Is this the list that finds the holders to ask? */
@@ -36,30 +39,26 @@ static bool is_listing_holders(const struct hf_queue_op *queue_op)
 
 /* ------------------------------------------------------------- lifetime -- */
 
-void hf_queue_op_dereference(struct hf_queue_op *queue_op)
+/* The .destroy of it. */
+static void destroy_op(struct hf_user_op *user_op)
 {
-    assert(queue_op->references > 0);
-    if (--queue_op->references > 0)
-        return;
+    struct hf_queue_op *queue_op = of_user_op(user_op);
+
     hf_tickets_free(queue_op->tickets);
     hf_lock_dereference(queue_op->lock);
     hf_free(queue_op->evicted_by);
     hf_free(queue_op);
 }
 
-/* The .run of the callback: report the end. */
-static void run_done(void *arg)
+/* The .take of it: the list, if it was one. */
+static void take_op(struct hf_user_op *user_op, struct hf_result *result,
+                    struct hf_error *why)
 {
-    struct hf_queue_op *queue_op = arg;
-    struct hf_client *client = queue_op->lock->client;
-    struct hf_done done = queue_op->done;
-    struct hf_result result = {.status = queue_op->outcome.status,
-                               .text = queue_op->outcome.text,
-                               .tickets = queue_op->tickets};
+    struct hf_queue_op *queue_op = of_user_op(user_op);
 
+    *why = queue_op->outcome;
+    result->tickets = queue_op->tickets;
     queue_op->tickets = NULL;
-    hf_done_call(&client->monitor, &done, &result);
-    hf_queue_op_dereference(queue_op);
 }
 
 /* Choose the queues to ask, in order.  A semaphore has two.  For a list the
@@ -109,18 +108,10 @@ static void start_operation(struct hf_queue_op *queue_op,
     hf_client_step(queue_op->lock->client, &event);
 }
 
-/* ----------------------------------------------------------- its handle -- */
-
-static struct hf_queue_op *of_op(struct hf_op *op)
+/* The .cancel of it: the end comes as an effect, perhaps at once. */
+static void cancel_op(struct hf_user_op *user_op)
 {
-    return (struct hf_queue_op *)((char *)op -
-                                  offsetof(struct hf_queue_op, op));
-}
-
-/* The end comes as an effect, perhaps at once. */
-static void cancel_op(struct hf_op *op)
-{
-    struct hf_queue_op *queue_op = of_op(op);
+    struct hf_queue_op *queue_op = of_user_op(user_op);
     struct hf_event event = {.kind = HF_EVENT_CANCEL_OPERATION};
 
     if (queue_op->ended)
@@ -129,26 +120,15 @@ static void cancel_op(struct hf_op *op)
     hf_client_step(queue_op->lock->client, &event);
 }
 
-/* The handle of the user is freed. */
-static void dereference_op(struct hf_op *op)
-{
-    hf_queue_op_dereference(of_op(op));
-}
-
-static const struct hf_op_ops op_ops = {
+static const struct hf_user_op_ops op_ops = {
     .cancel = cancel_op,
-    .dereference = dereference_op,
+    .take = take_op,
+    .destroy = destroy_op,
 };
-
-struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op)
-{
-    queue_op->references++;
-    return &queue_op->op;
-}
 
 /* ---------------------------------------------------------------- begin -- */
 
-/* With two references: the core's, and that of the caller or the callback. */
+/* With two references: the core's, and the caller's. */
 static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
                                         const struct hf_queue_op_args *args)
 {
@@ -161,23 +141,18 @@ static struct hf_queue_op *new_queue_op(struct hf_lock *lock,
         hf_free(queue_op);
         return NULL;
     }
+    hf_user_op_init(&queue_op->user_op, &op_ops, &lock->client->monitor, 2);
     queue_op->args = *args;
     queue_op->lock = lock;
-    queue_op->op = (struct hf_op){&op_ops, &lock->client->monitor};
-    queue_op->references = 2; /* see above */
     queue_op->deadline_at_ms = hf_deadline_ms(hf_now_ms(), args->wait_ms);
     choose_queues(queue_op);
-    queue_op->done_callback =
-        (struct hf_callback){.run = run_done, .arg = queue_op};
     hf_lock_reference(lock);
     return queue_op;
 }
 
-/* The core has one reference and the caller or the callback another, from
- * before the first step on, because the step may answer at once. */
 hf_status hf_queue_op_begin(struct hf_lock *lock,
                             const struct hf_queue_op_args *args,
-                            struct hf_waiter *waiter, struct hf_done done,
+                            const struct hf_completion *completion,
                             struct hf_queue_op **queue_op,
                             struct hf_error *error)
 {
@@ -187,13 +162,12 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
     *queue_op = NULL;
     if (client->monitor.closing)
         return hf_monitor_explain_closed(&client->monitor, "client", error);
-    if (done.fn != NULL && !args->is_step &&
+    if (completion->done.fn != NULL && !completion->is_step &&
         (status = hf_monitor_ensure_poller(&client->monitor, error)) != HF_OK)
         return status;
     if ((*queue_op = new_queue_op(lock, args)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    (*queue_op)->waiter = waiter;
-    (*queue_op)->done = done;
+    hf_user_op_begin(&(*queue_op)->user_op, completion);
     client->pending++;
     start_operation(*queue_op,
                     args->every_holder ? HF_REQUEST_LIST : args->kind,
@@ -203,27 +177,12 @@ hf_status hf_queue_op_begin(struct hf_lock *lock,
 
 /* ----------------------------------------------------------- the answer -- */
 
-/* It was a step of another operation: go on with that. */
-static void end_step(struct hf_queue_op *queue_op)
-{
-    const struct hf_result result = {.status = queue_op->outcome.status,
-                                     .text = queue_op->outcome.text};
-
-    queue_op->done.fn(queue_op->done.arg, &result);
-    hf_queue_op_dereference(queue_op);
-}
-
-/* Answer the operation: the caller that waits, the operation that this one is a
- * step of, or the callback. */
+/* The answer is there. */
 static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
                          const char *text)
 {
-    struct hf_client *client = queue_op->lock->client;
-    struct hf_waiter *waiter = queue_op->waiter;
-
     assert(!queue_op->ended);
     queue_op->ended = true;
-    queue_op->waiter = NULL;
     queue_op->outcome = (struct hf_error){.status = HF_OK};
     if (status != HF_OK)
         hf_error_set(&queue_op->outcome, status, "%s", text);
@@ -231,15 +190,7 @@ static void end_queue_op(struct hf_queue_op *queue_op, hf_status status,
         hf_tickets_free(queue_op->tickets);
         queue_op->tickets = NULL;
     }
-    if (waiter != NULL)
-        hf_waiter_answer(&client->monitor, waiter, status);
-    else if (queue_op->args.is_step)
-        end_step(queue_op);
-    else if (queue_op->done.fn != NULL || queue_op->done.drop != NULL)
-        hf_monitor_queue(&client->monitor, &queue_op->done_callback);
-    else
-        /* No caller waits for it, or not any more. */
-        hf_queue_op_dereference(queue_op);
+    hf_user_op_end(&queue_op->user_op, status);
 }
 
 /* No queue had the ticket. */
@@ -343,7 +294,7 @@ static void operation_finished(struct hf_queue_op *queue_op)
     if (start_next(queue_op))
         return;
     queue_op->lock->client->pending--;
-    hf_queue_op_dereference(queue_op);
+    hf_user_op_dereference(&queue_op->user_op);
 }
 
 /* Either the answer has come, or the core is done with the object. */
@@ -381,8 +332,6 @@ void hf_queue_op_save_list(const struct hf_event *event)
 
 /* ---------------------------------------------------------------- calls -- */
 
-static const struct hf_done no_done = {NULL, NULL, NULL};
-
 /* Is ${which} one of the enum?  A program may pass any number. */
 static hf_status check_which(enum hf_tickets_which which,
                              struct hf_error *error)
@@ -409,106 +358,86 @@ static hf_status parse_id(const char *text, struct hf_queue_op_args *args,
                         text);
 }
 
-static hf_status check_arguments(const char *id, struct hf_queue_op_args *args,
+/* A call of the user: what it asks for, in a queue. */
+struct queue_call {
+    struct hf_user_call call;
+    struct hf_lock *lock;
+    struct hf_queue_op_args args;
+    const char *id; /* of the ticket; NULL: .args has it, or none */
+};
+
+/* A callback must have a function for a list, because the list would be lost
+ * otherwise. */
+static hf_status check_arguments(struct queue_call *queue_call,
+                                 const struct hf_completion *completion,
                                  struct hf_error *error)
 {
-    hf_status status = parse_id(id, args, error);
+    struct hf_queue_op_args *args = &queue_call->args;
+    hf_status status = parse_id(queue_call->id, args, error);
 
     if (status == HF_OK && args->evicted_by != NULL)
         status =
             hf_owner_text_check_value("text of the eviction", args->evicted_by,
                                       HF_EVICTED_BY_BYTES, error);
-    return status == HF_OK ? check_which(args->which, error) : status;
-}
-
-/* Wait for the end of ${queue_op}, whose text goes to ${error}, and drop the
- * reference of the caller.  With the lock. */
-static hf_status await_queue_op(struct hf_queue_op *queue_op,
-                                struct hf_waiter *waiter,
-                                struct hf_tickets **tickets,
-                                struct hf_error *error)
-{
-    hf_status status =
-        hf_monitor_wait(&queue_op->lock->client->monitor, waiter, error);
-
-    if (!waiter->done) {
-        queue_op->waiter = NULL; /* it goes on; its end drops the reference */
-        return status;
-    }
-    *error = queue_op->outcome;
-    if (tickets != NULL) {
-        *tickets = queue_op->tickets;
-        queue_op->tickets = NULL;
-    }
-    hf_queue_op_dereference(queue_op);
+    if (status == HF_OK)
+        status = check_which(args->which, error);
+    if (status == HF_OK && args->kind == HF_REQUEST_LIST &&
+        completion->waiter == NULL)
+        status = hf_done_check(&completion->done, "list", error);
     return status;
 }
 
-/* Is ${status} a failure to remember?  A party that leaves a double barrier
- * with its ticket in the queue may get HF_EBUSY, which only means that the
- * ticket has to be removed first. */
-static bool is_failure(const struct hf_queue_op_args *args, hf_status status)
+static struct hf_user_op *begin_call(struct hf_user_call *call,
+                                     const struct hf_completion *completion,
+                                     struct hf_error *error)
 {
-    return status != HF_OK && !(args->keeps_ticket && status == HF_EBUSY);
+    struct queue_call *queue_call = container_of(call, struct queue_call, call);
+    struct hf_queue_op *queue_op;
+
+    if (check_arguments(queue_call, completion, error) != HF_OK ||
+        hf_queue_op_begin(queue_call->lock, &queue_call->args, completion,
+                          &queue_op, error) != HF_OK)
+        return NULL;
+    return &queue_op->user_op;
 }
 
-/* A call that may not block is refused before anything else. */
-hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
+static void fail_call(struct hf_user_call *call, struct hf_error *error)
+{
+    struct queue_call *queue_call = container_of(call, struct queue_call, call);
+
+    hf_lock_fail(queue_call->lock, call->api_name, error);
+}
+
+static struct queue_call make_call(struct hf_lock *lock, const char *api_name,
+                                   const struct hf_queue_op_args *args,
+                                   const char *id)
+{
+    return (struct queue_call){
+        .call = {api_name, &lock->client->monitor, begin_call, fail_call},
+        .lock = lock,
+        .args = *args,
+        .id = id,
+    };
+}
+
+hf_status hf_queue_op_run(struct hf_lock *lock, const char *api_name,
                           struct hf_queue_op_args args, const char *id,
                           struct hf_tickets **tickets)
 {
-    struct hf_client *client = lock->client;
-    struct hf_waiter waiter = {.done = false};
-    struct hf_error error = {.status = HF_OK};
-    struct hf_queue_op *queue_op;
-    hf_status status;
+    struct queue_call queue_call = make_call(lock, api_name, &args, id);
+    struct hf_result result;
+    hf_status status = hf_user_op_run(&queue_call.call, &result);
 
     if (tickets != NULL)
-        *tickets = NULL;
-    if ((status = hf_lock_may_block(lock, call, &error)) == HF_OK)
-        status = hf_monitor_enter(&client->monitor);
-    if (status != HF_OK)
-        return status;
-    status = check_arguments(id, &args, &error);
-    if (status == HF_OK)
-        status =
-            hf_queue_op_begin(lock, &args, &waiter, no_done, &queue_op, &error);
-    if (status == HF_OK)
-        status = await_queue_op(queue_op, &waiter, tickets, &error);
-    if (is_failure(&args, status))
-        hf_lock_fail(lock, call, &error);
-    hf_monitor_leave(&client->monitor);
+        *tickets = result.tickets;
     return status;
 }
 
-/* ${done} must have a function for a list, because the list would be lost
- * otherwise. */
-hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
+hf_status hf_queue_op_start(struct hf_lock *lock, const char *api_name,
                             struct hf_queue_op_args args, const char *id,
                             struct hf_done done, struct hf_op **op)
 {
-    struct hf_client *client = lock->client;
-    struct hf_error error = {.status = HF_OK};
-    struct hf_queue_op *queue_op;
-    hf_status status = hf_monitor_enter(&client->monitor);
+    struct queue_call queue_call = make_call(lock, api_name, &args, id);
 
-    if (op != NULL)
-        *op = NULL;
-    if (status != HF_OK)
-        goto drop;
-    status = check_arguments(id, &args, &error);
-    if (status == HF_OK && args.kind == HF_REQUEST_LIST)
-        status = hf_done_check(&done, "list", &error);
-    if (status == HF_OK)
-        status = hf_queue_op_begin(lock, &args, NULL, done, &queue_op, &error);
-    if (status == HF_OK && op != NULL)
-        *op = hf_queue_op_handle(queue_op);
-    if (status != HF_OK)
-        hf_lock_fail(lock, call, &error);
-    hf_monitor_leave(&client->monitor);
-    if (status == HF_OK)
-        return HF_OK;
-drop:
-    hf_done_drop(&done);
-    return status;
+    return hf_user_op_start(&queue_call.call, done, op);
 }

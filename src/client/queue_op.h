@@ -9,8 +9,8 @@
  * found; and, to ask every holder for a release, a list and then one for each
  * holder.
  *
- * It is kept alive by the core until the last of them is done, by the caller
- * that waits for its end or by the callback, and by the user's handle.
+ * It is kept alive by the core until the last of them is done, and as any
+ * operation of a user.
  */
 #ifndef HF_CLIENT_QUEUE_OP_H
 #define HF_CLIENT_QUEUE_OP_H
@@ -18,8 +18,7 @@
 #include "client/lock.h"
 #include "client/ticket_list.h"
 #include "core/operation.h"
-#include "monitor/callback_queue.h"
-#include "operation/op_handle.h"
+#include "operation/user_op.h"
 
 /* To ask every holder for a release, the holders are listed at most this often.
  * They are listed again if all of them were gone before they could be asked. */
@@ -44,21 +43,15 @@ struct hf_queue_op_args {
      * hf_operation. */
     enum hf_ticket_kind flag_kind;
     uint64_t wait_ms; /* at most, in milliseconds */
-    /* It is a step of another operation of ours: .done.fn is called where the
-     * answer is carried out, with the lock, and not by a callback.  It may
-     * begin the next step.  The step may end before hf_queue_op_begin()
-     * returns. */
-    bool is_step;
 };
 
 /* All fields under the client's lock. */
 struct hf_queue_op {
+    struct hf_user_op user_op;
     struct hf_operation operation; /* the one that the core works on */
     struct hf_queue_op_args args;
     char *evicted_by; /* the copy; NULL: nothing is said */
     struct hf_lock *lock;
-    struct hf_op op;         /* the user's handle */
-    unsigned references;     /* see above */
     uint64_t deadline_at_ms; /* by hf_now_ms(); HF_FOREVER: none */
     const char *queues[2];   /* the queues to ask, one after the other */
     size_t queue_count;
@@ -72,36 +65,30 @@ struct hf_queue_op {
     size_t next_holder;
     size_t asked_count;  /* .every_holder: how many were found */
     unsigned list_count; /* .every_holder: lists whose tickets were all gone */
-    struct hf_waiter *waiter; /* the call that waits, or NULL */
-    struct hf_done done;
-    struct hf_callback done_callback;
 };
 
-/* Run ${args} for ${call}, which errors name.  ${id} is the text of a ticket
- * id, or NULL.  The first waits for the end and sets ${tickets}, which may be
- * NULL.  The second starts it, as any call with _start does, and sets ${op},
- * which may be NULL.  Without the lock. */
-hf_status hf_queue_op_run(struct hf_lock *lock, const char *call,
+/* Run ${args} for the call ${api_name}, which errors name.  ${id} is the text
+ * of a ticket id, or NULL.  The first waits for the end and sets ${tickets},
+ * which may be NULL.  The second starts it, as any call with _start does, and
+ * sets
+ * ${op}, which may be NULL.  Without the lock. */
+hf_status hf_queue_op_run(struct hf_lock *lock, const char *api_name,
                           struct hf_queue_op_args args, const char *id,
                           struct hf_tickets **tickets);
-hf_status hf_queue_op_start(struct hf_lock *lock, const char *call,
+hf_status hf_queue_op_start(struct hf_lock *lock, const char *api_name,
                             struct hf_queue_op_args args, const char *id,
                             struct hf_done done, struct hf_op **op);
 
-/* Begin ${args}.  ${waiter} or ${done} gets the end, and has one reference
- * until then.  ${queue_op} is set before anything can end.  With the lock.
- *   Fails     HF_ECLOSED HF_ELIMIT HF_ENOMEM; ${done} then still is the
- *             caller's. */
+/* Begin ${args} for ${completion}.  Sets ${queue_op}, with a reference of the
+ * caller, before anything can end; it may have ended when this returns.  With
+ * the lock.
+ *   Fails     HF_ECLOSED HF_ELIMIT HF_ENOMEM; ${queue_op} is NULL, and the
+ *             callback of ${completion} still is the caller's. */
 hf_status hf_queue_op_begin(struct hf_lock *lock,
                             const struct hf_queue_op_args *args,
-                            struct hf_waiter *waiter, struct hf_done done,
+                            const struct hf_completion *completion,
                             struct hf_queue_op **queue_op,
                             struct hf_error *error);
-/* Drop a reference; the last one frees it.  With the lock. */
-void hf_queue_op_dereference(struct hf_queue_op *queue_op);
-
-/* A handle for the user, with a reference of its own.  With the lock. */
-struct hf_op *hf_queue_op_handle(struct hf_queue_op *queue_op);
 
 /* If ${event} brings a list that an operation wants, copy it.  Called before
  * the core is stepped with the event, because the core does not keep lists.

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/names_seen.h"
+#include "client/names_page.h"
 #include "cmocka/runner.h"
 
 /* A cursor that never comes again. */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Beginning an operation of a user, waiting for it, cancelling it, and
+ * reporting its end.
+ */
+#include "operation/user_op.h"
+
+#include <assert.h>
+
+#include "base/container_of.h"
+#include "base/error.h"
+
+/* ----------------------------------------------------------- its handle -- */
+
+static void cancel_handle(struct hf_op *handle)
+{
+    struct hf_user_op *op = container_of(handle, struct hf_user_op, handle);
+
+    op->ops->cancel(op);
+}
+
+static void dereference_handle(struct hf_op *handle)
+{
+    hf_user_op_dereference(container_of(handle, struct hf_user_op, handle));
+}
+
+static const struct hf_op_ops handle_ops = {
+    .cancel = cancel_handle,
+    .dereference = dereference_handle,
+};
+
+/* -------------------------------------------------------------- its end -- */
+
+void hf_user_op_dereference(struct hf_user_op *op)
+{
+    assert(op->references > 0);
+    if (--op->references == 0)
+        op->ops->destroy(op);
+}
+
+/* Take the end out of ${op}, for its user. */
+static void take(struct hf_user_op *op, struct hf_result *result,
+                 struct hf_error *why)
+{
+    why->status = op->status;
+    why->text[0] = '\0';
+    *result = (struct hf_result){.status = op->status, .text = why->text};
+    op->ops->take(op, result, why);
+}
+
+/* The .run of the callback.  The completion is emptied first, because the
+ * function of the user may begin the next operation of the object. */
+static void run_done(void *arg)
+{
+    struct hf_user_op *op = arg;
+    struct hf_done done = op->completion.done;
+    struct hf_result result;
+    struct hf_error why;
+
+    op->completion = (struct hf_completion){.waiter = NULL};
+    take(op, &result, &why);
+    hf_done_call(op->handle.monitor, &done, &result);
+    hf_user_op_dereference(op);
+}
+
+/* It was a step of another operation: go on with that. */
+static void end_step(struct hf_user_op *op)
+{
+    struct hf_done done = op->completion.done;
+    struct hf_result result;
+    struct hf_error why;
+
+    op->completion = (struct hf_completion){.waiter = NULL};
+    take(op, &result, &why);
+    done.fn(done.arg, &result);
+    hf_user_op_dereference(op);
+}
+
+void hf_user_op_end(struct hf_user_op *op, hf_status status)
+{
+    struct hf_waiter *waiter = op->completion.waiter;
+    const struct hf_done *done = &op->completion.done;
+
+    op->status = status;
+    op->completion.waiter = NULL;
+    if (waiter != NULL)
+        hf_waiter_answer(op->handle.monitor, waiter, status);
+    else if (op->completion.is_step)
+        end_step(op);
+    else if (done->fn != NULL || done->drop != NULL)
+        hf_monitor_queue(op->handle.monitor, &op->callback);
+    else
+        hf_user_op_dereference(op); /* nobody wants it, or not any more */
+}
+
+/* ------------------------------------------------------------ beginning -- */
+
+void hf_user_op_init(struct hf_user_op *op, const struct hf_user_op_ops *ops,
+                     struct hf_monitor *monitor, unsigned references)
+{
+    *op = (struct hf_user_op){
+        .ops = ops,
+        .handle = {&handle_ops, monitor},
+        .references = references,
+        .callback = {.run = run_done, .arg = op},
+    };
+}
+
+void hf_user_op_begin(struct hf_user_op *op,
+                      const struct hf_completion *completion)
+{
+    assert(op->completion.waiter == NULL && !op->callback.queued);
+    assert(completion->waiter == NULL || completion->done.fn == NULL);
+    assert(!completion->is_step || completion->done.fn != NULL);
+    op->completion = *completion;
+    op->references++;
+}
+
+hf_status hf_user_op_await(struct hf_user_op *op, struct hf_waiter *waiter,
+                           struct hf_result *result, struct hf_error *error)
+{
+    hf_status status = hf_monitor_wait(op->handle.monitor, waiter, error);
+
+    if (!waiter->done) {
+        op->completion.waiter = NULL;
+        return status;
+    }
+    take(op, result, error);
+    hf_user_op_dereference(op);
+    return status;
+}
+
+/* ---------------------------------------------------------------- calls -- */
+
+hf_status hf_user_op_run(struct hf_user_call *call, struct hf_result *result)
+{
+    struct hf_waiter waiter = {.done = false};
+    const struct hf_completion completion = {.waiter = &waiter};
+    struct hf_error error = {.status = HF_OK};
+    hf_status may_block = hf_monitor_may_block(call->monitor, &error);
+    struct hf_user_op *op = NULL;
+    hf_status status;
+
+    *result = (struct hf_result){.status = HF_OK};
+    if ((status = hf_monitor_enter(call->monitor)) != HF_OK)
+        return status;
+    if (may_block == HF_OK)
+        op = call->begin(call, &completion, &error);
+    status = error.status;
+    if (op != NULL) {
+        status = hf_user_op_await(op, &waiter, result, &error);
+        result->text = ""; /* it is that of .fail */
+        hf_user_op_dereference(op);
+    }
+    if (status != HF_OK)
+        call->fail(call, &error);
+    hf_monitor_leave(call->monitor);
+    return status;
+}
+
+hf_status hf_user_op_start(struct hf_user_call *call, struct hf_done done,
+                           struct hf_op **handle)
+{
+    const struct hf_completion completion = {.done = done};
+    struct hf_error error = {.status = HF_OK};
+    struct hf_user_op *op;
+    hf_status status = hf_monitor_enter(call->monitor);
+
+    if (handle != NULL)
+        *handle = NULL;
+    if (status != HF_OK)
+        goto drop;
+    op = call->begin(call, &completion, &error);
+    if (op == NULL) {
+        status = error.status;
+        call->fail(call, &error);
+    } else if (handle != NULL) {
+        *handle = &op->handle;
+    } else {
+        hf_user_op_dereference(op);
+    }
+    hf_monitor_leave(call->monitor);
+    if (status == HF_OK)
+        return HF_OK;
+drop:
+    hf_done_drop(&done);
+    return status;
+}
