@@ -334,3 +334,20 @@ TEST(wrong_calls_are_refused)
     hf_barrier_free(barrier);
     client_directory_remove(&directory);
 }
+
+/* The file engine answers inside the request, so that the wait has ended before
+ * its call returns. */
+TEST(a_wait_that_ends_at_once_without_a_callback_has_a_handle)
+{
+    const struct hf_done nobody = {NULL, NULL, NULL};
+    struct barrier_fixture f;
+    struct hf_op *op;
+
+    fixture_open(&f, WAY_BLOCKING);
+    assert_int_equal(hf_barrier_wait_start(f.mine, HF_FOREVER, nobody, &op),
+                     HF_OK);
+    assert_non_null(op);
+    hf_op_cancel(op);
+    hf_op_free(op);
+    fixture_close(&f);
+}
