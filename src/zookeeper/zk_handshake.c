@@ -214,18 +214,18 @@ static void session_accepted(struct hf_zk_session *session, bool resumed)
 static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
                          bool resumed)
 {
-    const struct hf_zk_server *server =
-        &session->config->servers[session->server];
+    char server[HF_ZK_ADDRESS_TEXT_BYTES];
 
+    hf_zk_session_server_text(session, server);
     if (resumed && !hf_zk_session_never_accepted(session) &&
         granted_ms < hf_zk_session_least_timeout_ms(session))
         session->log.line(
             session->log.user, HF_LOG_WARNING,
-            "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64
+            "%s: granted the session %" PRIu64 " ms, and at least %" PRIu64
             " ms were expected; give all servers one "
             "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
-            server->host, (unsigned)server->port, granted_ms,
-            hf_zk_session_least_timeout_ms(session), granted_ms);
+            server, granted_ms, hf_zk_session_least_timeout_ms(session),
+            granted_ms);
     session->least_granted_ms =
         hf_min_ms(session->least_granted_ms, granted_ms);
     if (!resumed || granted_ms < session->timeout_ms)

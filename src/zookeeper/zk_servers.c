@@ -25,13 +25,12 @@ void hf_zk_session_change_server_if_idle(struct hf_zk_session *session)
 void hf_zk_session_change_server(struct hf_zk_session *session, size_t server,
                                  const char *why)
 {
-    const struct hf_zk_server *left =
-        &session->config->servers[session->server];
+    char left[HF_ZK_ADDRESS_TEXT_BYTES];
 
+    hf_zk_session_server_text(session, left);
     if (hf_zk_session_usable(session))
         session->log.line(session->log.user, HF_LOG_INFO,
-                          "%s:%u: left, because %s", left->host,
-                          (unsigned)left->port, why);
+                          "%s: left, because %s", left, why);
     session->leaving = true;
     session->next_server = server;
     hf_zk_session_change_server_if_idle(session);

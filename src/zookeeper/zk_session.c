@@ -21,17 +21,24 @@
 
 /* ------------------------------------------------- what others ask of it -- */
 
+void hf_zk_session_server_text(const struct hf_zk_session *session,
+                               char text[HF_ZK_ADDRESS_TEXT_BYTES])
+{
+    const struct hf_zk_server *server =
+        &session->config->servers[session->server];
+
+    (void)snprintf(text, HF_ZK_ADDRESS_TEXT_BYTES,
+                   strchr(server->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+                   server->host, (unsigned)server->port);
+}
+
 void hf_zk_session_origin(const struct hf_zk_session *session,
                           char id[HF_ZK_ID_TEXT_BYTES],
                           char server[HF_ZK_ADDRESS_TEXT_BYTES])
 {
-    const struct hf_zk_server *now = &session->config->servers[session->server];
-
     (void)snprintf(id, HF_ZK_ID_TEXT_BYTES, "0x%" PRIx64,
                    (uint64_t)session->id);
-    (void)snprintf(server, HF_ZK_ADDRESS_TEXT_BYTES,
-                   strchr(now->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
-                   now->host, (unsigned)now->port);
+    hf_zk_session_server_text(session, server);
 }
 
 size_t hf_zk_session_answer_max(const struct hf_zk_session *session)
@@ -169,18 +176,16 @@ void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
 static void notify_connection_error(struct hf_zk_session *session,
                                     const char *why)
 {
-    const struct hf_zk_server *server =
-        &session->config->servers[session->server];
+    char server[HF_ZK_ADDRESS_TEXT_BYTES];
     struct hf_connectivity *connectivity = &session->connectivity;
     struct hf_zk_connection_error connection_error = {
         connectivity->error, hf_connectivity_status(connectivity),
         hf_connectivity_is_final(connectivity)};
     char text[sizeof connectivity->error];
-    const char *format =
-        strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
 
-    snprintf(text, sizeof text, format, server->host, (unsigned)server->port,
-             why);
+    hf_zk_session_server_text(session, server);
+    (void)snprintf(text, sizeof text, "%s: %.*s", server,
+                   (int)(sizeof text - strlen(server) - 3), why);
     if (hf_connectivity_set_error(connectivity, session->server, text))
         session->log.line(session->log.user,
                           hf_connectivity_error_level(connectivity), "%s",

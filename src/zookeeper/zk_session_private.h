@@ -12,6 +12,10 @@
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number);
 
+/* The current server as HOST:PORT, for texts. */
+void hf_zk_session_server_text(const struct hf_zk_session *session,
+                               char text[HF_ZK_ADDRESS_TEXT_BYTES]);
+
 /* Begin an attempt at the next server of the list, or at the one for which the
  * last one was left, as a new connection.  It may take one timeout, from the
  * TCP connection to the accepted handshake. */
