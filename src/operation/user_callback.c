@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a function of the user, and who calls its .drop. */
 #include "operation/user_callback.h"
 
 #include <assert.h>

@@ -132,10 +132,6 @@ void hf_cache_report(struct hf_zookeeper_cache *cache);
  * stopped.  With the lock, as hf_monitor_leave(), which it calls. */
 void hf_cache_report_free_and_leave(struct hf_zookeeper_cache *cache);
 
-/* Free a cache that no other thread knows and that has no reader.  Without the
- * lock. */
-void hf_cache_destroy(struct hf_zookeeper_cache *cache);
-
 /* --------------------------------------------- queries: zookeeper_cache.c --
  */
 

@@ -37,7 +37,9 @@ const char *hf_cache_path_of(struct hf_cache_path *path,
 
 /* -------------------------------------------------------------- lifetime -- */
 
-void hf_cache_destroy(struct hf_zookeeper_cache *cache)
+/* Free a cache that no other thread knows and that has no reader.  Without the
+ * lock. */
+static void destroy(struct hf_zookeeper_cache *cache)
 {
     struct hf_zookeeper *zookeeper = cache->zookeeper;
 
@@ -66,7 +68,7 @@ static void dereference_in_callback(struct hf_zookeeper_cache *cache)
         return;
     hf_monitor_reference(monitor);
     hf_monitor_unlock(monitor);
-    hf_cache_destroy(cache);
+    destroy(cache);
     hf_monitor_lock(monitor);
     hf_monitor_dereference(monitor);
 }
@@ -86,7 +88,7 @@ void hf_cache_report_free_and_leave(struct hf_zookeeper_cache *cache)
     hf_monitor_leave(monitor);
     hf_user_drop_call(&drop);
     if (last)
-        hf_cache_destroy(cache);
+        destroy(cache);
 }
 
 /* --------------------------------------------------------------- changes -- */

@@ -4,7 +4,7 @@
  * operations under way, and the listeners.  A monitor guards all of it, as it
  * does for a client of locks (client/client.h).  All of it is the handle's own;
  * or the session, its I/O and the monitor are those of a client of locks
- * (zookeeper_shared.h).
+ * (zookeeper_shared.c).
  */
 #ifndef HF_ZOOKEEPER_CLIENT_ZOOKEEPER_HANDLE_H
 #define HF_ZOOKEEPER_CLIENT_ZOOKEEPER_HANDLE_H

@@ -18,7 +18,6 @@
 #include "operation/opts_compat.h"
 #include "zookeeper_client/zookeeper_handle.h"
 #include "zookeeper_client/zookeeper_session.h"
-#include "zookeeper_client/zookeeper_shared.h"
 #include "zookeeper_io/zk_prepare.h"
 
 /* The least and the greatest limit of an operation and of an answer. */

@@ -40,4 +40,17 @@ void hf_zookeeper_stop(struct hf_zookeeper *zookeeper);
  * or the session.  With the lock. */
 void hf_zookeeper_session_abandon(struct hf_zookeeper *zookeeper);
 
+/* ---------------- a handle on the session of a client: zookeeper_shared.c --
+ */
+
+/* Is ${zookeeper} such a handle, whose client was closed?  Then its close waits
+ * for nothing.  Without the lock. */
+bool hf_zookeeper_shared_is_over(struct hf_zookeeper *zookeeper);
+
+/* hf_zookeeper_close() of such a handle, and hf_zookeeper_close_start(), which
+ * is called with the lock, with .close_done set and the client not closing, and
+ * releases the lock as hf_monitor_leave() does. */
+hf_status hf_zookeeper_shared_close(struct hf_zookeeper *zookeeper);
+void hf_zookeeper_shared_close_start(struct hf_zookeeper *zookeeper);
+
 #endif

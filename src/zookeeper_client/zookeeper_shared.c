@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening and closing a handle on the session of a client of locks.
+ * A handle on the session of a client of locks: what it registers and what the
+ * client locks live and die together.
+ *
+ * The monitor, the session and its I/O are the client's.  The handle has its
+ * own queue of operations, listeners and watches, and memory that lives until
+ * its last operation and watch are gone.  There may be several of one client.
+ *
+ * The close of a handle takes its watches out of the session and ends its
+ * operations as that of a session does: those that were sent have a second to
+ * be answered.  Then one callback behind all others of the client notifies the
+ * user.  The close of the client ends the operations of all its handles; a
+ * handle is still there after that, and has to be closed.
  */
-#include "zookeeper_client/zookeeper_shared.h"
-
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Beginning a wait, ending it, and the public calls around that. */
 #include "zookeeper_client/zookeeper_wait.h"
 
 #include <assert.h>
