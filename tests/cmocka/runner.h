@@ -38,11 +38,16 @@
 
 /* The same between ${set_up} and ${tear_down}, or NULL. */
 #define TEST_WITH(name, set_up, tear_down)                                     \
+    TEST_CALLED(#name, name, set_up, tear_down)
+
+/* The same with the function ${name}, and called ${text}, which several tests
+ * may be. */
+#define TEST_CALLED(text, name, set_up, tear_down)                             \
     static void name(void **state);                                            \
     __attribute__((constructor)) static void register_##name(void)             \
     {                                                                          \
         static struct test_registration registration = {                       \
-            .test = {#name, name, set_up, tear_down, NULL},                    \
+            .test = {text, name, set_up, tear_down, NULL},                     \
             .path = __FILE__,                                                  \
             .line = __LINE__};                                                 \
                                                                                \

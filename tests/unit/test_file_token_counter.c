@@ -178,7 +178,7 @@ static int begin_shared(void **state)
     {                                                                          \
         name##_anywhere();                                                     \
     }                                                                          \
-    TEST_WITH(name##_if_shared, begin_shared, finish)                          \
+    TEST_CALLED(#name, name##_if_shared, begin_shared, finish)                 \
     {                                                                          \
         name##_anywhere();                                                     \
     }                                                                          \
