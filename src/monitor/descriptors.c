@@ -7,7 +7,8 @@
  * memory until the process ends, because other threads may still refer to it.
  *
  * It is noticed by the next call, and by a thread that sleeps in poll(), which
- * the end of the guard wakes.
+ * the end of the guard wakes; 10 s later if that thread was just about to
+ * sleep.
  */
 #include <pthread.h>
 

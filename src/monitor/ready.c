@@ -21,6 +21,11 @@
 /* How many calls in callbacks leave what they asked for to a later one. */
 #define DELAYED_MAX 16
 
+/* A thread that sleeps looks this often whether the descriptors are still ours.
+ * If the program closes them just before poll(2), and has others with their
+ * numbers by then, nothing else wakes it. */
+#define DESCRIPTORS_CHECK_MS 10000
+
 /* How often the loop may be run now. */
 static int max_runs(const struct hf_monitor *m)
 {
@@ -117,6 +122,8 @@ void hf_monitor_sleep(struct hf_monitor *m, int fd)
     int timeout_ms = uv_backend_timeout(&m->loop.uv);
 
     assert(hf_loop_is_there(&m->loop));
+    if (timeout_ms < 0 || timeout_ms > DESCRIPTORS_CHECK_MS)
+        timeout_ms = DESCRIPTORS_CHECK_MS;
     m->sleepers++;
     hf_monitor_unlock(m);
     /* EINTR and ENOMEM need no care: the caller checks its state in any

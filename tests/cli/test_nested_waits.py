@@ -182,8 +182,8 @@ class NobodyFails(Waits):
         before the limit.  By then the first one's wait has said what it keeps
         from going on."""
         first, second = self.granted(
-            "read line; %s run -q -t 15s b -- true; exit 0" % TOOL,
-            lambda: self.age("b") > 2000)
+            "read line; %s run -q -t 8s b -- true; exit 0" % TOOL,
+            lambda: self.age("b") > 1000)
         self.assertEqual(self.finish(second)[0], 0)
         self.assertEqual(first.wait(waiting.LIMIT_S), 0)
 
