@@ -117,13 +117,15 @@ class Elect:
         self.until_queued("name", 2, failing, able)
         self.assert_alive(failing, able)
         since_us = self.now_us()
-        self.end(able)
+        able_err = self.end(able)
         self.leads("failing", since_us)
         err = self.end(failing)
         self.assertIn("the command failed 3 times in a row, at last with status "
                       "3; resigning 'name', and campaigning again in 5s", err)
         led = self.assert_one_at_a_time()
-        self.assertEqual(led[:5], ["failing"] * 3 + ["able", "failing"])
+        self.assertEqual(led[:5], ["failing"] * 3 + ["able", "failing"],
+                         "able printed: %s; failing printed: %s" % (
+                             able_err, err))
 
     def test_a_leader_resigns_when_asked(self):
         first = self.candidate("first", "--on-revoke", "TERM")
