@@ -24,7 +24,7 @@ struct values {
     size_t count;                    /* how many locks */
     const char *names[HF_LOCKS_MAX]; /* in the order of the command line */
     uint64_t tokens[HF_LOCKS_MAX];   /* the fencing token of each */
-    /* What is the same for all locks of the run; .ticket and .name are not
+    /* The values that all locks of the run share; .ticket and .name are not
      * used. */
     struct hf_held_lock held;
     char tickets[HF_LOCKS_MAX]

@@ -35,7 +35,7 @@ struct hf_election {
     struct hf_client *client;
     struct hf_lock *lock; /* its name and kind; set once */
     unsigned references;  /* see above */
-    /* Of the user; its texts are in .text_or_id. */
+    /* The user's options; their texts are in .text_or_id. */
     struct hf_election_opts opts;
     /* A copy of the text or the id in the options. */
     char text_or_id[HF_ELECTION_ID_BYTES + 1];

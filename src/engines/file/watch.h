@@ -48,7 +48,7 @@ enum hf_file_watch_state {
     HF_FILE_WATCH_CHANGED,
 };
 
-/* Of a ticket of this session. */
+/* What a watch of the kind OWN has. */
 struct hf_file_own_watch {
     struct hf_file_ticket *ticket;
     struct hf_file_watch *next; /* in .watches of the ticket */
@@ -60,13 +60,13 @@ struct hf_file_own_watch {
     struct hf_file_watch **to_arm;
 };
 
-/* Of the ticket of another session. */
+/* What a watch of the kind OTHER has. */
 struct hf_file_other_watch {
     struct hf_file_fifo_watch *fifo_watch; /* NULL: not yet */
     struct hf_tree_node by_position;       /* in .other_watches of the engine */
 };
 
-/* Of leases or participants. */
+/* What a watch of the kinds LEASES and PARTICIPANTS has. */
 struct hf_file_queue_watch {
     struct hf_file_fifo_watch *fifo_watches; /* of all of other sessions */
     /* Of participants: what the core was shown, to distinguish a change from an

@@ -101,7 +101,7 @@ void hf_leased_poll_later(struct hf_leased *leased,
  * its ENQUEUE is sent, because a renewal that is sent behind the ENQUEUE must
  * cover it. */
 
-/* What is known of a ticket of ours. */
+/* The state of an own ticket, as the last answers showed it. */
 enum hf_leased_ticket_state {
     HF_LEASED_TICKET_ENQUEUING, /* its ENQUEUE is under way */
     HF_LEASED_TICKET_PRESENT,   /* its ENQUEUE was answered */
