@@ -19,7 +19,7 @@ bool hf_ticket_id_equal(const struct hf_ticket_id *a,
 
 struct hf_ticket_id hf_ticket_id_random(struct hf_random *random)
 {
-    struct hf_ticket_id id;
+    struct hf_ticket_id id = {{0}};
 
     hf_uuid_random(id.bytes, random);
     return id;
