@@ -19,8 +19,6 @@
 #include "operation/last_error.h"
 #include "operation/user_op.h"
 
-#include "core/effect.h"
-
 struct hf_names_op;
 
 /* All fields under the client's lock. */
