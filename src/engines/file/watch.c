@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "engines/file/engine.h"
 #include "engines/file/fifo_watch.h"
@@ -28,18 +29,16 @@ struct position_key {
 /* The watch of a node; NULL stays NULL. */
 static struct hf_file_watch *of_position(const struct hf_tree_node *node)
 {
-    size_t offset = offsetof(struct hf_file_watch, as.other.by_position);
-
-    if (node == NULL)
-        return NULL;
-    return (struct hf_file_watch *)(void *)((char *)node - offset);
+    return container_of_or_null(node, struct hf_file_watch,
+                                as.other.by_position);
 }
 
 /* By directory, in each by ticket as in its queue, and watches of one ticket by
  * number. */
 static int compare(const void *a, const struct hf_tree_node *node)
 {
-    const struct hf_file_watch *watch = of_position(node);
+    const struct hf_file_watch *watch =
+        container_of(node, const struct hf_file_watch, as.other.by_position);
     const struct position_key *key = a;
     int order = strcmp(key->dir_name, watch->dir_name);
 
