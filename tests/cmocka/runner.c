@@ -43,7 +43,7 @@ static bool is_chosen(const struct CMUnitTest *test)
 int test_run(const char *group, const struct CMUnitTest *tests, size_t count,
              CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-    struct CMUnitTest *chosen = calloc(count, sizeof(*chosen));
+    struct CMUnitTest *chosen = calloc(count + 1, sizeof(*chosen));
     size_t chosen_count = 0;
     int failed = 0;
 
