@@ -33,7 +33,7 @@ struct hf_user_op_ops {
     void (*destroy)(struct hf_user_op *op);
 };
 
-/* Who gets the end.  Zeroed: nobody. */
+/* The receiver of the end.  Zeroed: there is none. */
 struct hf_completion {
     struct hf_waiter *waiter; /* the call that waits, or NULL */
     struct hf_done done;      /* or the callback, if it has a function */

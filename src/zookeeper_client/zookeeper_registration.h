@@ -112,7 +112,7 @@ enum hf_registration_pending {
 /* In place of the czxid of a node. */
 #define HF_REGISTRATION_NO_NODE (-1)
 
-/* What is reported.  The loss of a node, and the next node, need no queue: the
+/* The events that the user gets.  They need no queue: the
  * callback compares the node that is registered with the one that was reported
  * last. */
 struct hf_registration_report {

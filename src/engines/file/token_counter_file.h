@@ -65,10 +65,11 @@ struct hf_file_token_counter_page {
     /* Not 0: somebody waits for the lock of a directory whose name has this
      * hash, see timed_flock.h.  An earlier holdfast leaves zeros here. */
     _Atomic uint32_t futexes[HF_TOKEN_COUNTER_FUTEXES];
-    /* Of a copied page, in place of .renames: the number of the ticket that was
-     * given a second name last.  It is written without a lock, which a count
-     * would need; and no ticket is given one twice, so it never comes again. It
-     * is there twice, so that a reader knows one that is half written. */
+    /* A copied page has this in place of .renames: the number of the ticket
+     * that was given a second name last.  A count would need a lock, and this
+     * is written without one.  No ticket is given a second name twice, so the
+     * number never comes again.  It is stored twice: a reader sees by that
+     * whether it was written completely. */
     uint64_t renamed[2];
 };
 
@@ -90,10 +91,11 @@ bool hf_file_token_counter_page_is_ready(
     const struct hf_file_token_counter_page *page,
     enum hf_file_counter_access access, const struct hf_ticket_id *boot);
 
-/* Of a copied page, whose file ${fd} is locked, called ${path}: read its first
- * words, all zeros if the file is too short, because half a number may be one
- * that was handed out; write them; write the whole page.
- *   Fails     HF_EDIR and what else read and write fail with. */
+/* These three work on a copied page, whose file ${fd} is locked and called
+ * ${path}.  The first reads the page's first words: all zeros if the file is
+ * too short, because half a number may be one that was handed out.  The second
+ * writes them.  The third writes the whole page. Fails     HF_EDIR and what
+ * else read and write fail with. */
 hf_status
 hf_file_token_counter_page_load(struct hf_file_token_counter_page *page, int fd,
                                 const char *path, struct hf_error *error);

@@ -107,7 +107,7 @@ bool hf_redis_connection_flush(struct hf_redis_connection *connection,
  * of server and a line for the other.  A server for TLS answers with an alert,
  * one without TLS with "-ERR unknown command".  The bytes hold no secret. */
 
-/* What is known about TLS on the server's port. */
+/* How far the probe for TLS on the server's port is. */
 enum hf_redis_tls_probe {
     HF_REDIS_TLS_NOT_PROBED,
     HF_REDIS_TLS_PROBE_NEXT, /* on the next connection */
